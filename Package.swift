@@ -1,0 +1,183 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every target shares these. A warning is an error everywhere: a fresh clone builds in silence.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .treatAllWarnings(as: .error),
+]
+
+/// For modules that perform no I/O: pointer code does not compile there unmarked.
+let pure: [SwiftSetting] = house + [.strictMemorySafety()]
+
+/// Hot generic code crosses module borders; this lets the optimiser follow it.
+let release: [SwiftSetting] = [
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))
+]
+
+/// Targets stand in import order: a target may depend only on targets above it. The same order is
+let package = Package(
+    name: "stratus",
+    products: [
+        .executable(name: "stratus", targets: ["stratus"]),
+        .executable(name: "stratusctl", targets: ["stratusctl"]),
+        .executable(name: "stratus-sim", targets: ["stratus-sim"]),
+        .executable(name: "stratus-bench", targets: ["stratus-bench"]),
+    ],
+    targets: [
+        // C: module maps, shim headers and inline wrappers; no logic.
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .target(name: "CShims"),
+
+        // Pure.
+        .target(name: "StratusModel", swiftSettings: pure + release),
+        .target(
+            name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
+        .target(
+            name: "StratusConsensus", dependencies: ["StratusModel"], swiftSettings: pure + release),
+        .target(
+            name: "StratusRecords", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
+        .target(name: "StratusHTTP", dependencies: ["StratusModel"], swiftSettings: pure + release),
+        .target(name: "StratusCommandLine", swiftSettings: pure),
+
+        // Shells.
+        .target(
+            name: "StratusSQLite", dependencies: ["CSQLite", "CShims", "StratusModel"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusTLS", dependencies: ["COpenSSL", "StratusModel"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusCompression", dependencies: ["CZlib", "CZstd", "StratusModel"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusRuntime",
+            dependencies: [
+                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusCompression",
+            ],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusStorage",
+            dependencies: ["StratusModel", "StratusCoding", "StratusSQLite"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusCluster",
+            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusIdentity",
+            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+        .target(
+            name: "StratusGateway",
+            dependencies: [
+                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusRuntime", "StratusCluster", "StratusIdentity",
+            ], swiftSettings: house + release),
+        .target(
+            name: "StratusAdmin",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusCluster",
+            ], swiftSettings: house + release),
+        .target(
+            name: "StratusNode",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusStorage", "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusAdmin", "StratusTLS", "StratusSQLite", "StratusCompression",
+                "StratusCommandLine",
+            ], swiftSettings: house + release),
+        .target(
+            name: "StratusSimulation",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusSQLite",
+                "StratusStorage", "StratusCluster",
+            ], swiftSettings: house + release),
+
+        // Programs.
+        .executableTarget(
+            name: "stratus", dependencies: ["StratusNode", "StratusCommandLine"],
+            swiftSettings: house),
+        .executableTarget(
+            name: "stratusctl",
+            dependencies: ["StratusNode", "StratusCommandLine", "StratusRuntime", "StratusHTTP"],
+            swiftSettings: house),
+        .executableTarget(
+            name: "stratus-sim", dependencies: ["StratusSimulation", "StratusCommandLine"],
+            swiftSettings: house),
+        .executableTarget(
+            name: "stratus-bench",
+            dependencies: [
+                "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
+                "StratusRuntime", "StratusRecords", "StratusSQLite", "StratusCommandLine",
+            ], swiftSettings: house + release),
+
+        // Tests.
+        .testTarget(
+            name: "StratusModelTests", dependencies: ["StratusModel"], swiftSettings: house),
+        .testTarget(
+            name: "StratusCodingTests", dependencies: ["StratusModel", "StratusCoding"],
+            resources: [.copy("Golden")], swiftSettings: house),
+        .testTarget(
+            name: "HouseTests", dependencies: [],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusConsensusTests", dependencies: ["StratusModel", "StratusConsensus"],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusRecordsTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusRecords"],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusRuntimeTests",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS"],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusStorageTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
+                "StratusRuntime", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusSimulationTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
+                "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusGatewayTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusNodeTests",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
+                "StratusAdmin", "StratusNode",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP"],
+            swiftSettings: house),
+    ]
+)

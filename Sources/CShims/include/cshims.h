@@ -1,0 +1,16 @@
+#ifndef STRATUS_CSHIMS_H
+#define STRATUS_CSHIMS_H
+// What the Glibc module does not show to Swift: epoll, eventfd, accept4, CPU intrinsics. No logic.
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+/// accept4 takes a transparent union under _GNU_SOURCE. Returns the descriptor, or -errno.
+int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *length);
+
+/// CRC-32C of `count` bytes, continuing from `crc` (start with 0). Uses SSE 4.2 where the CPU has it.
+uint32_t stratus_crc32c(uint32_t crc, const void *bytes, size_t count);
+#endif

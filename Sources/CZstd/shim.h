@@ -1,0 +1,4 @@
+#ifndef STRATUS_CZSTD_SHIM_H
+#define STRATUS_CZSTD_SHIM_H
+#include <zstd.h>
+#endif

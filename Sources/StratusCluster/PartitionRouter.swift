@@ -1,0 +1,20 @@
+package import StratusModel
+
+/// Takes a command or a read to the partition that owns its key, wherever that is.
+package protocol PartitionRouter: Sendable {
+    /// Returns once the outcome is durable on a majority; the command was then applied exactly once.
+    func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    /// Linearizable: sees every command whose submit returned before this was called.
+    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+}
+
+package enum RouteError: Error, Sendable, Equatable {
+    /// Nothing happened and nothing will: safe to send again under a new identity.
+    case notExecuted(retryAfter: Duration)
+    /// It may have happened. Only the same identity may be sent again.
+    case outcomeUnknown
+    /// The partition refuses for a reason that retrying does not mend.
+    case refused(String)
+}

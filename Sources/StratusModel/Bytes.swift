@@ -1,0 +1,21 @@
+/// Owned bytes. A plain array: `span` and `bytes` give views of it without copying.
+package typealias Bytes = [UInt8]
+
+/// A number of bytes, where a bare `Int` could be taken for a count of something else.
+package struct ByteCount: Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
+    package var raw: Int
+
+    package init(_ raw: Int) { self.raw = raw }
+    package init(integerLiteral value: Int) { self.raw = value }
+
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package static func kibibytes(_ count: Int) -> Self { Self(count << 10) }
+    package static func mebibytes(_ count: Int) -> Self { Self(count << 20) }
+}
+
+extension Array where Element == UInt8 {
+    /// Copies a borrowed view into bytes of one's own.
+    package init(copying view: borrowing RawSpan) {
+        self = unsafe view.withUnsafeBytes { unsafe Self($0) }
+    }
+}

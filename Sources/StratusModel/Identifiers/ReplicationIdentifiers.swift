@@ -1,0 +1,64 @@
+/// One Raft group: the replicas of one partition. Group 0 is the system partition.
+package struct GroupID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt16
+    package init(_ raw: UInt16) { self.raw = raw }
+    package static let system = GroupID(0)
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var description: String { "g\(self.raw)" }
+}
+
+/// A node of the cluster, for its whole life. Never reused for another machine.
+package struct NodeID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt32
+    package init(_ raw: UInt32) { self.raw = raw }
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var description: String { "n\(self.raw)" }
+}
+
+/// One run of a node's process over one data directory. A restart draws a new one.
+package struct NodeIncarnation: Sendable, Hashable {
+    package var raw: UInt64
+    package init(_ raw: UInt64) { self.raw = raw }
+}
+
+/// A position in one group's log. The first entry has index 1; 0 is "before everything".
+package struct LogIndex: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt64
+    package init(_ raw: UInt64) { self.raw = raw }
+    package static let zero = LogIndex(0)
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var next: LogIndex { LogIndex(self.raw + 1) }
+    /// The index before this one. Index zero has none: asking for it is a bug.
+    package var previous: LogIndex { LogIndex(self.raw - 1) }
+    package var description: String { "\(self.raw)" }
+}
+
+/// A leader's reign in one group. Term 0 is "before any election".
+package struct Term: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt64
+    package init(_ raw: UInt64) { self.raw = raw }
+    package static let zero = Term(0)
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var next: Term { Term(self.raw + 1) }
+    package var description: String { "\(self.raw)" }
+}
+
+/// Names one command, drawn once per request. A command with a known identity is not applied again.
+package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
+    package var high: UInt64
+    package var low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// 32 lower-case hexadecimal digits.
+    package var description: String {
+        func hexadecimal(_ value: UInt64) -> String {
+            let digits = String(value, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }
+        return hexadecimal(self.high) + hexadecimal(self.low)
+    }
+}

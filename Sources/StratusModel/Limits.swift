@@ -1,0 +1,27 @@
+/// Every bound in one place. Tests and simulations run with tiny ones.
+package struct Limits: Sendable, Equatable {
+    /// CloudKit Web Services: operations in a modify, names in a lookup, records in an answer.
+    package var operationCountMax = 200
+    /// One record's encoded fields, assets not counted.
+    package var recordSizeMax: ByteCount = .mebibytes(1)
+    /// Record and zone names.
+    package var nameLengthMax = 255
+    /// DELETE_SELF referrers of one target.
+    package var deleteSelfReferrerCountMax = 750
+    /// Records that one entry's cascade may delete; beyond, a job continues.
+    package var cascadeCountMax = 2_000
+    /// One request is one entry.
+    package var requestSizeMax: ByteCount = .mebibytes(16)
+    /// How long a command may wait to be applied, unless its sender says otherwise.
+    package var commandDeadline: Duration = .seconds(30)
+    package var commandDeadlineMax: Duration = .seconds(20 * 60)
+    /// Commands waiting at one replica before it answers `TRY_AGAIN_LATER`.
+    package var pendingCommandCountMax = 4_096
+    package var pendingCommandSizeMax: ByteCount = .mebibytes(64)
+    /// Commands that share one commit.
+    package var batchCommandCountMax = 512
+    /// Index rows a query page may touch before it answers with a marker.
+    package var queryTouchCountMax = 10_000
+
+    package init() {}
+}

@@ -1,0 +1,31 @@
+/// Everything outside the process. Real in StratusRuntime, simulated in StratusSimulation.
+///
+/// Nothing in Stratus asks the system for the time, a random number, a file or a peer by another way:
+/// that is what lets the simulator run the real code.
+package protocol World: AnyObject, Sendable {
+    /// Never goes back. Its rate is all that safety may use.
+    var now: MonotonicTime { get }
+    /// Milliseconds since 1970. May jump in both directions.
+    var wallMilliseconds: Int64 { get }
+    /// Unpredictable in the real world, from the seed in the simulated one. Fit for identifiers.
+    func random() -> UInt64
+    var files: any Files { get }
+}
+
+extension World {
+    /// Draws an identity for a new command.
+    package func drawIdentity() -> RequestIdentity {
+        RequestIdentity(high: self.random(), low: self.random())
+    }
+}
+
+/// Wakes a state machine's shell: the timer half of the world, for shells that own machines.
+package protocol Timers: AnyObject {
+    /// Calls back with `token` at or after `time`, on the caller's own executor. May wake spuriously.
+    func wake(at time: MonotonicTime, _ token: UInt64)
+}
+
+/// Frames to other nodes: may be lost, repeated, late; never altered.
+package protocol Links: AnyObject {
+    func send(_ frame: Bytes, to node: NodeID)
+}

@@ -1,0 +1,78 @@
+/// What a container's records may look like, in one environment.
+package struct Schema: Sendable, Hashable {
+    /// Grows by one with every change.
+    package var version: UInt64
+    /// Sorted by name.
+    package var types: [RecordType]
+    /// Custom roles, sorted.
+    package var roles: [String]
+
+    package init(version: UInt64 = 0, types: [RecordType] = [], roles: [String] = []) {
+        self.version = version
+        self.types = types
+        self.roles = roles
+    }
+
+    package func type(named name: String) -> RecordType? { self.types.first { $0.name == name } }
+}
+
+package struct RecordType: Sendable, Hashable {
+    package var name: String
+    /// Sorted by name. System fields (`___recordID`, …) appear when a schema gave them an index.
+    package var fields: [FieldDefinition]
+    package var grants: [Grant]
+
+    package init(name: String, fields: [FieldDefinition] = [], grants: [Grant] = Grant.defaults) {
+        self.name = name
+        self.fields = fields
+        self.grants = grants
+    }
+
+    package func field(named name: String) -> FieldDefinition? {
+        self.fields.first { $0.name == name }
+    }
+}
+
+package struct FieldDefinition: Sendable, Hashable {
+    package var name: String
+    package var type: FieldType
+    package var indexes: FieldIndexes
+
+    package init(name: String, type: FieldType, indexes: FieldIndexes = []) {
+        self.name = name
+        self.type = type
+        self.indexes = indexes
+    }
+}
+
+package struct FieldIndexes: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    package static let queryable = FieldIndexes(rawValue: 1)
+    package static let sortable = FieldIndexes(rawValue: 2)
+    package static let searchable = FieldIndexes(rawValue: 4)
+}
+
+/// What a role may do with records of a type in the public database.
+package struct Grant: Sendable, Hashable {
+    package enum Permission: UInt8, Sendable, Hashable, CaseIterable {
+        case read = 1
+        case create = 2
+        case write = 3
+    }
+    /// `_world`, `_icloud`, `_creator`, or a custom role.
+    package var role: String
+    /// Sorted.
+    package var permissions: [Permission]
+
+    package init(role: String, permissions: [Permission]) {
+        self.role = role
+        self.permissions = permissions
+    }
+
+    package static let defaults = [
+        Grant(role: "_creator", permissions: [.write]),
+        Grant(role: "_icloud", permissions: [.create]),
+        Grant(role: "_world", permissions: [.read]),
+    ]
+}

@@ -1,0 +1,30 @@
+/// What a partition's rows mean: decisions over rows, without a disk, a clock or a draw.
+///
+/// The same entries over the same rows give the same rows and outcomes on every replica, for ever:
+/// a change of meaning is a new command kind or version, never a new reading of an old one.
+package protocol ReplicatedState: Sendable {
+    /// Decides one command: reads first, then writes, then the outcome.
+    ///
+    /// - Throws: only what `rows` threw. The caller then rolls everything back to the last commit,
+    ///   calls ``forget()`` and replays; nothing decided since may be answered.
+    mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome
+
+    /// Answers a read over one state of the rows.
+    func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+        -> QueryAnswer
+
+    /// Drops whatever is kept in memory about the rows: they may have gone back.
+    mutating func forget()
+}
+
+/// Where and when a command is applied: the only time its decisions may know.
+package struct EntryPosition: Sendable, Equatable {
+    package var index: LogIndex
+    package var time: HybridTime
+    package init(index: LogIndex, time: HybridTime) {
+        self.index = index
+        self.time = time
+    }
+}

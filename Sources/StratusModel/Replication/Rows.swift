@@ -1,0 +1,99 @@
+/// A table of one partition's rows. Keys and rows are bytes; keys are ordered byte by byte.
+///
+/// The raw value is on disk for ever. A module that adds a table adds it here, with a new number.
+package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Applied position, digest, format: owned by StratusStorage, never part of the digest.
+    package static let meta = Table(rawValue: 0)
+    /// Identities of applied commands and their outcomes: owned by StratusStorage.
+    package static let request = Table(rawValue: 1)
+    package static let database = Table(rawValue: 2)
+    package static let zone = Table(rawValue: 3)
+    package static let record = Table(rawValue: 4)
+    package static let feed = Table(rawValue: 5)
+    package static let index = Table(rawValue: 6)
+    package static let reference = Table(rawValue: 7)
+    package static let job = Table(rawValue: 8)
+    package static let schema = Table(rawValue: 9)
+
+    /// Every table there is, in the order of their numbers.
+    package static let all: [Table] = [
+        .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
+    ]
+
+    package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+}
+
+package enum ScanStep: Sendable { case next, stop }
+
+/// Reads rows. What a reader sees is one state: nothing changes under it.
+package protocol RowReader {
+    func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes?
+    /// Visits the rows with `from <= key < to` in key order, or from the end when `descending`.
+    /// An empty `to` means "to the end of the table".
+    func scan(
+        _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
+        _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
+    ) throws(StoreError)
+}
+
+/// Reads and writes rows: what StratusRecords decides over.
+///
+/// A put or remove is seen by every later read through the same store. Whether it lasts is the
+/// business of whoever owns the store: see `PartitionState`.
+package protocol RowStore: RowReader {
+    mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
+        throws(StoreError)
+    /// Removing an absent row is no error.
+    mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError)
+}
+
+/// The rows could not be read or written: a fault of the world, never an answer to a client.
+package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Kind: Sendable, Equatable {
+        case full, io, corrupt, busy
+        /// A row does not decode: written by a newer version, or damaged.
+        case unreadable
+    }
+    package let kind: Kind
+    package let text: String
+
+    package init(_ kind: Kind, _ text: String) {
+        self.kind = kind
+        self.text = text
+    }
+
+    package var description: String { "rows \(self.kind): \(self.text)" }
+}
+
+/// A sum of keyed hashes over every row of a partition. Equal rows give equal digests, in any order.
+package struct StateDigest: Sendable, Hashable, CustomStringConvertible {
+    package var high: UInt64
+    package var low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    package static let empty = StateDigest(high: 0, low: 0)
+
+    /// Adds a row's hash; ``subtract(_:)`` takes it out again.
+    package mutating func add(_ row: StateDigest) {
+        let (low, carry) = self.low.addingReportingOverflow(row.low)
+        self.low = low
+        self.high = self.high &+ row.high &+ (carry ? 1 : 0)
+    }
+
+    package mutating func subtract(_ row: StateDigest) {
+        let (low, borrow) = self.low.subtractingReportingOverflow(row.low)
+        self.low = low
+        self.high = self.high &- row.high &- (borrow ? 1 : 0)
+    }
+
+    package var description: String {
+        String(self.high, radix: 16) + ":" + String(self.low, radix: 16)
+    }
+}

@@ -1,0 +1,16 @@
+/// A random number generator that repeats itself from its seed (SplitMix64).
+///
+/// For simulation and tests, and wherever a draw must be replayable. Never for secrets.
+package struct SeededGenerator: RandomNumberGenerator, Sendable, Equatable {
+    private var state: UInt64
+
+    package init(seed: UInt64) { self.state = seed }
+
+    package mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,86 @@
+package import StratusHTTP
+package import StratusModel
+
+/// Answers requests: what the gateway and the administrators' API are to the HTTP server, and to a
+/// test or the simulator, which call it without a socket.
+package protocol HTTPHandler: Sendable {
+    /// Decided from the head alone, before any of the body is read.
+    func bodyLimit(for head: RequestHead) -> ByteCount
+    /// Never throws: every fault becomes an answer here, where its form is known.
+    func respond(to request: HTTPRequest) async -> HTTPResponse
+}
+
+package struct HTTPRequest: Sendable {
+    package var head: RequestHead
+    package var body: any RequestBody
+    package var peer: String
+    /// Drawn for every request; stands in the answer and in its log line.
+    package var identity: RequestIdentity
+
+    package init(head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity)
+    {
+        self.head = head
+        self.body = body
+        self.peer = peer
+        self.identity = identity
+    }
+}
+
+/// The bytes of a request's body, pulled: what is not asked for is not read from the socket.
+package protocol RequestBody: Sendable {
+    /// The next bytes, never empty; nil at the end.
+    func next() async throws(RequestBodyError) -> Bytes?
+}
+
+package enum RequestBodyError: Error, Sendable, Equatable {
+    /// Beyond the handler's limit.
+    case tooLarge
+    /// The client went away, was too slow, or broke the framing.
+    case cutShort
+}
+
+extension RequestBody {
+    /// All of the body at once; bounded by the handler's limit.
+    package func collect() async throws(RequestBodyError) -> Bytes {
+        guard var whole = try await self.next() else { return [] }
+        while let more = try await self.next() { whole += more }
+        return whole
+    }
+}
+
+/// A body that is already there: for tests, and for requests that came with their head.
+package final class CollectedBody: RequestBody {
+    private let chunk: Bytes
+    private let taken = Flag()
+
+    package init(_ bytes: Bytes) { self.chunk = bytes }
+
+    package func next() async throws(RequestBodyError) -> Bytes? {
+        self.taken.raise() || self.chunk.isEmpty ? nil : self.chunk
+    }
+}
+
+package struct HTTPResponse: Sendable {
+    package enum Body: Sendable {
+        case empty
+        case bytes(Bytes)
+        /// Pulled as fast as the client takes it. `length` is sent as Content-Length when known,
+        /// otherwise the body goes out chunked.
+        case stream(any ResponseBody, length: Int?)
+    }
+    package var status: Int
+    package var headers: HeaderFields
+    package var body: Body
+
+    package init(status: Int, headers: HeaderFields = HeaderFields(), body: Body = .empty) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+}
+
+package protocol ResponseBody: Sendable {
+    /// The next bytes, never empty; nil at the end. A throw cuts the connection, so that the client
+    /// cannot take a part for the whole.
+    func next() async throws -> Bytes?
+}
