@@ -28,6 +28,7 @@ package struct DatabaseNumber: Sendable, Hashable {
 // | feed      | 4 zone, 8 change tag: the record or tombstone that changed there last        |
 // | reference | 4 zone, target name, 0x00, 0x00: how many DELETE_SELF referrers it has       |
 // |           | 4 zone, target name, 0x00, 1 action, referrer name: one reference            |
+// | schema    | 0x00, 1 environment, container: the schema held (others: StratusRecords/Schema) |
 // | job       | 1 kind, 4 zone, and what the kind needs to tell its jobs apart               |
 // | index     | 4 zone, then what StratusRecords/Query says                                  |
 
@@ -44,6 +45,10 @@ enum Keys {
         key.append(0)
         key.append(contentsOf: database.owner.utf8)
         return key
+    }
+
+    static func schema(_ container: ContainerReference) -> Bytes {
+        [0x00, container.environment.rawValue] + Bytes(container.container.utf8)
     }
 
     static func zone(_ database: DatabaseNumber, _ name: String) -> Bytes {
