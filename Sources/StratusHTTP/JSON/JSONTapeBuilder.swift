@@ -282,7 +282,9 @@ struct JSONTapeBuilder {
     private static func digits(_ input: Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
         var at = start
         while at < input.count, input[at] &- 0x30 < 10 { at += 1 }
-        guard at > start else { throw JSONError(at < input.count ? .badNumber : .truncated, at: at) }
+        guard at > start else {
+            throw JSONError(at < input.count ? .badNumber : .truncated, at: at)
+        }
         return at
     }
 }

@@ -43,7 +43,8 @@ enum JSONText {
     }
 
     /// Hands on one byte, or the one to four an escape stands for. - Returns: where the next begins.
-    private static func decode(_ source: Span<UInt8>, _ start: Int, _ emit: (UInt8) -> Void) -> Int {
+    private static func decode(_ source: Span<UInt8>, _ start: Int, _ emit: (UInt8) -> Void) -> Int
+    {
         guard source[start] == 0x5C else {
             emit(source[start])
             return start + 1

@@ -37,6 +37,7 @@ extension RawSpan {
     @inline(__always)
     func word(at offset: Int) -> UInt64 {
         // Any eight bytes are a UInt64; the span still checks that they are its own.
-        UInt64(littleEndian: unsafe self.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        UInt64(
+            littleEndian: unsafe self.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 }

@@ -55,7 +55,8 @@ struct HTTPRequestLine: Sendable {
 
     private static func version(_ text: Span<UInt8>) throws(HTTPRefusal) -> Int {
         let name: InlineArray<5, UInt8> = [0x48, 0x54, 0x54, 0x50, 0x2F]
-        guard text.count == 8, ASCII.isDigit(text[5]), text[6] == 0x2E, ASCII.isDigit(text[7]) else {
+        guard text.count == 8, ASCII.isDigit(text[5]), text[6] == 0x2E, ASCII.isDigit(text[7])
+        else {
             for at in 0..<text.count where text[at] == 0x0D { throw .lineEnd }
             throw .requestLine
         }
