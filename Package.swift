@@ -68,7 +68,7 @@ let package = Package(
             swiftSettings: house + release),
         .target(
             name: "StratusStorage",
-            dependencies: ["StratusModel", "StratusCoding", "StratusSQLite"],
+            dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
             swiftSettings: house + release),
         .target(
             name: "StratusCluster",
@@ -151,10 +151,10 @@ let package = Package(
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
+                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage", "StratusCluster",
                 "StratusRuntime", "StratusSimulation",
             ],
-            swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [

@@ -15,7 +15,13 @@ package protocol Files: AnyObject, Sendable {
     func syncDirectory(_ path: DiskPath) throws(DiskError)
     /// The names in a directory, sorted by their bytes.
     func list(_ path: DiskPath) throws(DiskError) -> [DiskPath]
+    /// Takes `path` (made if absent) for this process alone, until the last reference to the result
+    /// goes or the process ends. `.denied` when another process, or another lock of this one, has it.
+    func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock
 }
+
+/// Held while its owner lives: see ``Files/lock(_:)``.
+package protocol DiskLock: AnyObject, Sendable {}
 
 /// One open file. Closed when the last reference goes.
 package protocol File: AnyObject {
