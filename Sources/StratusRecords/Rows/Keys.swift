@@ -36,14 +36,17 @@ enum Keys {
     static let counters: Bytes = [0x00]
 
     static func database(_ database: DatabaseID) -> Bytes {
-        var key: Bytes = [
-            0x01, database.container.environment.rawValue, database.scope.rawValue,
-        ]
-        key.reserveCapacity(
-            4 + database.container.container.utf8.count + database.owner.utf8.count)
-        key.append(contentsOf: database.container.container.utf8)
-        key.append(0)
+        var key = Self.databases(of: database.container, database.scope)
         key.append(contentsOf: database.owner.utf8)
+        return key
+    }
+
+    /// What the keys of a container's databases of one scope start with.
+    static func databases(of container: ContainerReference, _ scope: DatabaseScope) -> Bytes {
+        var key: Bytes = [0x01, container.environment.rawValue, scope.rawValue]
+        key.reserveCapacity(64)
+        key.append(contentsOf: container.container.utf8)
+        key.append(0)
         return key
     }
 

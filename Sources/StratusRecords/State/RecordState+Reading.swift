@@ -31,7 +31,7 @@ extension RecordState {
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
         case .schema(let container):
             let schema = try StoredRows.schema(container, over: rows)
-            return QueryAnswer(body: RecordAnswer.schema(schema).encoded())
+            return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
         case .jobs:
             let isWaiting = try !rows.keys(.job, from: [], to: [], limit: 1).isEmpty
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
@@ -68,7 +68,7 @@ extension RecordState {
             var row: Bytes?
             if let zone { row = try rows.row(.record, Keys.record(zone.number, name)) }
             guard let row, row.first == RecordRow.liveFormat,
-                try Self.mayRead(row, in: ask.database, principal, schema)
+                try Self.mayRead(row, in: ask.database, principal, schema?.schema)
             else {
                 writer.bytes.write(2 as UInt8)
                 writer.bytes.write(RecordRefusal(.notFound))

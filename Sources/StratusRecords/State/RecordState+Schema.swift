@@ -1,4 +1,3 @@
-import StratusCoding
 import StratusModel
 
 extension RecordState {
@@ -9,22 +8,28 @@ extension RecordState {
         let held = try self.cache.schema(command.container, over: rows)
         switch change {
         case .install(let schema):
-            guard schema.version > held?.version ?? 0 else {
-                return .schema(version: held?.version ?? 0)
-            }
-            try self.write(schema, of: command.container, into: &rows)
+            let heldVersion = held?.schema.version ?? 0
+            guard schema.version > heldVersion else { return .schema(version: heldVersion) }
+            let isEmpty = try Self.hasNoDatabase(of: command.container, over: rows)
+            var indexed = held ?? IndexedSchema()
+            _ = indexed.install(schema, isEmpty: isEmpty)
+            try rows.put(.schema, Keys.schema(command.container), indexed.encoded())
+            self.cache.remember(indexed, of: command.container)
             return .schema(version: schema.version)
         case .extend(let types):
             return .refused(RequestRefusal(.schemaConflict, "\(types.count) types"))
         }
     }
 
-    private mutating func write(
-        _ schema: Schema, of container: ContainerReference, into rows: inout some RowStore
-    ) throws(StoreError) {
-        var writer = ByteWriter(reserving: 1_024)
-        writer.write(schema)
-        try rows.put(.schema, Keys.schema(container), writer.bytes)
-        self.cache.remember(schema, of: container)
+    private static func hasNoDatabase(
+        of container: ContainerReference, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bool {
+        for scope in [DatabaseScope.public, .private] {
+            let prefix = Keys.databases(of: container, scope)
+            let found = try rows.keys(
+                .database, from: prefix, to: Keys.end(of: prefix), limit: 1)
+            if !found.isEmpty { return false }
+        }
+        return true
     }
 }

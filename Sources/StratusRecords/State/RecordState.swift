@@ -71,7 +71,7 @@ package struct RecordState: ReplicatedState {
         let edit = ZoneEdit(
             modify.zone, of: modify.database, database: database, zone: zone, at: time)
         var batch = RecordBatch(
-            modify, edit: edit, schema: schema, principal: command.principal)
+            modify, edit: edit, schema: schema?.schema, principal: command.principal)
         let isKept = try batch.run(over: rows)
         if isKept, batch.changes(since: zone) {
             if numbers.isDrawn {
@@ -92,7 +92,7 @@ package struct RecordState: ReplicatedState {
     }
 
     /// What refuses the whole request.
-    private static func check(_ modify: ModifyRecords, of command: Command, _ schema: Schema?)
+    private static func check(_ modify: ModifyRecords, of command: Command, _ schema: IndexedSchema?)
         -> RequestRefusal?
     {
         if let refusal = Self.check(command, schema) { return refusal }
@@ -118,8 +118,8 @@ package struct RecordState: ReplicatedState {
         return nil
     }
 
-    static func check(_ command: Command, _ schema: Schema?) -> RequestRefusal? {
-        let held = schema?.version ?? 0
+    static func check(_ command: Command, _ schema: IndexedSchema?) -> RequestRefusal? {
+        let held = schema?.schema.version ?? 0
         return command.schemaVersion > held ? RequestRefusal(.schemaBehind, String(held)) : nil
     }
 

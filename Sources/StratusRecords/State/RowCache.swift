@@ -14,7 +14,7 @@ struct RowCache: Sendable {
 
     private var databases: [DatabaseID: DatabaseRow] = [:]
     private var zones: [ZoneKey: ZoneRow] = [:]
-    private var schemas: [ContainerReference: Schema] = [:]
+    private var schemas: [ContainerReference: IndexedSchema] = [:]
 
     mutating func forget() { self = RowCache() }
 
@@ -38,7 +38,7 @@ struct RowCache: Sendable {
     }
 
     mutating func schema(_ container: ContainerReference, over rows: borrowing some RowReader)
-        throws(StoreError) -> Schema?
+        throws(StoreError) -> IndexedSchema?
     {
         if let known = self.schemas[container] { return known }
         let schema = try StoredRows.schema(container, over: rows)
@@ -60,7 +60,7 @@ struct RowCache: Sendable {
         self.zones[ZoneKey(database: database, name: name)] = nil
     }
 
-    mutating func remember(_ schema: Schema, of container: ContainerReference) {
+    mutating func remember(_ schema: IndexedSchema, of container: ContainerReference) {
         if self.schemas.count >= Self.countMax / 16 { self.schemas = [:] }
         self.schemas[container] = schema
     }
@@ -109,14 +109,11 @@ enum StoredRows {
     }
 
     static func schema(_ container: ContainerReference, over rows: borrowing some RowReader)
-        throws(StoreError) -> Schema?
+        throws(StoreError) -> IndexedSchema?
     {
         guard let row = try rows.row(.schema, Keys.schema(container)) else { return nil }
         return try decodingRow("schema") { () throws(DecodingError) in
-            var reader = ByteReader(row)
-            let schema = try reader.schema()
-            try reader.finish()
-            return schema
+            try IndexedSchema(decoding: row)
         }
     }
 }

@@ -113,17 +113,20 @@ struct ZoneEdit {
 
     /// Writes everything: records, feed, references, indexes, zone, database feed, jobs.
     mutating func flush(
-        into rows: inout some RowStore, cache: inout RowCache, schema: Schema?,
+        into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?,
         tombstoneCountMin: Int
     ) throws(StoreError) {
+        let scope = ZoneScope(id: self.id, prefix: Keys.zoneStart(self.zone.number))
         let turn = try self.takeTurn(in: &rows, cache: &cache)
         for name in self.touched.keys.sorted() {
             guard let touched = self.touched[name], touched.original?.tag != touched.current?.tag
             else { continue }
             try self.write(name, touched, turn: turn, into: &rows)
-            try IndexMaintenance.update(
-                self.zone.number, name: name, old: touched.original?.live,
-                new: touched.current?.live, schema: schema, in: &rows)
+            guard let schema else { continue }
+            let changes = IndexMaintenance.changes(
+                in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live)
+            for key in changes.removed { try rows.remove(.index, key) }
+            for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
         try self.references.flush(into: &rows)
         self.zone.lastMilliseconds = self.milliseconds
