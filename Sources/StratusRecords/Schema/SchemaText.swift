@@ -6,6 +6,12 @@ package struct SchemaTextError: Error, Sendable, Equatable, CustomStringConverti
     package var column: Int
     package var reason: String
 
+    package init(line: Int, column: Int, reason: String) {
+        self.line = line
+        self.column = column
+        self.reason = reason
+    }
+
     package var description: String { "line \(self.line), column \(self.column): \(self.reason)" }
 }
 
