@@ -166,7 +166,7 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "WireScenarios",
             ],
             swiftSettings: house),
         .testTarget(
@@ -176,8 +176,11 @@ let package = Package(
                 "StratusAdmin", "StratusNode",
             ],
             swiftSettings: house),
+        // Conversations over the wire, written once: in process and against a real one.
+        .target(
+            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP"],
+            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
             swiftSettings: house),
     ]
 )
