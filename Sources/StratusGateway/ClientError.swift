@@ -87,6 +87,11 @@ extension ClientError {
                 Self(.badRequest, "atomic operations not supported in default zone")
             case .changesInDefaultZone: Self(.badRequest, "cannot get changes in default zone")
             case .zoneNotFound: Self(.zoneNotFound, "Zone not found")
+            case .unknownShortGUID: Self(.notFound, "no share has this short GUID")
+            case .usersQueried:
+                Self(.badRequest, "record type 'Users' cannot be queried")
+            case .shareInLegacySpelling:
+                Self(.badRequest, "Cannot share - no such record exists to share")
             case .unknownTokenType: Self(.badRequest, "Unknown sync continuation type")
             case .invalidTokenFormat: Self(.badRequest, "Invalid continuation format")
             case .invalidMarker: Self(.badRequest, "Invalid continuation marker")

@@ -27,6 +27,9 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case atomicInDefaultZone
     case changesInDefaultZone
     case zoneNotFound
+    case unknownShortGUID
+    case usersQueried
+    case shareInLegacySpelling
     case unknownTokenType
     case invalidTokenFormat
     case invalidMarker
