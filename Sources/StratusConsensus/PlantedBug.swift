@@ -5,7 +5,7 @@
 package enum PlantedBug: String, Sendable, CaseIterable {
     // Elections.
     case voteNotSynced, voteTwiceInATerm, ignoreLogUpToDate, countVotesOfAnyTerm
-    case electWithMinority, termForgottenOnRestart, forgetVoteOnTermRepeat, learnerCounts
+    case electWithMinority, termForgottenOnRestart, forgetVoteOnRestart, learnerCounts
     // Replication.
     case commitOlderTermByCounting, countSelfBeforeSync, acknowledgeBeforeSync
     case truncateBelowCommit, truncateOnOlderAppend, skipPreviousCheck, matchFallsBack

@@ -86,8 +86,12 @@ extension RaftGroup {
         self.installing = nil
         actions.append(.reached(.snapshotInstalled))
         // The own tail is of another history, or ends earlier: it was not committed.
-        self.log.restart(after: identity)
-        self.durable = identity.index
+        if self.bugs.contains(.snapshotKeepsConflictingTail), self.log.last > identity.index {
+            self.log.compact(through: identity.index)
+        } else {
+            self.log.restart(after: identity)
+        }
+        self.durable = max(identity.index, min(self.durable, self.log.last))
         self.commit = identity.index
         self.handed = identity.index
         self.verified = identity.index

@@ -133,12 +133,16 @@ package struct RaftGroup: ConsensusCore, Equatable {
         self.bugs = bugs
         self.random = SeededGenerator(seed: seed)
         self.hardState = recovered.hardState
-        self.durableHardState = recovered.hardState
         self.log = ReplicatedLog(
             base: recovered.base, configuration: recovered.baseConfiguration,
             time: recovered.snapshot.time)
         for entry in recovered.entries { self.log.append(entry) }
         self.durable = self.log.last
+        if bugs.contains(.termForgottenOnRestart) {
+            self.hardState = HardState(term: self.log.lastPoint.term, vote: nil)
+        }
+        if bugs.contains(.forgetVoteOnRestart) { self.hardState.vote = nil }
+        self.durableHardState = self.hardState
         let snapshot = recovered.snapshot
         if snapshot.index > self.log.last
             || self.log.term(at: snapshot.index).map({ $0 != snapshot.term }) == true
