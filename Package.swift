@@ -176,7 +176,7 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "WireScenarios",
             ],
             swiftSettings: house),
         .testTarget(
@@ -186,8 +186,11 @@ let package = Package(
                 "StratusAdmin", "StratusNode",
             ],
             swiftSettings: house),
+        // Conversations over the wire, written once: in process and against a real one.
+        .target(
+            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP"],
+            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
             swiftSettings: house),
     ]
 )
