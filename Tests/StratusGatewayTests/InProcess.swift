@@ -81,6 +81,14 @@ final class InProcess: Wire {
             tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits)
     }
 
+    /// A second handler over the partitions of a first one.
+    init(after first: InProcess) {
+        self.router = first.router
+        self.handler = CloudKitHandler(
+            router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
+            tokenKey: Bytes(repeating: 9, count: 32))
+    }
+
     func send(_ request: WireRequest) async throws -> WireAnswer {
         self.world.advance(by: .milliseconds(1))
         let parts = request.target.split(separator: "?", maxSplits: 1).map(String.init)
