@@ -184,7 +184,7 @@ let package = Package(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode",
+                "StratusAdmin", "StratusNode", "StratusTLS",
             ],
             swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.
