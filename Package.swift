@@ -119,7 +119,7 @@ let package = Package(
             name: "stratus-bench",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
-                "StratusRuntime", "StratusRecords", "StratusSQLite", "StratusCommandLine",
+                "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite", "StratusCommandLine",
             ], swiftSettings: house + release),
 
         // Tests.
