@@ -140,7 +140,7 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
-            swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
             swiftSettings: house),

@@ -22,9 +22,9 @@ extension HTTPServerConnection {
         if case .closed = self.state { true } else { false }
     }
 
-    /// Ends keep-alive after the answer in progress, or at once when there is none: for a graceful
-    /// stop.
+    /// For a graceful stop: closes now where no request has begun, otherwise after the next answer.
     package mutating func stopKeepingAlive() {
+        self.isStopping = true
         self.clientKeepsAlive = false
         if self.phase == .idle { self.state = .closed }
     }
@@ -32,7 +32,10 @@ extension HTTPServerConnection {
     /// Tells a client that holds its body back to send it. Does nothing when it is not waiting, so it
     /// may be called whenever the body is first asked for.
     package mutating func writeContinue(into bytes: inout Bytes) {
-        guard self.awaitsContinue, self.response == .none else { return }
+        guard self.awaitsContinue, self.response == .none,
+            // Whoever is to be refused for the length they declare need not send it first.
+            self.body.remaining.map({ $0 <= self.body.sizeMax }) ?? true
+        else { return }
         self.awaitsContinue = false
         bytes.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
