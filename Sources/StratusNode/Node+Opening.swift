@@ -1,4 +1,5 @@
 import StratusCommandLine
+import StratusHTTP
 import StratusModel
 import StratusRuntime
 import StratusStorage
@@ -85,8 +86,8 @@ extension Node {
         limits.connectionCountMax = settings.integer("limits.connectionCountMax")
         limits.connectionCountPerAddressMax = settings.integer(
             "limits.connectionCountPerAddressMax")
-        limits.headDeadline = settings.duration("limits.headDeadline")
-        limits.idleDeadline = settings.duration("limits.idleDeadline")
+        limits.timeouts.header = settings.duration("limits.headDeadline")
+        limits.timeouts.idle = settings.duration("limits.idleDeadline")
         return limits
     }
 }

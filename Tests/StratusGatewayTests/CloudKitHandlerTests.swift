@@ -12,7 +12,8 @@ import Testing
 
 /// What only a test inside the process can arrange: faults of the world, switches, tiny limits.
 @Suite struct CloudKitHandlerTests {
-    @Test func `a partition that cannot answer now is 503, in the body and in the header`() async throws
+    @Test func `a partition that cannot answer now is 503, in the body and in the header`()
+        async throws
     {
         let wire = InProcess()
         let caller = Caller(wire: wire, container: try await wire.makeContainer())

@@ -39,7 +39,8 @@ struct WireTests {
         #expect(answer.status == 401)
     }
 
-    @Test func `a connection carries many requests, also sent ahead of their answers`() async throws {
+    @Test func `a connection carries many requests, also sent ahead of their answers`() async throws
+    {
         let wire = try OverHTTP.strict.get()
         var socket = try wire.connect()
         let request = OverHTTP.message(
@@ -50,7 +51,8 @@ struct WireTests {
             let answer = try #require(try socket.receive())
             #expect(answer.status == 404)
             names.insert(
-                answer.headers.first { $0.name.lowercased() == "x-apple-request-uuid" }?.value ?? "")
+                answer.headers.first { $0.name.lowercased() == "x-apple-request-uuid" }?.value ?? ""
+            )
         }
         #expect(names.count == 50)
     }
