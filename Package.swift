@@ -149,7 +149,7 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
-            swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
             swiftSettings: house),
@@ -176,7 +176,8 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+                "WireScenarios",
             ],
             swiftSettings: house),
         .testTarget(
@@ -186,8 +187,18 @@ let package = Package(
                 "StratusAdmin", "StratusNode",
             ],
             swiftSettings: house),
+        // Conversations over the wire, written once: in process and against a real one.
+        .target(
+            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP"],
+            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            swiftSettings: house),
+        .testTarget(
+            name: "WalkTests",
+            dependencies: [
+                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+            ],
             swiftSettings: house),
     ]
 )

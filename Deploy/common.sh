@@ -40,7 +40,9 @@ ensure_swift() {
     fi
     say "Two ways on from here:"
     say "  1. the official installer, https://www.swift.org/install/linux/"
-    say "  2. without a toolchain of your own: build in the container, docker build -f Deploy/Dockerfile ."
+    say "  2. the toolchain's container image, with this checkout in it:"
+    say "     docker run --rm -it -v \"$root\":/stratus -w /stratus -p 127.0.0.1:8080:8080 swift:6.3-bookworm \\"
+    say "         Deploy/up --foreground --listen 0.0.0.0:8080"
     exit 69
 }
 

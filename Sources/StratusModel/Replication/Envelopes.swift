@@ -72,10 +72,14 @@ package struct Outcome: Sendable, Equatable {
     }
     package var verdict: Verdict
     package var body: Bytes
+    /// What only the first application can say (saved records whole). It is answered, and never
+    /// remembered: the outcome of a repeated command has none.
+    package var detail: Bytes
 
-    package init(_ verdict: Verdict, body: Bytes = []) {
+    package init(_ verdict: Verdict, body: Bytes = [], detail: Bytes = []) {
         self.verdict = verdict
         self.body = body
+        self.detail = detail
     }
 }
 
