@@ -133,16 +133,3 @@ package final class CloudKitHandler: HTTPHandler {
         response.headers.set("X-Apple-CloudKit-Session", token)
     }
 }
-
-extension RequestIdentity {
-    /// In the form of a UUID, lower case.
-    package var uuid: String {
-        let digits = self.description
-        var text = ""
-        for (position, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(position) { text += "-" }
-            text.append(digit)
-        }
-        return text
-    }
-}
