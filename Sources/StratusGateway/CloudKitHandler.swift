@@ -91,7 +91,7 @@ package final class CloudKitHandler: HTTPHandler {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
         let exchange = Exchange(
-            handler: self, route: route, principal: principal, head: request.head)
+            handler: self, route: route, principal: principal, head: request.head, body: body)
         return try await exchange.answer(try self.input(body))
     }
 
