@@ -146,7 +146,7 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusRecords"],
-            swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
             exclude: ["Fixtures"], swiftSettings: house),
