@@ -120,41 +120,14 @@ final class InProcess: Wire {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
         let container = ContainerReference(
             container: "iCloud.test.n\(number)", environment: .development)
-        let command = RecordCommand.schema(.install(Schema(version: 1, types: Self.types())))
-            .enveloped(
-                container: container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        var schema = try SchemaText.read(Library.schema)
+        schema.version = 1
+        let command = RecordCommand.schema(.install(schema)).enveloped(
+            container: container, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
         _ = try await self.router.submit(
             command, to: .container(container), deadline: self.world.now)
         return container.container
-    }
-
-    /// The library's schema, which has one declaration on each line.
-    static func types() -> [RecordType] {
-        var types: [RecordType] = []
-        for line in Library.schema.split(separator: "\n") {
-            let words = line.split(whereSeparator: { " ,\"".contains($0) }).map(String.init)
-            if words.starts(with: ["RECORD", "TYPE"]) {
-                types.append(RecordType(name: words[2]))
-            } else if words.count > 1, !["DEFINE", "GRANT"].contains(words[0]) {
-                types[types.count - 1].fields.append(Self.field(words))
-            }
-        }
-        for position in types.indices { types[position].fields.sort { $0.name < $1.name } }
-        return types.sorted { $0.name < $1.name }
-    }
-
-    private static func field(_ words: [String]) -> FieldDefinition {
-        var word = words[1]
-        let isList = word.hasPrefix("LIST<")
-        if isList { word = String(word.dropFirst(5).dropLast()) }
-        let scalar = ScalarType.allCases.first { $0.tag == word || $0.tag == word + "ID" }!
-        var indexes: FieldIndexes = []
-        if words.contains("QUERYABLE") { indexes.insert(.queryable) }
-        if words.contains("SORTABLE") { indexes.insert(.sortable) }
-        if words.contains("SEARCHABLE") { indexes.insert(.searchable) }
-        return FieldDefinition(
-            name: words[0], type: FieldType(scalar, isList: isList), indexes: indexes)
     }
 }
 

@@ -167,6 +167,24 @@ extension Scenario {
             expectItem(
                 foreign[0], failed: "ACCESS_DENIED", reason: "WRITE operation not permitted")
         },
+        Scenario("roles: what one may not read does not exist; the world is asked to sign in") {
+            caller in
+            try await caller.create("mine", type: "Diary", database: "public")
+            let tom = caller.acting(as: .other("tom"))
+            for reader in [tom, caller.acting(as: .anonymous)] {
+                expectItem(
+                    try await reader.lookUp(["mine"], database: "public")[0], failed: "NOT_FOUND")
+            }
+            let query: JSON = ["recordType": "Diary"]
+            #expect(try await caller.query(query, database: "public") == ["mine"])
+            #expect(try await tom.query(query, database: "public") == [])
+            expectFailure(
+                try await caller.acting(as: .anonymous).post(
+                    "public/records/query", ["query": query]), 421, "AUTHENTICATION_REQUIRED")
+            let written = try await tom.modify(
+                [Operation.of("forceUpdate", "mine", recordType: "Diary")], database: "public")
+            expectItem(written[0], failed: "NOT_FOUND")
+        },
         Scenario("item in 200: a zone that is missing or may not be, a bad token in changes/zone") {
             caller in
             let answer = try await caller.ask(
