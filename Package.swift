@@ -166,7 +166,8 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway", "WireScenarios",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+                "WireScenarios",
             ],
             swiftSettings: house),
         .testTarget(

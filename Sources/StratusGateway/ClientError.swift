@@ -136,6 +136,7 @@ extension ClientError {
                 Self(
                     .badRequest,
                     "the record '\(subject)' has as many DELETE_SELF references as it may")
+            case .tooManyReferences: Self(.badRequest, "the record holds too many references")
             case .crossZoneReference:
                 Self(.badRequest, "field '\(subject)' refers to another zone")
             case .parentMissing: Self(.badRequest, "the parent '\(subject)' does not exist")

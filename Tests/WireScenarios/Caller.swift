@@ -23,7 +23,7 @@ package struct Caller: Sendable {
         self.container = container
     }
 
-    package func acting(as identity: Identity) -> Caller {
+    func acting(as identity: Identity) -> Caller {
         var other = self
         other.identity = identity
         return other
@@ -31,7 +31,7 @@ package struct Caller: Sendable {
 
     // MARK: Requests
 
-    package func target(_ operation: String, query: String = "") -> String {
+    func target(_ operation: String, query: String = "") -> String {
         var parameters: [String] = []
         switch self.identity {
         case .nobody: break
@@ -46,13 +46,13 @@ package struct Caller: Sendable {
     }
 
     /// Posts a body to `private/records/query` and the like.
-    package func post(
+    func post(
         _ operation: String, _ body: JSON, query: String = "", contentType: String? = "text/plain"
     ) async throws -> WireAnswer {
         try await self.post(operation, text: body.description, query: query, contentType: contentType)
     }
 
-    package func post(
+    func post(
         _ operation: String, text: String, query: String = "", contentType: String? = "text/plain"
     ) async throws -> WireAnswer {
         try await self.wire.send(
@@ -63,7 +63,7 @@ package struct Caller: Sendable {
     }
 
     /// Posts, and expects success: the body of the answer.
-    package func ask(
+    func ask(
         _ operation: String, _ body: JSON, query: String = "",
         at location: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
@@ -81,7 +81,7 @@ package struct Caller: Sendable {
     // MARK: Records
 
     /// The entries that `records/modify` answers for these operations.
-    package func modify(
+    func modify(
         _ operations: [JSON], in zone: JSON? = nil, database: String = "private",
         atomic: JSON? = nil, query: String = "", at location: SourceLocation = #_sourceLocation
     ) async throws -> [JSON] {
@@ -98,7 +98,7 @@ package struct Caller: Sendable {
 
     /// Creates one record, and expects that to work.
     @discardableResult
-    package func create(
+    func create(
         _ name: String?, type: String = "Book", fields: JSON = [:], in zone: JSON? = nil,
         database: String = "private", at location: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
@@ -114,7 +114,7 @@ package struct Caller: Sendable {
         return saved
     }
 
-    package func lookUp(
+    func lookUp(
         _ names: [String], in zone: JSON? = nil, database: String = "private",
         at location: SourceLocation = #_sourceLocation
     ) async throws -> [JSON] {
@@ -125,7 +125,7 @@ package struct Caller: Sendable {
     }
 
     /// The names a query answers, in order, over all of its pages.
-    package func query(
+    func query(
         _ query: JSON, in zone: JSON? = nil, database: String = "private",
         at location: SourceLocation = #_sourceLocation
     ) async throws -> [String] {
@@ -147,7 +147,7 @@ package struct Caller: Sendable {
     // MARK: Zones
 
     @discardableResult
-    package func makeZone(
+    func makeZone(
         _ name: String, at location: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
         let answer = try await self.ask(
@@ -162,7 +162,7 @@ package struct Caller: Sendable {
         return zone
     }
 
-    package func deleteZone(
+    func deleteZone(
         _ name: String, at location: SourceLocation = #_sourceLocation
     ) async throws {
         let answer = try await self.ask(
@@ -176,7 +176,7 @@ package struct Caller: Sendable {
     }
 
     /// The entry of `changes/zone` for one zone.
-    package func changes(
+    func changes(
         _ zone: String, after token: String? = nil, _ more: JSON = [:],
         at location: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
@@ -189,7 +189,7 @@ package struct Caller: Sendable {
 }
 
 /// Expects a whole request to have failed so, in the full form.
-package func expectFailure(
+func expectFailure(
     _ answer: WireAnswer, _ status: Int, _ code: String, reason: String? = nil,
     at location: SourceLocation = #_sourceLocation
 ) {
@@ -204,7 +204,7 @@ package func expectFailure(
 }
 
 /// Expects an item to have failed so: a record by its name, or a zone by its ID.
-package func expectItem(
+func expectItem(
     _ item: JSON?, failed code: String, reason: String? = nil, recordName: String? = nil,
     at location: SourceLocation = #_sourceLocation
 ) {

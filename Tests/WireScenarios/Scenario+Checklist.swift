@@ -87,9 +87,8 @@ extension Scenario {
             expectItem(forced[3], failed: "BAD_REQUEST")
         },
         Scenario("check 6: forceDelete of a missing record is a deletion") { caller in
-            #expect(
-                try await caller.modify([Operation.of("forceDelete", "ghost")])
-                    == [["recordName": "ghost", "deleted": true]])
+            let records = try await caller.modify([Operation.of("forceDelete", "ghost")])
+            #expect(records == [["recordName": "ghost", "deleted": true]])
         },
         Scenario("check 7: a mixed batch that is not atomic keeps order and results") { caller in
             try await caller.makeZone("Shelves")
@@ -442,7 +441,7 @@ extension Scenario {
             for key in ["numbersAsStrings", "numberAsStrings"] {
                 let answer = try await caller.ask(
                     "private/records/lookup",
-                    JSON(["records": [["recordName": "a"]]]).setting(key, true))
+                    (["records": [["recordName": "a"]]] as JSON).setting(key, true))
                 let record = answer["records"][0]
                 #expect(record["fields"]["pages"]["value"] == "9007199254740993")
                 #expect(record["fields"]["rating"]["value"] == "0.5")
