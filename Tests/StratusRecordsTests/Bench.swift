@@ -37,6 +37,7 @@ struct Bench {
     }
 
     /// The results of a batch that was not refused as a whole.
+    @discardableResult
     mutating func modify(
         in zone: String = "Shelves", of database: DatabaseID = Self.privateDatabase,
         atomic: Bool = false, as principal: Principal = Self.user,
@@ -46,6 +47,7 @@ struct Bench {
             in: zone, of: database, atomic: atomic, as: principal, rules: rules, operations)
     }
 
+    @discardableResult
     mutating func modify(
         in zone: String = "Shelves", of database: DatabaseID = Self.privateDatabase,
         atomic: Bool = false, as principal: Principal = Self.user,

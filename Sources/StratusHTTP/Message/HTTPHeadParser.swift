@@ -49,8 +49,7 @@ struct HTTPHeadParser: Sendable {
         let raw = unsafe head.bytes
         while true {
             let feed = Self.lineFeed(head, raw, from: self.scanned)
-            let end = feed ?? head.count
-            try self.checkSize(end)
+            try self.checkSize(feed.map { $0 + 1 } ?? head.count)
             guard let feed else {
                 self.scanned = head.count
                 return nil
@@ -78,10 +77,10 @@ struct HTTPHeadParser: Sendable {
         }
     }
 
-    /// `end`: of the line as far as it is known, its CR included.
+    /// `end`: of the line as far as it is known, its line end included.
     private func checkSize(_ end: Int) throws(HTTPRefusal) {
         if self.awaitsFirstLine {
-            guard end - self.lineStart <= self.firstLineSizeMax + 1 else {
+            guard end - self.lineStart <= self.firstLineSizeMax + 2 else {
                 throw .requestLineTooLong
             }
         } else {

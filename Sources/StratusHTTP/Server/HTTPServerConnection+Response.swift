@@ -32,7 +32,10 @@ extension HTTPServerConnection {
     /// Tells a client that holds its body back to send it. Does nothing when it is not waiting, so it
     /// may be called whenever the body is first asked for.
     package mutating func writeContinue(into bytes: inout Bytes) {
-        guard self.awaitsContinue, self.response == .none else { return }
+        guard self.awaitsContinue, self.response == .none,
+            // Whoever is to be refused for the length they declare need not send it first.
+            self.body.remaining.map({ $0 <= self.body.sizeMax }) ?? true
+        else { return }
         self.awaitsContinue = false
         bytes.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }

@@ -92,7 +92,9 @@ package struct RecordState: ReplicatedState {
     }
 
     /// What refuses the whole request.
-    private static func check(_ modify: ModifyRecords, of command: Command, _ schema: IndexedSchema?)
+    private static func check(
+        _ modify: ModifyRecords, of command: Command, _ schema: IndexedSchema?
+    )
         -> RequestRefusal?
     {
         if let refusal = Self.check(command, schema) { return refusal }
