@@ -193,5 +193,12 @@ let package = Package(
         .testTarget(
             name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
             swiftSettings: house),
+        .testTarget(
+            name: "WalkTests",
+            dependencies: [
+                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+            ],
+            swiftSettings: house),
     ]
 )
