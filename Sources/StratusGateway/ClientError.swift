@@ -37,7 +37,8 @@ extension ClientError {
             case let refusal as AuthenticationRefusal: Self(refusal)
             case let error as RouteError: Self(error)
             case let refusal as FieldRefusal: Self(refusal)
-            case is CancellationError: Self(.tryAgainLater, "the request was cancelled", retryAfter: 1)
+            case is CancellationError:
+                Self(.tryAgainLater, "the request was cancelled", retryAfter: 1)
             default: Self(.internalError, "internal error")
             }
     }

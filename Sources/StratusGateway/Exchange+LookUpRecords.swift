@@ -53,10 +53,11 @@ extension Exchange {
         var items: [LookupAnswer.Item] = []
         while true {
             let rest = Array(names[items.count...])
-            guard case .lookup(let answer) = try await self.read(
-                .lookup(
-                    RecordLookup(database: place.database, zone: place.zone.name, names: rest)),
-                at: place.key), answer.items.count == rest.count
+            guard
+                case .lookup(let answer) = try await self.read(
+                    .lookup(
+                        RecordLookup(database: place.database, zone: place.zone.name, names: rest)),
+                    at: place.key), answer.items.count == rest.count
             else { throw RouteError.refused("an answer of another kind") }
             let ready = answer.items.prefix { $0 != .deferred }
             items += ready
@@ -67,8 +68,9 @@ extension Exchange {
 
     /// The zone as it is; nil for one never written. Not found is the whole request's error.
     func summary(of place: Place) async throws -> ZoneSummary? {
-        guard case .zones(let zones) = try await self.read(
-            .zones(place.database, names: [place.zone.name]), at: place.key)
+        guard
+            case .zones(let zones) = try await self.read(
+                .zones(place.database, names: [place.zone.name]), at: place.key)
         else { throw RouteError.refused("an answer of another kind") }
         switch zones.first {
         case .zone(let zone): return zone

@@ -112,8 +112,9 @@ extension Exchange {
 
     private func zones(names: [String]?) async throws -> [ZoneAnswer] {
         if names?.isEmpty == true { return [] }
-        guard case .zones(let zones) = try await self.read(
-            .zones(self.ownDatabase, names: names), at: .database(self.ownDatabase)),
+        guard
+            case .zones(let zones) = try await self.read(
+                .zones(self.ownDatabase, names: names), at: .database(self.ownDatabase)),
             names == nil || zones.count == names?.count
         else { throw RouteError.refused("an answer of another kind") }
         return zones

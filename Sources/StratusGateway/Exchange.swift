@@ -188,8 +188,9 @@ struct Exchange {
         {
             return kept
         }
-        guard case .schema(let found) = try await self.read(
-            .schema(container), at: .container(container))
+        guard
+            case .schema(let found) = try await self.read(
+                .schema(container), at: .container(container))
         else { throw RouteError.refused("no schema where one was asked for") }
         let schema = found ?? Schema()
         self.handler.schemas.keep(schema, of: container, at: now)

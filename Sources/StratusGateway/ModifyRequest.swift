@@ -37,7 +37,8 @@ struct ModifyRequest {
             // One zone per request; a record may repeat it, and names it where the request does not.
             if let given = record["zoneID"] {
                 let own = try ZoneAddress(given, key: "zoneID")
-                if let zone, zone.name != own.name || zone.owner ?? own.owner != own.owner ?? zone.owner
+                if let zone,
+                    zone.name != own.name || zone.owner ?? own.owner != own.owner ?? zone.owner
                 {
                     throw .twoZones(record: operation.recordName)
                 }

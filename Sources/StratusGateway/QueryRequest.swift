@@ -166,8 +166,9 @@ struct PredicateReader {
             }
             return try self.fields.value(value, as: FieldType(claimed, isList: isList))
         }
-        guard let read = try self.fields.value(
-            of: dictionary, field: "fieldValue", recordType: "", defined: nil)
+        guard
+            let read = try self.fields.value(
+                of: dictionary, field: "fieldValue", recordType: "", defined: nil)
         else { throw InputRefusal.missingKey("value") }
         return read
     }

@@ -27,7 +27,8 @@ enum TypeTag {
         }
 
         func allows(_ type: FieldType) -> Bool {
-            self.isList == type.isList && (self.scalars.isEmpty || self.scalars.contains(type.scalar))
+            self.isList == type.isList
+                && (self.scalars.isEmpty || self.scalars.contains(type.scalar))
         }
     }
 

@@ -38,7 +38,10 @@ import Testing
             .failure(.required(redirectURL: signIn))
         ),
         ("both", "ckAPIToken=\(key)&ckWebAuthToken=84__x", .private, .development, .success(user)),
-        ("both, public", "ckWebAuthToken=x&ckAPIToken=\(key)", .public, .development, .success(user)),
+        (
+            "both, public", "ckWebAuthToken=x&ckAPIToken=\(key)", .public, .development,
+            .success(user)
+        ),
         ("the older name", "ckAPIToken=\(key)&ckSession=x", .private, .development, .success(user)),
         (
             "signed out, older client", "ckAPIToken=\(key)&ckSession=null", .private, .development,
@@ -73,14 +76,15 @@ import Testing
     }
 
     typealias TokenRow = (name: String, query: String, expected: String?)
-    @Test(arguments: [
-        ("raw", "ckWebAuthToken=a+/b=", "a+/b="),
-        ("encoded once", "ckWebAuthToken=a%2B%2Fb%3D", "a+/b="),
-        ("encoded twice", "ckWebAuthToken=a%252B%252Fb%253D", "a+/b="),
-        ("plus became a space", "ckWebAuthToken=a%20%2Fb%3D", "a+/b="),
-        ("the word undefined", "ckSession=undefined", nil),
-        ("a broken escape", "ckWebAuthToken=%zz", nil),
-    ] as [TokenRow])
+    @Test(
+        arguments: [
+            ("raw", "ckWebAuthToken=a+/b=", "a+/b="),
+            ("encoded once", "ckWebAuthToken=a%2B%2Fb%3D", "a+/b="),
+            ("encoded twice", "ckWebAuthToken=a%252B%252Fb%253D", "a+/b="),
+            ("plus became a space", "ckWebAuthToken=a%20%2Fb%3D", "a+/b="),
+            ("the word undefined", "ckSession=undefined", nil),
+            ("a broken escape", "ckWebAuthToken=%zz", nil),
+        ] as [TokenRow])
     func `a web-auth token survives every client's encoding`(row: TokenRow) {
         #expect(TokenCredentials(query: row.query).webAuthToken == row.expected, "\(row.name)")
     }

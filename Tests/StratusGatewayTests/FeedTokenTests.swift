@@ -98,7 +98,9 @@ import Testing
         let place = FeedPlace(
             container: ContainerReference(container: "iCloud.golden", environment: .production),
             scope: .private, owner: "_golden", zone: "Zone")
-        #expect(token.text(at: place, sealedWith: cipher) == "AQe+AVLSN4fpM0hJTN4lb7mSTE50jW+bkxvv9Hm3IkLYff2t")
+        #expect(
+            token.text(at: place, sealedWith: cipher)
+                == "AQe+AVLSN4fpM0hJTN4lb7mSTE50jW+bkxvv9Hm3IkLYff2t")
     }
 
     @Test func `any content opens in its own circumstances only`() {

@@ -96,7 +96,8 @@ final class InProcess: Wire {
                 identity: self.world.drawIdentity()))
         guard case .bytes(let body) = response.body else {
             return WireAnswer(
-                status: response.status, headers: response.headers.lines.map { ($0.name, $0.value) },
+                status: response.status,
+                headers: response.headers.lines.map { ($0.name, $0.value) },
                 body: [])
         }
         return WireAnswer(
@@ -108,9 +109,10 @@ final class InProcess: Wire {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
         let container = ContainerReference(
             container: "iCloud.test.n\(number)", environment: .development)
-        let command = RecordCommand.schema(.extend(Self.types())).enveloped(
-            container: container, identity: self.world.drawIdentity(),
-            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        let command = RecordCommand.schema(.install(Schema(version: 1, types: Self.types())))
+            .enveloped(
+                container: container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
         _ = try await self.router.submit(
             command, to: .container(container), deadline: self.world.now)
         return container.container

@@ -13,7 +13,8 @@ import Testing
             .success(Route(container: container, scope: .private, operation: .recordsModify))
         ),
         (
-            "the batched query", "/database/1/iCloud.a.B/development/shared/internal/records/query/batch",
+            "the batched query",
+            "/database/1/iCloud.a.B/development/shared/internal/records/query/batch",
             .success(Route(container: container, scope: .shared, operation: .recordsQueryBatch))
         ),
         (

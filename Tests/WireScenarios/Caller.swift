@@ -49,7 +49,8 @@ package struct Caller: Sendable {
     func post(
         _ operation: String, _ body: JSON, query: String = "", contentType: String? = "text/plain"
     ) async throws -> WireAnswer {
-        try await self.post(operation, text: body.description, query: query, contentType: contentType)
+        try await self.post(
+            operation, text: body.description, query: query, contentType: contentType)
     }
 
     func post(
@@ -68,7 +69,7 @@ package struct Caller: Sendable {
         at location: SourceLocation = #_sourceLocation
     ) async throws -> JSON {
         let answer = try await self.post(operation, body, query: query)
-        #expect(answer.status == 200, "\(answer)", sourceLocation: location)
+        try #require(answer.status == 200, "\(answer)", sourceLocation: location)
         let json = try #require(answer.json, sourceLocation: location)
         for key in ["reason", "error", "errorMessage", "serverErrorCode"] {
             #expect(

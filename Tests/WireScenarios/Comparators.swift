@@ -113,7 +113,8 @@ enum Comparators {
         ),
         (filter("___recordID", "EQUALS", ["recordName": "c", "action": "NONE"]), ["c"]),
         (
-            filter("___recordID", "IN", [["recordName": "c"], ["recordName": "a"]], "REFERENCE_LIST"),
+            filter(
+                "___recordID", "IN", [["recordName": "c"], ["recordName": "a"]], "REFERENCE_LIST"),
             ["a", "c"]
         ),
         (
@@ -140,7 +141,10 @@ enum Comparators {
         ([["fieldName": "pages", "ascending": false]], ["c", "b", "a"]),
         ([["fieldName": "rating"]], ["c", "b", "a"]),
         ([["fieldName": "title", "ascending": true]], ["b", "a", "c"]),
-        ([["systemFieldName": "createdTimestamp", "ascending": true], ["fieldName": "pages"]], ["a", "b", "c"]),
+        (
+            [["systemFieldName": "createdTimestamp", "ascending": true], ["fieldName": "pages"]],
+            ["a", "b", "c"]
+        ),
         (
             [
                 [

@@ -53,7 +53,9 @@ struct Sample {
             ]),
         Sample("tags", "STRING_LIST", ["travel", "", "maps"]),
         Sample("counts", "INT64_LIST", [0, -1, 9_007_199_254_740_993, 9_223_372_036_854_775_807]),
-        Sample("ratios", "DOUBLE_LIST", [0.5, -1e300, 1e-7], answer: [0.5, .number("-1e+300"), .number("1e-07")]),
+        Sample(
+            "ratios", "DOUBLE_LIST", [0.5, -1e300, 1e-7],
+            answer: [0.5, .number("-1e+300"), .number("1e-07")]),
         Sample("dates", "TIMESTAMP_LIST", [0, -5]),
         Sample("digests", "BYTES_LIST", ["", "AA=="]),
         Sample(

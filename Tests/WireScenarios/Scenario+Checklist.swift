@@ -35,7 +35,8 @@ extension Scenario {
             expectItem(records[0], failed: "NOT_FOUND")
             #expect(records[0]["reason"].text?.contains("Nothing") == true)
         },
-        Scenario("check 4: update with the right tag merges, with a stale one conflicts") { caller in
+        Scenario("check 4: update with the right tag merges, with a stale one conflicts") {
+            caller in
             let first = try await caller.create(
                 "a",
                 fields: [
@@ -63,7 +64,8 @@ extension Scenario {
                 stale[0], failed: "CONFLICT", reason: "client oplock error updating record")
             #expect(try await caller.lookUp(["a"])[0] == second[0])
         },
-        Scenario("check 5: replace clears what it does not name; the forced ones create") { caller in
+        Scenario("check 5: replace clears what it does not name; the forced ones create") {
+            caller in
             let first = try await caller.create(
                 "a", fields: ["title": ["value": "t"], "pages": ["value": 1]])
             let replaced = try await caller.modify([

@@ -5,7 +5,8 @@ extension Scenario {
     static let decisions: [Scenario] = [
         Scenario("whole 400: JSON that cannot be read, a missing key, a bad word, over the limit") {
             caller in
-            for text in ["{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}"] {
+            for text in ["{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}"]
+            {
                 expectFailure(
                     try await caller.post("private/records/modify", text: text), 400,
                     "BAD_REQUEST")
@@ -107,7 +108,10 @@ extension Scenario {
             let zone: JSON = ["zoneName": "Nope"]
             for (operation, body) in [
                 ("records/modify", ["operations": [Operation.create("a")]]),
-                ("records/modify", ["operations": [Operation.create("a", ["pages": ["value": "x"]])]]),
+                (
+                    "records/modify",
+                    ["operations": [Operation.create("a", ["pages": ["value": "x"]])]]
+                ),
                 ("records/lookup", ["records": [["recordName": "a"]]]),
                 ("records/query", ["query": ["recordType": "Book"]]),
                 ("records/changes", [:]),
@@ -216,21 +220,24 @@ extension Scenario {
                     + String(repeating: "x", count: 17 << 20) + "\"}")
             expectFailure(answer, 413, "QUOTA_EXCEEDED")
         },
-        Scenario("operation types: each over a record that exists and one that does not") { caller in
+        Scenario("operation types: each over a record that exists and one that does not") {
+            caller in
             // With the right tag, a wrong tag and none; then where nothing exists.
-            let rows: [(type: String, right: String?, wrong: String?, none: String?, missing: String?)]
-                = [
-                    ("create", "CONFLICT", "CONFLICT", "CONFLICT", nil),
-                    ("update", nil, "CONFLICT", "BAD_REQUEST", "NOT_FOUND"),
-                    ("forceUpdate", nil, nil, nil, nil),
-                    ("replace", nil, "CONFLICT", "BAD_REQUEST", "NOT_FOUND"),
-                    ("forceReplace", nil, nil, nil, nil),
-                    ("delete", nil, "CONFLICT", nil, "NOT_FOUND"),
-                    ("forceDelete", nil, nil, nil, nil),
-                ]
+            let rows:
+                [(type: String, right: String?, wrong: String?, none: String?, missing: String?)] =
+                    [
+                        ("create", "CONFLICT", "CONFLICT", "CONFLICT", nil),
+                        ("update", nil, "CONFLICT", "BAD_REQUEST", "NOT_FOUND"),
+                        ("forceUpdate", nil, nil, nil, nil),
+                        ("replace", nil, "CONFLICT", "BAD_REQUEST", "NOT_FOUND"),
+                        ("forceReplace", nil, nil, nil, nil),
+                        ("delete", nil, "CONFLICT", nil, "NOT_FOUND"),
+                        ("forceDelete", nil, nil, nil, nil),
+                    ]
             for row in rows {
                 for (name, tag, expected) in [
-                    ("right", nil, row.right), ("wrong", "zzz", row.wrong), ("none", .null, row.none),
+                    ("right", nil, row.right), ("wrong", "zzz", row.wrong),
+                    ("none", .null, row.none),
                 ] as [(String, JSON?, String?)] {
                     let record = "\(row.type)-\(name)"
                     let saved = try await caller.create(record)

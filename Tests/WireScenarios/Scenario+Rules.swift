@@ -127,8 +127,9 @@ extension Scenario {
             #expect(last["records"].elements.count == 1)
             #expect(!last.keys.contains("continuationMarker"), "\(last)")
         },
-        Scenario("rule 12: changes/zone entries always have records, syncToken, moreComing and zoneID")
-        { caller in
+        Scenario(
+            "rule 12: changes/zone entries always have records, syncToken, moreComing and zoneID"
+        ) { caller in
             try await caller.makeZone("Empty")
             let answer = try await caller.ask(
                 "private/changes/zone",
@@ -235,7 +236,8 @@ extension Scenario {
                 let saved = try await caller.create(
                     name, fields: .object([.init(key: field, value: written)]))
                 #expect(saved["fields"][field]["value"] == expected, "\(field) from \(written)")
-                for empty in [[:], ["value": nil], nil, ["value": nil, "type": "STRING"]] as [JSON] {
+                for empty in [[:], ["value": nil], nil, ["value": nil, "type": "STRING"]] as [JSON]
+                {
                     let cleared = try await caller.modify([
                         [
                             "operationType": "forceUpdate",

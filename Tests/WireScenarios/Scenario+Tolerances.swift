@@ -90,7 +90,10 @@ extension Scenario {
                 [
                     "zoneID": zone, "atomic": false,
                     "operations": [
-                        ["operationType": "forceDelete", "record": ["recordName": "x", "zoneID": zone]],
+                        [
+                            "operationType": "forceDelete",
+                            "record": ["recordName": "x", "zoneID": zone],
+                        ],
                         [
                             "operationType": "create",
                             "record": [
@@ -128,8 +131,9 @@ extension Scenario {
                         "operations": [["operationType": "create", "record": record]],
                     ]), 400, "BAD_REQUEST")
         },
-        Scenario("CloudKitClient: whole records, explicit defaults, atomic null, zoneWide beside a zone")
-        { caller in
+        Scenario(
+            "CloudKitClient: whole records, explicit defaults, atomic null, zoneWide beside a zone"
+        ) { caller in
             try await caller.makeZone("Shelves")
             let zone: JSON = ["zoneName": "Shelves", "zoneType": "REGULAR_CUSTOM_ZONE"]
             let saved = try await caller.create(
@@ -225,7 +229,8 @@ extension Scenario {
         Scenario("hostile fields: each has its own documented error, and the others are saved") {
             caller in
             let values: [JSON] = [
-                ["value": ["value": 1]], ["value": [[1]]], ["value": [1, nil]], [1], "bare", 7, true,
+                ["value": ["value": 1]], ["value": [[1]]], ["value": [1, nil]], [1], "bare", 7,
+                true,
                 ["type": "STRING", "value": 1], ["type": 7, "value": "x"],
                 ["type": "NONSENSE", "value": "x"], ["value": "x", "type": "STRING_LIST"],
                 ["valeu": "x"],
@@ -241,7 +246,8 @@ extension Scenario {
             for (field, value) in [
                 ("place", ["latitude": 91.0, "longitude": 0.0]), ("place", ["latitude": 1.0]),
                 ("place", ["latitude": 1.0, "longitude": 1.0, "timestamp": 0.5]),
-                ("author", ["recordName": ""]), ("author", ["recordName": "a", "action": "EXPLODE"]),
+                ("author", ["recordName": ""]),
+                ("author", ["recordName": "a", "action": "EXPLODE"]),
                 ("author", "a"), ("digest", "not base64"), ("digest", "AB=="), ("pages", 1.5),
                 ("pages", 9.3e18), ("pages", "twelve"), ("rating", "nan"), ("rating", "inf"),
                 ("tags", "maps"), ("tags", [1]), ("cover", ["fileChecksum": "x", "size": 1]),
