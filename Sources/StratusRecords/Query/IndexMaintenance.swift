@@ -162,3 +162,18 @@ package enum IndexMaintenance {
         return ComparableValue(scalar)
     }
 }
+
+extension IndexMaintenance {
+    /// Brings the index rows of one record up to date, in the same commit as the record: called once
+    /// for every record that a command changed, with what it was and what it is.
+    package static func update(
+        in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
+        rows: inout some RowStore
+    ) throws(StoreError) {
+        let changes = Self.changes(in: schema, zone: zone, from: old, to: new)
+        for key in changes.removed { try unsafe rows.remove(.index, key.span.bytes) }
+        for row in changes.put {
+            try unsafe rows.put(.index, row.key.span.bytes, row.row.span.bytes)
+        }
+    }
+}

@@ -66,7 +66,7 @@ package struct FeedPosition: Sendable, Hashable {
 }
 
 /// A position in a database's feed.
-package struct DatabasePosition: Sendable, Hashable {
+package struct DatabasePosition: Sendable, Hashable, Comparable {
     /// Counts the times another zone became the last one changed.
     package var turn: UInt64
     /// How far the zone of that turn had come.
@@ -77,6 +77,10 @@ package struct DatabasePosition: Sendable, Hashable {
         self.tag = tag
     }
     package static let start = DatabasePosition(turn: 0, tag: ChangeTag(0))
+
+    package static func < (one: Self, other: Self) -> Bool {
+        (one.turn, one.tag) < (other.turn, other.tag)
+    }
 }
 
 /// A live zone.

@@ -37,8 +37,12 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
     /// Rounds of jobs before the sockets get their turn again.
     private static let jobRoundCountMax = 16
 
+    /// OpenSSL writes to sockets without asking to be spared the signal, which would end the process.
+    private static let ignoreBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
+
     package init(name: String) {
         self.name = name
+        Self.ignoreBrokenPipes
         self.registrations = Registrations(signal: self.signal.descriptor)
         OwnedThread.start(named: name) { [self] in self.run() }
     }

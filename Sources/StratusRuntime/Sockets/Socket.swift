@@ -2,8 +2,6 @@ import CShims
 import Glibc
 
 /// One non-blocking stream socket. The value owns the descriptor, so that it is closed exactly once.
-///
-/// A closed peer never raises SIGPIPE here: every send says so.
 struct Socket: ~Copyable {
     let descriptor: Int32
 
@@ -12,14 +10,11 @@ struct Socket: ~Copyable {
 
     deinit { close(self.descriptor) }
 
-    /// What came of one attempt to move bytes.
-    enum Transfer: Equatable {
-        case moved(Int)
-        /// Nothing now; the loop will tell.
-        case wouldBlock
-        /// The peer has said its last byte. Only of reading.
-        case ended
-        case failed(SocketError)
+    /// Gives the descriptor away.
+    consuming func release() -> Int32 {
+        let descriptor = self.descriptor
+        discard self
+        return descriptor
     }
 
     // MARK: Listening
@@ -54,6 +49,8 @@ struct Socket: ~Copyable {
         let code = try probe.connect(to: .unix(path: path))
         if code == ECONNREFUSED { unlink(path) }
     }
+
+    static func removeSocketFile(at path: String) { unlink(path) }
 
     /// The next connection, and who it is from.
     enum Acceptance: ~Copyable {
@@ -119,37 +116,5 @@ struct Socket: ~Copyable {
     private func set(_ level: Int32, _ option: Int32, _ value: Int32) {
         var value = value
         setsockopt(self.descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
-    }
-
-    // MARK: Bytes
-
-    func read(into room: UnsafeMutableRawBufferPointer) -> Transfer {
-        while true {
-            let count = recv(self.descriptor, room.baseAddress, room.count, 0)
-            if count > 0 { return .moved(count) }
-            if count == 0 { return .ended }
-            if errno == EAGAIN { return .wouldBlock }
-            if errno != EINTR { return .failed(SocketError(code: errno, during: "read")) }
-        }
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
-        while true {
-            let count = send(self.descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
-            if count >= 0 { return .moved(count) }
-            if errno == EAGAIN { return .wouldBlock }
-            if errno != EINTR { return .failed(SocketError(code: errno, during: "write")) }
-        }
-    }
-
-    /// Says that nothing more will be written; reading goes on.
-    func endWriting() { shutdown(self.descriptor, Int32(SHUT_WR)) }
-
-    /// Closing will cut the connection (RST) instead of ending it: what was sent may be lost, and the
-    /// peer cannot take a part for the whole.
-    func cutOnClose() {
-        var option = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(
-            self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }
