@@ -17,6 +17,12 @@ package import StratusModel
 
 extension ByteWriter {
     package mutating func write(recordBody record: Record) {
+        self.write(recordHead: record)
+        self.write(fields: record.fields)
+    }
+
+    /// Everything before the fields.
+    package mutating func write(recordHead record: Record) {
         var presence: UInt8 = 0
         if record.parent != nil { presence |= 1 }
         if record.shortGUID != nil { presence |= 2 }
@@ -31,7 +37,6 @@ extension ByteWriter {
         if let parent = record.parent { self.write(text: parent) }
         if let shortGUID = record.shortGUID { self.write(text: shortGUID) }
         if let share = record.share { self.write(text: share) }
-        self.write(fields: record.fields)
     }
 
     package mutating func write(fields: [Field]) {

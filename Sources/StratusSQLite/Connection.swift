@@ -36,6 +36,8 @@ package final class Connection {
     package static let pageSize = 4096
 
     let handle: OpaquePointer
+    /// Frames in the WAL after this connection's last commit.
+    package private(set) var walFrameCount = 0
     /// Registered while any connection uses it.
     private let system: FileSystem
 
@@ -59,6 +61,14 @@ package final class Connection {
         self.handle = handle
         self.system = system
         try self.configure(options)
+        // Called after each commit. `self` closes the handle before it goes.
+        sqlite3_wal_hook(
+            handle,
+            { connection, _, _, frames in
+                Unmanaged<Connection>.fromOpaque(connection!).takeUnretainedValue()
+                    .walFrameCount = Int(frames)
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit {

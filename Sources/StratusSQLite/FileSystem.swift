@@ -16,6 +16,7 @@ package final class FileSystem: @unchecked Sendable {
     let name: String
     private let vfs: UnsafeMutablePointer<sqlite3_vfs>
     private let databases = Mutex<[DiskPath: Weak]>([:])
+    private let failedSyncs = Mutex<Set<DiskPath>>([])
 
     private static let count = Atomic<Int>(0)
     /// SQLite reads its settings once: no mutexes inside, since no connection is ever shared.
@@ -71,6 +72,13 @@ package final class FileSystem: @unchecked Sendable {
         self.vfs.deallocate()
     }
 
+    /// Whether a sync of the database or its WAL ever failed: what this process believes to be on the
+    /// medium may not be, and no second try would prove otherwise. Only a new process may go on.
+    package func hasFailedSync(_ path: DiskPath) -> Bool {
+        self.failedSyncs.withLock { $0.contains(path) }
+    }
+    func noteFailedSync(_ path: DiskPath) { self.failedSyncs.withLock { _ = $0.insert(path) } }
+
     fileprivate func shared(_ path: DiskPath) -> SharedDatabase {
         self.databases.withLock { databases in
             if let database = databases[path]?.database { return database }
@@ -109,8 +117,8 @@ package final class FileSystem: @unchecked Sendable {
             let tag = UInt32(truncatingIfNeeded: sqlite3_uri_int64(name, "tag", 0))
             do throws(DiskError) {
                 let file = try OpenFile(
-                    path, kind, tag: tag, create: flags & SQLITE_OPEN_CREATE != 0, in: system.files,
-                    system.shared(database))
+                    path, kind, of: database, tag: tag, create: flags & SQLITE_OPEN_CREATE != 0,
+                    in: system, system.shared(database))
                 FileRecord.install(file, in: record!)
             } catch { return error.kind == .full ? SQLITE_FULL : SQLITE_CANTOPEN }
             flagsOut?.pointee = flags

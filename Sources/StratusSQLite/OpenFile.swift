@@ -1,5 +1,5 @@
-import CShims
 import CSQLite
+import CShims
 import StratusModel
 
 /// One file that SQLite has open: the database, its WAL, or the journal a new database begins with.
@@ -11,8 +11,9 @@ final class OpenFile {
     private static let frameSize = frameHeaderSize + Connection.pageSize
 
     private let file: any File
-    private let files: any Files
+    private let system: FileSystem
     private let path: DiskPath
+    private let database: DiskPath
     private let kind: Kind
     private let tag: UInt32
     let shared: SharedDatabase
@@ -21,13 +22,14 @@ final class OpenFile {
     private let scratch: UnsafeMutableRawBufferPointer
 
     init(
-        _ path: DiskPath, _ kind: Kind, tag: UInt32, create: Bool, in files: any Files,
-        _ shared: SharedDatabase
+        _ path: DiskPath, _ kind: Kind, of database: DiskPath, tag: UInt32, create: Bool,
+        in system: FileSystem, _ shared: SharedDatabase
     ) throws(DiskError) {
-        self.needsDirectorySync = create ? try !files.exists(path) : false
-        self.file = try files.open(path, create: create)
-        self.files = files
+        self.needsDirectorySync = create ? try !system.files.exists(path) : false
+        self.file = try system.files.open(path, create: create)
+        self.system = system
         self.path = path
+        self.database = database
         self.kind = kind
         self.tag = tag
         self.shared = shared
@@ -41,7 +43,8 @@ final class OpenFile {
 
     // MARK: Reading
 
-    func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError) -> Int32 {
+    func read(_ buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError) -> Int32
+    {
         switch self.kind {
         case .journal: return try self.readPlain(buffer, at: offset)
         case .wal: return try self.readWAL(buffer, at: offset)
@@ -131,7 +134,7 @@ final class OpenFile {
     // MARK: Writing
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
-        guard !self.shared.isPoisoned else {
+        guard !self.system.hasFailedSync(self.database) else {
             throw DiskError(.syncFailed, during: "write after a failed sync", path: self.path)
         }
         switch self.kind {
@@ -170,15 +173,15 @@ final class OpenFile {
     }
 
     func sync() throws(DiskError) {
-        guard !self.shared.isPoisoned else {
+        guard !self.system.hasFailedSync(self.database) else {
             throw DiskError(.syncFailed, during: "sync after a failed sync", path: self.path)
         }
         do throws(DiskError) {
             try self.file.sync()
-            if self.needsDirectorySync { try self.files.syncDirectory(self.path.parent) }
+            if self.needsDirectorySync { try self.system.files.syncDirectory(self.path.parent) }
             self.needsDirectorySync = false
         } catch {
-            self.shared.poison()
+            self.system.noteFailedSync(self.database)
             throw error
         }
     }

@@ -21,7 +21,6 @@ final class SharedDatabase: @unchecked Sendable {
         // The CRC-32C of the page in each WAL frame, from the time it was written or recovered.
         var frames: [UInt32?] = []
         var isCheckpointing = false
-        var isPoisoned = false
     }
     private struct Slot {
         var shared: Set<ObjectIdentifier> = []
@@ -142,8 +141,4 @@ final class SharedDatabase: @unchecked Sendable {
             !self.state.withLock { $0.isCheckpointing },
             "a COMMIT writes the WAL beside a checkpoint: the gate is broken")
     }
-
-    /// A sync failed: what this process believes to be on the medium may not be.
-    func poison() { self.state.withLock { $0.isPoisoned = true } }
-    var isPoisoned: Bool { self.state.withLock { $0.isPoisoned } }
 }

@@ -62,8 +62,9 @@ package final class Statement {
         switch sqlite3_step(self.handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
-        case let code: throw SQLiteError(
-            code: code, reportedBy: self.connection.handle, during: self.sql)
+        case let code:
+            throw SQLiteError(
+                code: code, reportedBy: self.connection.handle, during: self.sql)
         }
     }
 

@@ -257,7 +257,8 @@ package final class SimulatedFiles: Files {
             let available = state.inodes[number].current.count - start
             let count = max(0, min(buffer.count, available))
             state.inodes[number].current.withUnsafeBytes { bytes in
-                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[start...].prefix(count)))
+                buffer.copyMemory(
+                    from: UnsafeRawBufferPointer(rebasing: bytes[start...].prefix(count)))
             }
             if count > 0,
                 effect == .flipBit || Self.strikes(state.rates.flippedReadOneIn, &state.random)
@@ -289,7 +290,8 @@ package final class SimulatedFiles: Files {
             let prefix = Int.random(in: 0...buffer.count, using: &state.random)
             let part = Bytes(buffer[..<prefix])
             guard !part.isEmpty,
-                (try? Self.reserve(Int(offset) + part.count, for: number, path, during: "write", &state))
+                (try? Self.reserve(
+                    Int(offset) + part.count, for: number, path, during: "write", &state))
                     != nil
             else { return }
             state.inodes[number].write(part, at: Int(offset))

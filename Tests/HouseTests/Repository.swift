@@ -53,17 +53,32 @@ struct SourceFile {
     /// Numbered lines without their comments and string literals, so that words in prose do not count.
     var code: [(number: Int, line: String)] {
         self.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
-            var line = String($0.element).replacing(/"(\\.|[^"\\])*"/, with: "\"\"")
-            if let comment = line.firstRange(of: "//") {
-                line.removeSubrange(comment.lowerBound...)
-            }
-            return ($0.offset + 1, line)
+            ($0.offset + 1, Self.stripped($0.element))
         }
+    }
+
+    private static func stripped(_ line: Substring) -> String {
+        var kept: [UInt8] = []
+        var isInside = false
+        var previous: UInt8 = 0
+        for byte in line.utf8 {
+            if byte == UInt8(ascii: "\""), previous != UInt8(ascii: "\\") { isInside.toggle() }
+            if !isInside {
+                if byte == UInt8(ascii: "/"), previous == UInt8(ascii: "/") {
+                    kept.removeLast()
+                    break
+                }
+                kept.append(byte)
+            }
+            previous = byte
+        }
+        return String(decoding: kept, as: UTF8.self)
     }
 
     var imports: [(number: Int, module: String)] {
         self.code.compactMap { number, line in
             guard
+                line.contains("import "),
                 let match = line.firstMatch(
                     of:
                         /^\s*(?:@\w+(?:\([^)]*\))?\s+)?(?:public |package |internal |private )?import (?:\w+ )?(\w+)/

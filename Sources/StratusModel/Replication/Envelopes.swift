@@ -153,12 +153,18 @@ package struct Configuration: Sendable, Equatable {
 package struct SnapshotIdentity: Sendable, Equatable {
     package var index: LogIndex
     package var term: Term
+    /// Of the entry at `index`: a leader that starts from a snapshot must not stamp anything earlier.
+    package var time: HybridTime
     package var configuration: Configuration
     package var digest: StateDigest
 
-    package init(index: LogIndex, term: Term, configuration: Configuration, digest: StateDigest) {
+    package init(
+        index: LogIndex, term: Term, time: HybridTime = .zero, configuration: Configuration,
+        digest: StateDigest
+    ) {
         self.index = index
         self.term = term
+        self.time = time
         self.configuration = configuration
         self.digest = digest
     }

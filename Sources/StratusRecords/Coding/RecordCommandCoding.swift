@@ -212,10 +212,11 @@ extension ByteReader {
             throw DecodingError(.malformed, at: start)
         }
         let owner = try self.text()
-        // What `DatabaseID` would trap on, wrong bytes must not reach.
-        guard scope != .shared, (scope == .public) == owner.isEmpty else {
-            throw DecodingError(.malformed, at: start)
-        }
+        // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the parts
+        // of a database's key.
+        guard scope != .shared, (scope == .public) == owner.isEmpty,
+            !owner.utf8.contains(0), !container.container.utf8.contains(0)
+        else { throw DecodingError(.malformed, at: start) }
         return DatabaseID(container: container, scope: scope, owner: owner)
     }
 

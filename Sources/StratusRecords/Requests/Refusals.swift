@@ -46,6 +46,8 @@ package struct RecordRefusal: Sendable, Hashable {
         case nameInvalid = 20
         /// The type is the system's (`Users`, …). Subject: the type.
         case typeReserved = 21
+        /// The request writes more acting references (DELETE_SELF, VALIDATE) than one may.
+        case tooManyReferences = 22
     }
 
     package var reason: Reason

@@ -28,6 +28,7 @@ package struct DatabaseNumber: Sendable, Hashable {
 // | feed      | 4 zone, 8 change tag: the record or tombstone that changed there last        |
 // | reference | 4 zone, target name, 0x00, 0x00: how many DELETE_SELF referrers it has       |
 // |           | 4 zone, target name, 0x00, 1 action, referrer name: one reference            |
+// | schema    | 0x00, 1 environment, container: the schema held (others: StratusRecords/Schema) |
 // | job       | 1 kind, 4 zone, and what the kind needs to tell its jobs apart               |
 // | index     | 4 zone, then what StratusRecords/Query says                                  |
 
@@ -35,15 +36,22 @@ enum Keys {
     static let counters: Bytes = [0x00]
 
     static func database(_ database: DatabaseID) -> Bytes {
-        var key: Bytes = [
-            0x01, database.container.environment.rawValue, database.scope.rawValue,
-        ]
-        key.reserveCapacity(
-            4 + database.container.container.utf8.count + database.owner.utf8.count)
-        key.append(contentsOf: database.container.container.utf8)
-        key.append(0)
+        var key = Self.databases(of: database.container, database.scope)
         key.append(contentsOf: database.owner.utf8)
         return key
+    }
+
+    /// What the keys of a container's databases of one scope start with.
+    static func databases(of container: ContainerReference, _ scope: DatabaseScope) -> Bytes {
+        var key: Bytes = [0x01, container.environment.rawValue, scope.rawValue]
+        key.reserveCapacity(64)
+        key.append(contentsOf: container.container.utf8)
+        key.append(0)
+        return key
+    }
+
+    static func schema(_ container: ContainerReference) -> Bytes {
+        [0x00, container.environment.rawValue] + Bytes(container.container.utf8)
     }
 
     static func zone(_ database: DatabaseNumber, _ name: String) -> Bytes {

@@ -5,9 +5,9 @@ import Glibc
 ///
 /// Swift's own pool is for work that never blocks; whatever waits for a socket or a disk gets a thread
 /// of its own here.
-struct OwnedThread: Sendable {
+package struct OwnedThread: Sendable {
     /// Starts the thread. It cannot be joined: its owner learns of its end from `body`.
-    static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
+    package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var thread = pthread_t()
         let code = pthread_create(

@@ -43,7 +43,7 @@ package final class Log: Sendable {
         self.buffer = Mutex(Buffer())
         self.wall = wall
         let log = self
-        LogThread.start { log.run(format: format, sink: sink) }
+        OwnedThread.start(named: "log") { log.run(format: format, sink: sink) }
     }
 
     /// A log on a file descriptor: for people when it is a terminal, otherwise JSON lines.
@@ -52,7 +52,7 @@ package final class Log: Sendable {
         let colour = isTerminal && getenv("NO_COLOR") == nil
         self.init(
             level: level, format: format ?? (isTerminal ? .terminal(colour: colour) : .json),
-            sink: { LogThread.writeAll($0, to: descriptor) })
+            sink: { LogOutput.writeAll($0, to: descriptor) })
     }
 
     /// A log that nobody reads: no thread, and every line is below its level.

@@ -3,34 +3,9 @@ import Glibc
 import StratusModel
 import Synchronization
 
-/// The thread and the waiting of the log. It stands alone so that the log works before the runtime does
-/// and after it has gone.
-enum LogThread {
-    /// Runs `body` on a thread of its own with every signal blocked: signals are for whoever asked.
-    static func start(_ body: @escaping @Sendable () -> Void) {
-        var all = sigset_t()
-        var before = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &before)
-        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-        var thread = pthread_t()
-        let box = Unmanaged.passRetained(Body(body))
-        let code = pthread_create(
-            &thread, nil,
-            { pointer in
-                guard let pointer else { return nil }
-                Unmanaged<Body>.fromOpaque(pointer).takeRetainedValue().run()
-                return nil
-            }, box.toOpaque())
-        precondition(code == 0, "no thread for the log: error \(code)")
-        pthread_detach(thread)
-    }
-
-    private final class Body {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
+/// The writing of the log. It stands alone so that the log works before the runtime does and after it
+/// has gone.
+enum LogOutput {
     /// Writes all of it. A reader that went away takes the rest of the log with it: there is nobody left
     /// to tell.
     static func writeAll(_ bytes: Bytes, to descriptor: Int32) {

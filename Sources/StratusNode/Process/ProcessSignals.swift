@@ -1,0 +1,41 @@
+import Glibc
+import StratusRuntime
+
+/// The signals a node listens to, taken by a thread of its own.
+///
+/// ``block()`` comes first in `main`, before any thread exists: threads inherit the mask, so that no
+/// signal ever interrupts another thread's system call. SIGPIPE is ignored for good: a client that went
+/// away is an error code, not the end of the process.
+package enum ProcessSignals {
+    package enum Event: Sendable, Equatable {
+        /// SIGTERM or SIGINT, with its number.
+        case stop(Int32)
+        /// SIGHUP.
+        case reload
+    }
+
+    package static func block() {
+        signal(SIGPIPE, SIG_IGN)
+        var set = Self.set
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
+    /// Calls `body` for every signal, one after the other, for as long as the process lives.
+    package static func watch(_ body: @escaping @Sendable (Event) -> Void) {
+        OwnedThread.start(named: "signals") {
+            var set = Self.set
+            while true {
+                var number: Int32 = 0
+                guard sigwait(&set, &number) == 0 else { continue }
+                body(number == SIGHUP ? .reload : .stop(number))
+            }
+        }
+    }
+
+    private static var set: sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+        return set
+    }
+}

@@ -1,0 +1,39 @@
+package import StratusModel
+
+/// Applies commands exactly once: deadline first, then what is remembered, then the state.
+///
+/// The one place where `design.md` §4 stands in code; the local replica and the partition store both
+/// apply through it.
+package struct CommandApplication<State: ReplicatedState>: Sendable {
+    package var state: State
+    private var requests = RequestTable()
+
+    package init(_ state: State) { self.state = state }
+
+    package var rememberedCount: Int { self.requests.count }
+
+    /// - Throws: only what `rows` threw. Roll back, then call ``forget()``.
+    package mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        try self.requests.cleanUp(at: position, in: &rows)
+        guard position.time.milliseconds <= command.deadlineMilliseconds else {
+            return Outcome(.expired)
+        }
+        if let known = try self.requests.outcome(
+            of: command.identity, at: position.time, in: rows)
+        {
+            return known
+        }
+        let outcome = try self.state.apply(command, at: position, over: &rows)
+        try self.requests.remember(
+            outcome, of: command.identity, deadlineMilliseconds: command.deadlineMilliseconds,
+            in: &rows)
+        return outcome
+    }
+
+    package mutating func forget() {
+        self.state.forget()
+        self.requests.forget()
+    }
+}

@@ -1,0 +1,138 @@
+import StratusCoding
+package import StratusModel
+
+// A row of Table.request, version 1
+//
+// | bytes  | key                                                           |
+// | ------ | ------------------------------------------------------------- |
+// | 8      | the command's deadline, wall milliseconds, big-endian, top bit flipped |
+// | 8 + 8  | identity: high, low, big-endian                               |
+//
+// | bytes  | row                                                           |
+// | ------ | ------------------------------------------------------------- |
+// | 1      | version, 1                                                    |
+// | 1      | the outcome's verdict                                         |
+// | rest   | the outcome's body                                            |
+
+/// Remembers what each command answered until its deadline, so that a second copy answers the same and
+/// does nothing.
+///
+/// Rows lie in the order of their deadlines: remembering appends, forgetting removes from the front, and
+/// a commit dirties few pages. Where an identity's row lies is kept in memory, read back from the rows
+/// when first needed.
+///
+/// Invariants:
+/// - Whether an identity is known depends only on the rows and the entry's time, never on what has been
+///   cleaned up: every replica answers the same.
+/// - A row is removed only after its deadline.
+package struct RequestTable: Sendable {
+    /// Every so many entries, so many rows are removed at most: twice as many as can have come.
+    static let cleanupInterval: UInt64 = 64
+    static let cleanupCountMax = 128
+
+    /// The deadline of each identity; nil until read from the rows.
+    private var deadlines: [RequestIdentity: Int64]?
+
+    package init() {}
+
+    /// How many are remembered, as far as is known without reading rows.
+    package var count: Int { self.deadlines?.count ?? 0 }
+
+    /// What the command answered, if it was applied and `time` is not past the deadline it came with.
+    package mutating func outcome(
+        of identity: RequestIdentity, at time: HybridTime, in rows: borrowing some RowReader
+    ) throws(StoreError) -> Outcome? {
+        try self.load(rows)
+        guard let deadline = self.deadlines?[identity], time.milliseconds <= deadline else {
+            return nil
+        }
+        guard let row = try rows.row(.request, Self.key(deadline, identity).span.bytes) else {
+            throw StoreError(.corrupt, "the outcome of \(identity) is missing")
+        }
+        guard row.count >= 2, row[0] == 1, let verdict = Outcome.Verdict(rawValue: row[1]) else {
+            throw StoreError(.unreadable, "the outcome of \(identity), version \(row.first ?? 0)")
+        }
+        return Outcome(verdict, body: Bytes(row[2...]))
+    }
+
+    package mutating func remember(
+        _ outcome: Outcome, of identity: RequestIdentity, deadlineMilliseconds deadline: Int64,
+        in rows: inout some RowStore
+    ) throws(StoreError) {
+        try self.load(rows)
+        var row: Bytes = [1, outcome.verdict.rawValue]
+        row.append(contentsOf: outcome.body)
+        try rows.put(.request, Self.key(deadline, identity).span.bytes, row.span.bytes)
+        self.deadlines?[identity] = deadline
+    }
+
+    /// Removes rows whose deadline is past, oldest first. To be called for every entry, so that every
+    /// replica removes the same rows at the same index.
+    package mutating func cleanUp(at position: EntryPosition, in rows: inout some RowStore)
+        throws(StoreError)
+    {
+        guard position.index.raw % Self.cleanupInterval == 0 else { return }
+        try self.load(rows)
+        var expired: [Bytes] = []
+        let end = Self.order(position.time.milliseconds)
+        try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
+            key, _ in
+            expired.append(Bytes(copying: key))
+            return expired.count < Self.cleanupCountMax ? .next : .stop
+        }
+        for key in expired {
+            try rows.remove(.request, key.span.bytes)
+            let (deadline, identity) = try Self.read(key)
+            // A later command may have used the identity again.
+            if self.deadlines?[identity] == deadline { self.deadlines?[identity] = nil }
+        }
+    }
+
+    /// The rows may have gone back.
+    package mutating func forget() { self.deadlines = nil }
+
+    private mutating func load(_ rows: borrowing some RowReader) throws(StoreError) {
+        if self.deadlines != nil { return }
+        var deadlines: [RequestIdentity: Int64] = [:]
+        var unreadable: StoreError?
+        let all = Bytes()
+        try rows.scan(.request, from: all.span.bytes, to: all.span.bytes, descending: false) {
+            key, _ in
+            do throws(StoreError) {
+                let (deadline, identity) = try Self.read(Bytes(copying: key))
+                // In the order of deadlines, so the latest of an identity stays.
+                deadlines[identity] = deadline
+                return .next
+            } catch {
+                unreadable = error
+                return .stop
+            }
+        }
+        if let unreadable { throw unreadable }
+        self.deadlines = deadlines
+    }
+
+    private static func order(_ milliseconds: Int64) -> Bytes {
+        Self.bigEndian(UInt64(bitPattern: milliseconds) ^ 1 << 63)
+    }
+
+    private static func key(_ deadline: Int64, _ identity: RequestIdentity) -> Bytes {
+        Self.order(deadline) + Self.bigEndian(identity.high) + Self.bigEndian(identity.low)
+    }
+
+    private static func bigEndian(_ value: UInt64) -> Bytes {
+        (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+    }
+
+    private static func read(_ key: Bytes) throws(StoreError) -> (Int64, RequestIdentity) {
+        guard key.count == 24 else {
+            throw StoreError(.corrupt, "a request's key of \(key.count) bytes")
+        }
+        func word(_ position: Int) -> UInt64 {
+            key[position..<(position + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        return (
+            Int64(bitPattern: word(0) ^ 1 << 63), RequestIdentity(high: word(8), low: word(16))
+        )
+    }
+}

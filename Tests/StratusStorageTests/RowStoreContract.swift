@@ -1,0 +1,231 @@
+import StratusModel
+import StratusSQLite
+import StratusSimulation
+import StratusStorage
+import Testing
+
+/// What every `RowStore` promises. Each test runs over the rows in memory and the rows in SQLite.
+@Suite struct RowStoreContract {
+    enum Kind: String, CaseIterable, CustomTestStringConvertible {
+        case memory, sqlite
+        var testDescription: String { self.rawValue }
+    }
+
+    /// Erases which store it is; the tests see the protocol.
+    struct Store: RowStore {
+        private var memory: MemoryRowStore?
+        private var database: RowDatabase?
+
+        init(_ kind: Kind) throws {
+            switch kind {
+            case .memory: self.memory = MemoryRowStore()
+            case .sqlite:
+                let system = FileSystem(SimulatedFiles(seed: 1))
+                try RowDatabase.make("rows.db", in: system, fileTag: 7)
+                self.database = try RowDatabase(
+                    "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+            }
+        }
+
+        func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
+            if let database { return try database.row(table, key) }
+            return self.memory!.row(table, key)
+        }
+        func scan(
+            _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
+            _ body: (borrowing RawSpan, borrowing RawSpan) -> ScanStep
+        ) throws(StoreError) {
+            if let database {
+                try database.scan(table, from: from, to: to, descending: descending, body)
+            } else {
+                self.memory!.scan(table, from: from, to: to, descending: descending, body)
+            }
+        }
+        mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
+            throws(StoreError)
+        {
+            if let database { return try database.put(table, key, row) }
+            self.memory!.put(table, key, row)
+        }
+        mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
+            if let database { return try database.remove(table, key) }
+            self.memory!.remove(table, key)
+        }
+
+        mutating func put(_ key: Bytes, _ row: Bytes, _ table: Table = .record) throws {
+            try self.put(table, key.span.bytes, row.span.bytes)
+        }
+        mutating func remove(_ key: Bytes, _ table: Table = .record) throws {
+            try self.remove(table, key.span.bytes)
+        }
+        func get(_ key: Bytes, _ table: Table = .record) throws -> Bytes? {
+            try self.row(table, key.span.bytes)
+        }
+        func keys(
+            from: Bytes = [], to: Bytes = [], descending: Bool = false, limit: Int = .max,
+            _ table: Table = .record
+        ) throws -> [Bytes] {
+            var keys: [Bytes] = []
+            try self.scan(
+                table, from: from.span.bytes, to: to.span.bytes, descending: descending
+            ) { key, _ in
+                keys.append(Bytes(copying: key))
+                return keys.count < limit ? .next : .stop
+            }
+            return keys
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `what was put last is what is read`(kind: Kind) throws {
+        var store = try Store(kind)
+        #expect(try store.get([1]) == nil)
+        try store.put([1], [10])
+        #expect(try store.get([1]) == [10])
+        try store.put([1], [11, 12])
+        #expect(try store.get([1]) == [11, 12])
+        #expect(try store.get([1], .feed) == nil)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a removed row is gone and removing it again is no error`(kind: Kind) throws {
+        var store = try Store(kind)
+        try store.put([1], [10])
+        try store.put([2], [20])
+        try store.remove([1])
+        try store.remove([1])
+        #expect(try store.get([1]) == nil)
+        #expect(try store.keys() == [[2]])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `an empty row is not an absent one`(kind: Kind) throws {
+        var store = try Store(kind)
+        try store.put([1], [])
+        #expect(try store.get([1]) == [])
+        try store.put([], [5])
+        #expect(try store.get([]) == [5])
+        #expect(try store.keys() == [[], [1]])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `keys are ordered byte by byte, the shorter first`(kind: Kind) throws {
+        var store = try Store(kind)
+        let ordered: [Bytes] = [
+            [0], [0, 0], [0, 0xFF], [1], [0x7F], [0x80], [0xFE, 0xFF], [0xFF], [0xFF, 0],
+            [0xFF, 0xFF, 0xFF],
+        ]
+        for key in ordered.reversed() { try store.put(key, key) }
+        #expect(try store.keys() == ordered)
+        #expect(try store.keys(descending: true) == ordered.reversed())
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a scan includes its start and excludes its end`(kind: Kind) throws {
+        var store = try Store(kind)
+        for key in 1...9 as ClosedRange<UInt8> { try store.put([key], []) }
+        let rows: [(name: String, from: Bytes, to: Bytes, expected: [UInt8])] = [
+            ("both bounds", [3], [6], [3, 4, 5]),
+            ("no end", [7], [], [7, 8, 9]),
+            ("no start", [], [3], [1, 2]),
+            ("neither", [], [], Array(1...9)),
+            ("an empty range", [4], [4], []),
+            ("a turned range", [6], [3], []),
+            ("between keys", [3, 0], [5, 0], [4, 5]),
+            ("past the end", [200], [], []),
+        ]
+        for row in rows {
+            let expected = row.expected.map { [$0] }
+            #expect(try store.keys(from: row.from, to: row.to) == expected, "\(row.name)")
+            #expect(
+                try store.keys(from: row.from, to: row.to, descending: true) == expected.reversed(),
+                "\(row.name), descending")
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a scan stops when told, and the next one starts afresh`(kind: Kind) throws {
+        var store = try Store(kind)
+        for key in 1...9 as ClosedRange<UInt8> { try store.put([key], []) }
+        #expect(try store.keys(limit: 2) == [[1], [2]])
+        #expect(try store.keys(descending: true, limit: 1) == [[9]])
+        #expect(try store.keys().count == 9)
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `a scan may read and scan the same table from within`(kind: Kind) throws {
+        var store = try Store(kind)
+        for key in 1...4 as ClosedRange<UInt8> { try store.put([key], [key]) }
+        var seen: [Int] = []
+        let all = Bytes()
+        try store.scan(.record, from: all.span.bytes, to: all.span.bytes, descending: false) {
+            key, _ in
+            let inner = try? store.keys()
+            let row = try? store.get(Bytes(copying: key))
+            seen.append((inner?.count ?? -1) * 10 + Int(row?.first ?? 0))
+            return .next
+        }
+        #expect(seen == [41, 42, 43, 44])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `rows of any size come back whole`(kind: Kind) throws {
+        var store = try Store(kind)
+        for size in [1, 900, 1_000, 4_095, 4_096, 4_097, 70_000, 2_000_000] {
+            let row = Bytes((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ size) })
+            let key = Bytes("key \(size)".utf8)
+            try store.put(key, row)
+            #expect(try store.get(key) == row, "\(size) bytes")
+        }
+        let long = Bytes(repeating: 0xAB, count: 3_000)
+        try store.put(long, [1])
+        #expect(try store.get(long) == [1])
+    }
+
+    @Test(arguments: Kind.allCases)
+    func `tables do not see each other's rows`(kind: Kind) throws {
+        var store = try Store(kind)
+        for table in Table.all { try store.put([1], [table.rawValue], table) }
+        for table in Table.all {
+            #expect(try store.get([1], table) == [table.rawValue])
+            #expect(try store.keys(table) == [[1]])
+        }
+    }
+
+    @Test(arguments: Kind.allCases, 0..<12 as Range<UInt64>)
+    func `random operations agree with a model`(kind: Kind, seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var store = try Store(kind)
+        var model: [Bytes: Bytes] = [:]
+        func key() -> Bytes {
+            (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                [0, 1, 0x7F, 0xFF].randomElement(using: &random)!
+            }
+        }
+        for _ in 0..<300 {
+            let target = key()
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0, 1:
+                let row = Bytes(
+                    repeating: .random(in: 0...255, using: &random),
+                    count: Int.random(in: 0...5_000, using: &random))
+                try store.put(target, row)
+                model[target] = row
+            case 2:
+                try store.remove(target)
+                model[target] = nil
+            case 3: #expect(try store.get(target) == model[target])
+            default:
+                let end = key()
+                let expected = model.keys.filter {
+                    !$0.lexicographicallyPrecedes(target)
+                        && (end.isEmpty || $0.lexicographicallyPrecedes(end))
+                }.sorted { $0.lexicographicallyPrecedes($1) }
+                let isDescending = Bool.random(using: &random)
+                #expect(
+                    try store.keys(from: target, to: end, descending: isDescending)
+                        == (isDescending ? expected.reversed() : expected))
+            }
+        }
+    }
+}
