@@ -146,7 +146,7 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusRecords"],
-            swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
             exclude: ["Fixtures"], swiftSettings: house),
@@ -186,7 +186,7 @@ let package = Package(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode",
+                "StratusAdmin", "StratusNode", "StratusTLS",
             ],
             swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.

@@ -24,8 +24,8 @@ extension Benchmark {
         limits.connectionCountMax = 30_000
         limits.connectionCountPerAddressMax = 30_000
         if let seconds = Self.option("deadline", in: arguments).flatMap(Int64.init) {
-            limits.headDeadline = .seconds(seconds)
-            limits.transferWindow = .seconds(seconds)
+            limits.timeouts.header = .seconds(seconds)
+            limits.timeouts.grace = .seconds(seconds)
         }
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(listeners: listeners, limits: limits),

@@ -9,7 +9,7 @@ struct SortedRows: RowStore, Equatable {
 
     private var tables: [[Row]] = Array(repeating: [], count: 256)
 
-    func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
+    func row(_ table: Table, _ key: borrowing RawSpan) -> Bytes? {
         let key = Bytes(copying: key)
         let index = self.index(of: key, in: table)
         let rows = self.tables[Int(table.rawValue)]
@@ -19,21 +19,20 @@ struct SortedRows: RowStore, Equatable {
     func scan(
         _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
         _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
-    ) throws(StoreError) {
+    ) {
         let start = self.index(of: Bytes(copying: from), in: table)
         let end = Bytes(copying: to)
         let stop =
             end.isEmpty
             ? self.tables[Int(table.rawValue)].count : max(start, self.index(of: end, in: table))
-        let rows = self.tables[Int(table.rawValue)][start..<stop]
-        for row in descending ? Array(rows.reversed()) : Array(rows) {
+        let rows = self.tables[Int(table.rawValue)]
+        for offset in 0..<(stop - start) {
+            let row = rows[descending ? stop - 1 - offset : start + offset]
             if body(row.key.span.bytes, row.row.span.bytes) == .stop { return }
         }
     }
 
-    mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
-        throws(StoreError)
-    {
+    mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan) {
         let row = Row(key: Bytes(copying: key), row: Bytes(copying: row))
         let index = self.index(of: row.key, in: table)
         let isThere =
@@ -45,7 +44,7 @@ struct SortedRows: RowStore, Equatable {
         }
     }
 
-    mutating func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
+    mutating func remove(_ table: Table, _ key: borrowing RawSpan) {
         let key = Bytes(copying: key)
         let index = self.index(of: key, in: table)
         if index < self.count(table), self.tables[Int(table.rawValue)][index].key == key {

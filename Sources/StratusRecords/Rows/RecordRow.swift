@@ -36,6 +36,15 @@ enum RecordRow: Equatable {
         try reader.finish()
     }
 
+    /// Whether a row is a live record's. The rest of the row is not looked at.
+    static func isLive(_ row: Bytes) throws(StoreError) -> Bool {
+        switch row.first {
+        case Self.liveFormat: return true
+        case Self.tombstoneFormat: return false
+        default: throw StoreError(.unreadable, "record")
+        }
+    }
+
     static func encodedTombstone(_ tag: ChangeTag) -> Bytes {
         var writer = ByteWriter(reserving: 8)
         writer.write(Self.tombstoneFormat)

@@ -42,7 +42,7 @@ extension RecordState {
                 var body: Bytes?
                 if !feed.isDeletion {
                     body = try rows.row(.record, Keys.record(zone.number, feed.name))
-                    guard body != nil else {
+                    guard let body, try RecordRow.isLive(body) else {
                         throw StoreError(.corrupt, "a feed row without its record")
                     }
                 }

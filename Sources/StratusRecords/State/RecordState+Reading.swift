@@ -26,9 +26,9 @@ extension RecordState {
             return QueryAnswer(body: try self.zoneChanges(ask, over: rows))
         case .databaseChanges(let ask):
             return QueryAnswer(body: try self.databaseChanges(ask, over: rows).encoded())
-        case .page:
-            let refusal = RequestRefusal(.queryInvalid, "no queries yet")
-            return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
+        case .page(let ask):
+            return QueryAnswer(
+                body: try self.page(ask, query.principal, over: rows).encoded())
         case .schema(let container):
             let schema = try StoredRows.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
@@ -67,7 +67,7 @@ extension RecordState {
             }
             var row: Bytes?
             if let zone { row = try rows.row(.record, Keys.record(zone.number, name)) }
-            guard let row, row.first == RecordRow.liveFormat,
+            guard let row, try RecordRow.isLive(row),
                 try Self.mayRead(row, in: ask.database, principal, schema?.schema)
             else {
                 writer.bytes.write(2 as UInt8)
@@ -103,13 +103,32 @@ extension RecordState {
         return zone
     }
 
+    /// Every live zone of a database, by name.
+    func liveZones(of id: DatabaseID, over rows: borrowing some RowReader) throws(StoreError)
+        -> [(name: String, zone: ZoneRow)]
+    {
+        guard let database = try StoredRows.database(id, over: rows) else { return [] }
+        let prefix = Keys.zonePrefix(database.number)
+        var zones: [(name: String, zone: ZoneRow)] = []
+        for (key, row) in try rows.rows(
+            .zone, from: prefix, to: Keys.end(of: prefix), limit: .max)
+        {
+            let zone = try StoredRows.zone(decoding: row)
+            guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
+                throw StoreError(.unreadable, "zone key")
+            }
+            if !zone.isDeleted { zones.append((name, zone)) }
+        }
+        return zones
+    }
+
     // MARK: zones/list, zones/lookup
 
     private func zones(
         of id: DatabaseID, names: [String]?, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
-        let database = try StoredRows.database(id, over: rows)
         if let names {
+            let database = try StoredRows.database(id, over: rows)
             if names.count > Self.operationCountMax {
                 return .refused(
                     RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
@@ -131,16 +150,8 @@ extension RecordState {
             return .zones(answers)
         }
         var zones: [ZoneSummary] = []
-        if let database {
-            let prefix = Keys.zonePrefix(database.number)
-            let found = try rows.rows(.zone, from: prefix, to: Keys.end(of: prefix), limit: .max)
-            for (key, row) in found {
-                let zone = try StoredRows.zone(decoding: row)
-                guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
-                    throw StoreError(.unreadable, "zone key")
-                }
-                if !zone.isDeleted { zones.append(zone.summary(name: name)) }
-            }
+        for (name, zone) in try self.liveZones(of: id, over: rows) {
+            zones.append(zone.summary(name: name))
         }
         if !zones.contains(where: \.isDefault) {
             zones.insert(ZoneRow.unwritten.summary(name: ZoneID.defaultName), at: 0)
