@@ -10,7 +10,9 @@ struct Benchmark: Sendable {
 
     static func run(_ arguments: [String]) async {
         guard let benchmark = self.all.first(where: { $0.name == arguments.first }) else {
-            for benchmark in self.all { print("stratus-bench \(benchmark.name)\t\(benchmark.summary)") }
+            for benchmark in self.all {
+                print("stratus-bench \(benchmark.name)\t\(benchmark.summary)")
+            }
             exit(arguments.isEmpty ? 0 : 2)
         }
         do {

@@ -81,7 +81,9 @@ import Testing
 
     @Test func `G-15: a client that does not read its answer is cut`() async throws {
         let body = CountingBody(pieces: 100_000, size: 10_000)
-        let handler = ClosureHandler { _ in HTTPResponse(status: 200, body: .stream(body, length: nil)) }
+        let handler = ClosureHandler { _ in
+            HTTPResponse(status: 200, body: .stream(body, length: nil))
+        }
         try await withServer(handler, limits: Self.hasty) { server, address in
             let client = try RawClient(address, receiveBufferSize: 4_096)
             client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -151,7 +153,9 @@ import Testing
 
     @Test func `G-38: a stop cuts what has not ended at its deadline`() async throws {
         let body = CountingBody(pieces: 1_000_000, size: 10_000)
-        let handler = ClosureHandler { _ in HTTPResponse(status: 200, body: .stream(body, length: nil)) }
+        let handler = ClosureHandler { _ in
+            HTTPResponse(status: 200, body: .stream(body, length: nil))
+        }
         try await withServer(handler) { server, address in
             let client = try RawClient(address)
             client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
