@@ -100,7 +100,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         if !self.output.isEmpty && readiness.contains(self.transport.writeNeeds) {
             self.flush()
             // Requests may have waited for their predecessors' answers to leave.
-            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked { self.advance() }
+            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked {
+                self.advance()
+            }
         }
         if self.stage != .closed && readiness.contains(self.transport.readNeeds) { self.readAll() }
         self.settle()
