@@ -20,6 +20,12 @@ let release: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))
 ]
 
+/// Deliberate bugs that the simulator must find: in debug builds, and in a release build made for them
+/// with `STRATUS_PLANTED=1`. A release build without it does not contain them.
+let planted: [SwiftSetting] =
+    [.define("STRATUS_PLANTED", .when(configuration: .debug))]
+    + (Context.environment["STRATUS_PLANTED"] != nil ? [.define("STRATUS_PLANTED")] : [])
+
 /// Targets stand in import order: a target may depend only on targets above it. The same order is
 let package = Package(
     name: "stratus",
@@ -43,7 +49,8 @@ let package = Package(
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
-            name: "StratusConsensus", dependencies: ["StratusModel"], swiftSettings: pure + release),
+            name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release + planted),
         .target(
             name: "StratusRecords", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release),
@@ -73,7 +80,7 @@ let package = Package(
         .target(
             name: "StratusCluster",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
-            swiftSettings: house + release),
+            swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
             dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
@@ -102,7 +109,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusSQLite",
                 "StratusStorage", "StratusCluster",
-            ], swiftSettings: house + release),
+            ], swiftSettings: house + release + planted),
 
         // Programs.
         .executableTarget(
@@ -119,7 +126,8 @@ let package = Package(
             name: "stratus-bench",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
-                "StratusRuntime", "StratusRecords", "StratusSQLite", "StratusCommandLine",
+                "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
+                "StratusCommandLine", "StratusConsensus",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -132,26 +140,30 @@ let package = Package(
             name: "HouseTests", dependencies: [],
             swiftSettings: house),
         .testTarget(
-            name: "StratusConsensusTests", dependencies: ["StratusModel", "StratusConsensus"],
-            swiftSettings: house),
+            name: "StratusConsensusTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
+            exclude: ["Traces"], swiftSettings: house),
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusRecords"],
-            swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
-            swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
             swiftSettings: house),
         .testTarget(
             name: "StratusRuntimeTests",
-            dependencies: ["StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS"],
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+            ],
             swiftSettings: house),
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage", "StratusCluster",
+                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
+                "StratusCluster",
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
@@ -166,18 +178,29 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+                "WireScenarios",
             ],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode",
+                "StratusAdmin", "StratusNode", "StratusTLS",
             ],
             swiftSettings: house),
+        // Conversations over the wire, written once: in process and against a real one.
+        .target(
+            name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP"],
+            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            swiftSettings: house),
+        .testTarget(
+            name: "WalkTests",
+            dependencies: [
+                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+            ],
             swiftSettings: house),
     ]
 )

@@ -1,11 +1,24 @@
 #define _GNU_SOURCE
 #include "cshims.h"
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
 
 int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     int descriptor = accept4(listener, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     return descriptor < 0 ? -errno : descriptor;
+}
+
+ssize_t stratus_getrandom(void *bytes, size_t count) {
+    ssize_t drawn = getrandom(bytes, count, 0);
+    return drawn < 0 ? -errno : drawn;
+}
+
+void stratus_name_this_thread(const char *name) {
+    char kept[16] = {0};
+    strncpy(kept, name, sizeof kept - 1);
+    pthread_setname_np(pthread_self(), kept);
 }
 
 static uint32_t crc32c_portable(uint32_t crc, const unsigned char *p, size_t n) {

@@ -7,6 +7,11 @@ package protocol Authenticator: Sendable {
     func authenticate(
         _ head: RequestHead, body: Bytes, container: ContainerReference, scope: DatabaseScope
     ) async throws(AuthenticationRefusal) -> Principal
+
+    /// What a caller whose principal is anonymous is told where a user is needed: some operations on
+    /// a database that is open to everybody need one.
+    func refusalWithoutUser(_ head: RequestHead, container: ContainerReference) async
+        -> AuthenticationRefusal
 }
 
 /// Why a request has no principal, in the terms of CloudKit's answers.

@@ -1,5 +1,6 @@
 package import StratusHTTP
 package import StratusModel
+package import StratusTLS
 
 /// Answers requests: what the gateway and the administrators' API are to the HTTP server, and to a
 /// test or the simulator, which call it without a socket.
@@ -8,6 +9,13 @@ package protocol HTTPHandler: Sendable {
     func bodyLimit(for head: RequestHead) -> ByteCount
     /// Never throws: every fault becomes an answer here, where its form is known.
     func respond(to request: HTTPRequest) async -> HTTPResponse
+    /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules or
+    /// deadlines. Nil: the reason as plain text. The status is the refusal's.
+    func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)?
+}
+
+extension HTTPHandler {
+    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
 }
 
 package struct HTTPRequest: Sendable {
@@ -16,13 +24,21 @@ package struct HTTPRequest: Sendable {
     package var peer: String
     /// Drawn for every request; stands in the answer and in its log line.
     package var identity: RequestIdentity
+    /// Whether it came over TLS.
+    package var isSecure: Bool
+    /// The client's certificate, when the listener asks for one and it was verified.
+    package var certificate: PeerCertificate?
 
-    package init(head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity)
-    {
+    package init(
+        head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
+        isSecure: Bool = false, certificate: PeerCertificate? = nil
+    ) {
         self.head = head
         self.body = body
         self.peer = peer
         self.identity = identity
+        self.isSecure = isSecure
+        self.certificate = certificate
     }
 }
 

@@ -1,1 +1,2 @@
-print("not built yet")
+let arguments = CommandLine.arguments.dropFirst()
+await Benchmark.run(Array(arguments))

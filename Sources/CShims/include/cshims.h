@@ -11,6 +11,12 @@
 /// accept4 takes a transparent union under _GNU_SOURCE. Returns the descriptor, or -errno.
 int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *length);
 
+/// getrandom is not in the Glibc module. Returns the bytes drawn, or -errno.
+ssize_t stratus_getrandom(void *bytes, size_t count);
+
+/// Shows in ps, gdb and perf; at most 15 bytes are kept.
+void stratus_name_this_thread(const char *name);
+
 /// CRC-32C of `count` bytes, continuing from `crc` (start with 0). Uses SSE 4.2 where the CPU has it.
 uint32_t stratus_crc32c(uint32_t crc, const void *bytes, size_t count);
 #endif

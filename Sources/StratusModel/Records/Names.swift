@@ -46,6 +46,11 @@ package enum NameRules {
         Self.isPrintable(name, limit: limit) && name.utf8.first != UInt8(ascii: "_")
     }
 
+    /// What a reference may point at: a record name, or a user's.
+    package static func isReferenceTarget(_ name: String, limit: Int) -> Bool {
+        Self.isPrintable(name, limit: limit)
+    }
+
     /// Custom zone names follow the same rule.
     package static func isCustomZoneName(_ name: String, limit: Int) -> Bool {
         Self.isRecordName(name, limit: limit)

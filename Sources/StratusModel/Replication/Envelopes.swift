@@ -72,10 +72,14 @@ package struct Outcome: Sendable, Equatable {
     }
     package var verdict: Verdict
     package var body: Bytes
+    /// What only the first application can say (saved records whole). It is answered, and never
+    /// remembered: the outcome of a repeated command has none.
+    package var detail: Bytes
 
-    package init(_ verdict: Verdict, body: Bytes = []) {
+    package init(_ verdict: Verdict, body: Bytes = [], detail: Bytes = []) {
         self.verdict = verdict
         self.body = body
+        self.detail = detail
     }
 }
 
@@ -149,12 +153,18 @@ package struct Configuration: Sendable, Equatable {
 package struct SnapshotIdentity: Sendable, Equatable {
     package var index: LogIndex
     package var term: Term
+    /// Of the entry at `index`: a leader that starts from a snapshot must not stamp anything earlier.
+    package var time: HybridTime
     package var configuration: Configuration
     package var digest: StateDigest
 
-    package init(index: LogIndex, term: Term, configuration: Configuration, digest: StateDigest) {
+    package init(
+        index: LogIndex, term: Term, time: HybridTime = .zero, configuration: Configuration,
+        digest: StateDigest
+    ) {
         self.index = index
         self.term = term
+        self.time = time
         self.configuration = configuration
         self.digest = digest
     }

@@ -1,0 +1,59 @@
+# Sourced by the scripts beside it: what they all need and nothing that decides for them.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# ensure_packages KIND...: installs what Deploy/packages lists for these kinds and is not there yet.
+ensure_packages() {
+    command -v dpkg-query >/dev/null || {
+        say "This is not a Debian system: install what Deploy/packages lists by its names here."
+        return 0
+    }
+    local kinds=" $* " kind name missing=()
+    while read -r kind name; do
+        [[ "$kind" == \#* || -z "$name" || "$kinds" != *" $kind "* ]] && continue
+        dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'install ok installed' || missing+=("$name")
+    done <"$root/Deploy/packages"
+    [ ${#missing[@]} -eq 0 ] && return 0
+    say "Installing: ${missing[*]}"
+    local sudo=()
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || die "not root and no sudo; run: apt-get install ${missing[*]}"
+        sudo=(sudo)
+    fi
+    "${sudo[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# ensure_swift: a Swift 6.2 or later on the PATH, or a way to get one.
+ensure_swift() {
+    local version
+    if command -v swift >/dev/null; then
+        version=$(swift --version 2>/dev/null | grep -oE 'Swift version [0-9]+\.[0-9]+' | grep -oE '[0-9]+\.[0-9]+' | head -1)
+        if [ "$(printf '6.2\n%s\n' "$version" | sort -V | head -1)" = 6.2 ]; then return 0; fi
+        say "Swift $version is too old: Stratus needs 6.2 or later."
+    else
+        say "Swift is not installed: Stratus needs 6.2 or later."
+    fi
+    say "Two ways on from here:"
+    say "  1. the official installer, https://www.swift.org/install/linux/"
+    say "  2. the toolchain's container image, with this checkout in it:"
+    say "     docker run --rm -it -v \"$root\":/stratus -w /stratus -p 127.0.0.1:8080:8080 swift:6.3-bookworm \\"
+    say "         Deploy/up --foreground --listen 0.0.0.0:8080"
+    exit 69
+}
+
+# build_quietly ARGUMENTS...: swift build that shows its output only when it fails.
+build_quietly() {
+    local log
+    log=$(mktemp)
+    if ! swift build "$@" >"$log" 2>&1; then
+        grep -E 'error|warning:' "$log" >&2 || tail -50 "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}

@@ -1,0 +1,33 @@
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+
+/// How the administrators' API answers: JSON, and one form for everything that went wrong.
+enum AdminAnswer {
+    static func json(_ body: Bytes, status: Int = 200) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: ["Content-Type": "application/json", "Cache-Control": "no-store"],
+            body: .bytes(body))
+    }
+
+    static func text(_ status: Int, _ text: String) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: ["Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store"],
+            body: .bytes(Bytes(text.utf8)))
+    }
+
+    /// `{"error":{"code":"NOT_FOUND","reason":"…"}}`. The code is for scripts, the reason for people.
+    static func error(_ status: Int, _ code: StaticString, _ reason: String) -> HTTPResponse {
+        var json = JSONWriter()
+        json.beginObject()
+        json.key("error")
+        json.beginObject()
+        json.member("code", code.description)
+        json.member("reason", reason)
+        json.endObject()
+        json.endObject()
+        return Self.json(json.finish(), status: status)
+    }
+}

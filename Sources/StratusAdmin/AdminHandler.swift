@@ -1,0 +1,197 @@
+package import StratusHTTP
+package import StratusModel
+package import StratusRuntime
+
+/// The administrators' API: `/v1/…` in JSON, `/metrics`, `/healthz` and `/readyz`.
+///
+/// It stands on a listener of its own. The clients' listener has another handler and no way to this one,
+/// whatever the path or the Host field says (X-16). Everything but the two health pages needs the token,
+/// or a client certificate of the administrators' authority; `/metrics` may be opened by configuration.
+///
+/// Every change and every denial is a line in the log.
+package struct AdminHandler: HTTPHandler {
+    private let control: any NodeControl
+    private let health: Health
+    private let metrics: Metrics
+    private let log: Log
+    private let settings: Settings
+
+    package struct Settings: Sendable {
+        /// Whether the token in a request is the administrators'. Compares in constant time.
+        package var isToken: @Sendable (Secret<String>) -> Bool
+        package var metricsAreOpen: Bool
+
+        package init(
+            isToken: @escaping @Sendable (Secret<String>) -> Bool,
+            metricsAreOpen: Bool = false
+        ) {
+            self.isToken = isToken
+            self.metricsAreOpen = metricsAreOpen
+        }
+    }
+
+    package init(
+        control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings
+    ) {
+        self.control = control
+        self.health = health
+        self.metrics = metrics
+        self.log = log
+        self.settings = settings
+    }
+
+    /// What the API has: for the dispatch, for 405 and for the labels of the metrics.
+    private enum Page: String, CaseIterable {
+        case healthz = "/healthz"
+        case readyz = "/readyz"
+        case metrics = "/metrics"
+        case status = "/v1/status"
+        case configuration = "/v1/config"
+        case logLevel = "/v1/log-level"
+
+        var methods: [String] {
+            switch self {
+            case .logLevel: ["GET", "PUT"]
+            default: ["GET", "HEAD"]
+            }
+        }
+    }
+
+    /// The label of a request's route.
+    package static func route(of head: RequestHead) -> ObservedHandler.Route {
+        ObservedHandler.Route(Page(rawValue: head.path)?.rawValue ?? "other")
+    }
+
+    package func bodyLimit(for head: RequestHead) -> ByteCount { .kibibytes(64) }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let head = request.head
+        let page = Page(rawValue: head.path)
+        if page != .healthz && page != .readyz
+            && !(page == .metrics && self.settings.metricsAreOpen)
+        {
+            if let refusal = self.refusal(request) { return refusal }
+        }
+        guard let page else {
+            return AdminAnswer.error(
+                404, "NOT_FOUND",
+                "there is nothing at this path; the API has "
+                    + Page.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        guard page.methods.contains(head.method) else {
+            var answer = AdminAnswer.error(
+                405, "METHOD_NOT_ALLOWED",
+                "\(page.rawValue) takes "
+                    + page.methods.joined(separator: " and "))
+            answer.headers.append("Allow", page.methods.joined(separator: ", "))
+            return answer
+        }
+        switch page {
+        case .healthz: return HealthPages.alive()
+        case .readyz: return HealthPages.ready(self.health, withReasons: true)
+        case .metrics:
+            var answer = AdminAnswer.text(200, "")
+            answer.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            answer.body = .bytes(self.metrics.exposition())
+            return answer
+        case .status: return AdminAnswer.json(await self.control.status().json())
+        case .configuration: return self.configuration()
+        case .logLevel:
+            if head.method == "PUT" { return await self.setLogLevel(request) }
+            return self.logLevel()
+        }
+    }
+
+    // MARK: Who is asking
+
+    /// Nil for an administrator.
+    private func refusal(_ request: HTTPRequest) -> HTTPResponse? {
+        // Verified by the listener against the administrators' authority, and nobody else's.
+        if request.certificate != nil { return nil }
+        let fields = request.head.headers.values(of: "Authorization")
+        var reason: String
+        if fields.isEmpty {
+            reason = "send the administrators' token: 'Authorization: Bearer TOKEN'"
+        } else if fields.count == 1, let token = Self.bearer(fields[0]) {
+            if self.settings.isToken(token) { return nil }
+            reason = "this is not the administrators' token of this node"
+        } else {
+            reason = "one 'Authorization: Bearer TOKEN' is wanted, and nothing else"
+        }
+        self.log.warning(
+            "administrator refused",
+            [
+                "request": .text(request.identity.uuid), "peer": .text(request.peer),
+                "method": .text(request.head.method),
+                "route": .text(Self.route(of: request.head).template),
+                "hadToken": .bool(!fields.isEmpty),
+            ])
+        var answer = AdminAnswer.error(401, "NOT_AUTHENTICATED", reason)
+        answer.headers.append("WWW-Authenticate", "Bearer realm=\"stratus\"")
+        return answer
+    }
+
+    /// RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1).
+    private static func bearer(_ field: String) -> Secret<String>? {
+        let parts = field.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].lowercased() == "bearer", !parts[1].isEmpty else {
+            return nil
+        }
+        return Secret(String(parts[1]))
+    }
+
+    // MARK: Pages
+
+    private func configuration() -> HTTPResponse {
+        var json = JSONWriter()
+        json.beginObject()
+        json.key("configuration")
+        json.beginArray()
+        for row in self.control.configuration() {
+            json.beginObject()
+            json.member("key", row.key)
+            json.key("value")
+            if let value = row.value { json.write(raw: value.utf8) } else { json.writeNull() }
+            json.member("origin", row.origin)
+            json.member("reloads", row.reloads)
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return AdminAnswer.json(json.finish())
+    }
+
+    private func logLevel() -> HTTPResponse {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("level", self.control.logLevel.name)
+        json.endObject()
+        return AdminAnswer.json(json.finish())
+    }
+
+    private func setLogLevel(_ request: HTTPRequest) async -> HTTPResponse {
+        let body: Bytes
+        do { body = try await request.body.collect() } catch {
+            return AdminAnswer.error(400, "BAD_REQUEST", "the body could not be read")
+        }
+        let names = LogLevel.allCases.map(\.name)
+        guard let json = try? JSONDocument(parsing: body), let name = json.root["level"]?.string,
+            let level = LogLevel(name: name)
+        else {
+            return AdminAnswer.error(
+                400, "BAD_REQUEST",
+                "the body is {\"level\": …} with one of \(names.joined(separator: ", "))")
+        }
+        let before = self.control.logLevel
+        // Written while the more talkative of the two holds: a change must not hide itself.
+        if level < before { self.control.setLogLevel(level) }
+        self.log.warning(
+            "log level changed by an administrator",
+            [
+                "request": .text(request.identity.uuid), "peer": .text(request.peer),
+                "from": .text(before.name), "to": .text(level.name),
+            ])
+        self.control.setLogLevel(level)
+        return self.logLevel()
+    }
+}

@@ -1,0 +1,85 @@
+package import StratusRuntime
+
+/// What administrators can see and change of a node. Assembled in StratusNode; a test brings its own.
+package protocol NodeControl: Sendable {
+    func status() async -> NodeStatus
+    /// Every key, in the order of the file; secrets are not among the values.
+    func configuration() -> [ConfiguredValue]
+    var logLevel: LogLevel { get }
+    /// Holds until the next SIGHUP or restart.
+    func setLogLevel(_ level: LogLevel)
+}
+
+/// One key of the configuration as it is in force.
+package struct ConfiguredValue: Sendable, Equatable {
+    package var key: String
+    /// As it would stand in the file; nil when there is no value.
+    package var value: String?
+    /// `default`, a file with line and column, a variable, or an option.
+    package var origin: String
+    package var reloads: Bool
+
+    package init(key: String, value: String?, origin: String, reloads: Bool) {
+        self.key = key
+        self.value = value
+        self.origin = origin
+        self.reloads = reloads
+    }
+}
+
+/// A node at one moment.
+package struct NodeStatus: Sendable, Equatable {
+    package struct Partition: Sendable, Equatable {
+        package var name: String
+        package var applied: UInt64
+        package var durable: UInt64
+        /// Nil when it serves; otherwise why not.
+        package var problem: String?
+
+        package init(name: String, applied: UInt64, durable: UInt64, problem: String? = nil) {
+            self.name = name
+            self.applied = applied
+            self.durable = durable
+            self.problem = problem
+        }
+    }
+
+    package var version: String
+    /// Name and version of every library in use.
+    package var libraries: [(name: String, version: String)]
+    package var startedAtMilliseconds: Int64
+    package var uptime: Duration
+    package var dataDirectory: String
+    package var clientURLs: [String]
+    package var adminURL: String
+    package var residentBytes: Int
+    package var requestsInFlight: Int
+    package var droppedLogLines: UInt64
+    /// Why it is not ready; empty when it is.
+    package var notReady: [Health.Reason]
+    package var partitions: [Partition]
+
+    package init(
+        version: String, libraries: [(name: String, version: String)],
+        startedAtMilliseconds: Int64, uptime: Duration, dataDirectory: String,
+        clientURLs: [String], adminURL: String, residentBytes: Int, requestsInFlight: Int,
+        droppedLogLines: UInt64, notReady: [Health.Reason], partitions: [Partition]
+    ) {
+        self.version = version
+        self.libraries = libraries
+        self.startedAtMilliseconds = startedAtMilliseconds
+        self.uptime = uptime
+        self.dataDirectory = dataDirectory
+        self.clientURLs = clientURLs
+        self.adminURL = adminURL
+        self.residentBytes = residentBytes
+        self.requestsInFlight = requestsInFlight
+        self.droppedLogLines = droppedLogLines
+        self.notReady = notReady
+        self.partitions = partitions
+    }
+
+    package static func == (one: Self, other: Self) -> Bool {
+        one.json() == other.json()
+    }
+}

@@ -1,0 +1,24 @@
+/// Why a command line was not understood, in words for the person who typed it.
+package struct CommandLineError: Error, Sendable, Equatable {
+    package enum Kind: Sendable, Equatable {
+        case unknownCommand, unknownOption, unexpectedArgument
+        case missingCommand, missingValue, missingOption, missingArgument
+        case unwantedValue, wrongValue, repeatedOption
+    }
+
+    package var kind: Kind
+    /// The program and the commands understood so far: `stratus config`.
+    package var command: String
+    /// What is wrong, with the words as typed.
+    package var text: String
+    /// What was probably meant, ready to be typed; nil when nothing is near.
+    package var suggestion: String?
+
+    /// Two or three lines: what is wrong, what was meant, where to read on.
+    package var description: String {
+        var lines = ["\(self.command): \(self.text)"]
+        if let suggestion { lines.append("Did you mean '\(suggestion)'?") }
+        lines.append("Run '\(self.command) --help' to see what there is.")
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,228 @@
+package import StratusModel
+
+/// Which nodes are well, told from one heartbeat per pair of nodes however many groups they share.
+///
+/// Feeds election timers and nothing else: no group takes a heartbeat for an acknowledgement. What a
+/// leader wants to know it asks by group and term (`probe`).
+///
+/// Rules, with the times of ``Tuning``:
+/// - A node not heard for `silenceMax` is suspected until it is heard again. Any frame counts.
+/// - A node whose oldest log write has waited longer than `unsyncedSuspicion` for its sync, or that
+///   says so itself, declines leadership: its followers may campaign, but it is still sent entries.
+/// - A node whose own writes wait longer than `unsyncedMax`, or whose wall clock is further than
+///   `clockSkewMax` from the median of the cluster, inhibits all its groups.
+/// - A new incarnation of a node's process leads nothing, whatever its predecessor led.
+package struct NodeLiveness: Sendable, Equatable {
+    package struct Tuning: Sendable, Equatable {
+        package var interval: Duration = .milliseconds(100)
+        package var silenceMax: Duration = .milliseconds(500)
+        package var unsyncedSuspicionMilliseconds: UInt32 = 500
+        package var unsyncedMaxMilliseconds: UInt32 = 1_000
+        package var clockSkewMaxMilliseconds: Int64 = 500
+        /// How long a resignation is repeated, and how many are carried at most.
+        package var resignationLife: Duration = .seconds(2)
+        package var resignationCountMax = 1_024
+        package init() {}
+    }
+
+    package enum Event: Sendable, Equatable {
+        case started
+        case woke(Vitals)
+        case heard(from: NodeID)
+        case heartbeat(NodeHeartbeat, from: NodeID, Vitals)
+        /// A group of this node leads no more.
+        case resigned(GroupID, term: Term)
+        case peersChanged([NodeID])
+    }
+
+    /// What the shell knows of its own node at the moment of an event.
+    package struct Vitals: Sendable, Equatable {
+        package var wallMilliseconds: Int64
+        /// How long the oldest submitted log write waits; zero when none does.
+        package var unsyncedMilliseconds: UInt32
+        package init(wallMilliseconds: Int64, unsyncedMilliseconds: UInt32) {
+            self.wallMilliseconds = wallMilliseconds
+            self.unsyncedMilliseconds = unsyncedMilliseconds
+        }
+    }
+
+    package enum Action: Sendable, Equatable {
+        case send(NodeHeartbeat, to: NodeID)
+        case wake(at: MonotonicTime)
+        /// To every group of this node.
+        case suspect(NodeID)
+        case trust(NodeID)
+        case declined(NodeID)
+        case recovered(NodeID)
+        case restarted(NodeID)
+        case inhibit
+        case permit
+        /// To that group.
+        case leaderResigned(NodeID, GroupID, term: Term)
+    }
+
+    private struct Peer: Sendable, Equatable {
+        let node: NodeID
+        var incarnation: NodeIncarnation?
+        var previousIncarnation: NodeIncarnation?
+        var heardAt: MonotonicTime
+        var isSuspect = false
+        var declines = false
+        /// Peer's wall clock minus ours, when last compared.
+        var clockOffset: Int64?
+    }
+
+    private struct Resignation: Sendable, Equatable {
+        var group: ResignedGroup
+        var until: MonotonicTime
+    }
+
+    private let incarnation: NodeIncarnation
+    private let tuning: Tuning
+    /// Sorted by node, so that heartbeats leave in the same order on every run of a seed.
+    private var peers: [Peer] = []
+    private var resignations: [Resignation] = []
+    private var sequence: UInt64 = 0
+    private var nextBeat: MonotonicTime
+    private var vitals = Vitals(wallMilliseconds: 0, unsyncedMilliseconds: 0)
+    private var isStalled = false
+    package private(set) var isInhibited = false
+
+    package init(
+        incarnation: NodeIncarnation, peers: [NodeID], tuning: Tuning = Tuning(),
+        at now: MonotonicTime
+    ) {
+        self.incarnation = incarnation
+        self.tuning = tuning
+        self.nextBeat = now
+        self.setPeers(peers, at: now)
+    }
+
+    package mutating func handle(
+        _ event: Event, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        switch event {
+        case .started:
+            actions.append(.wake(at: self.nextBeat))
+        case .woke(let vitals):
+            self.vitals = vitals
+            self.judgeSelf(into: &actions)
+            self.judgeSilence(at: now, into: &actions)
+            if now >= self.nextBeat { self.beat(at: now, into: &actions) }
+            actions.append(.wake(at: self.nextBeat))
+        case .heard(let node):
+            self.heard(node, at: now, into: &actions)
+        case .heartbeat(let heartbeat, let node, let vitals):
+            self.vitals = vitals
+            self.take(heartbeat, from: node, at: now, into: &actions)
+        case .resigned(let group, let term):
+            let resigned = ResignedGroup(group: group, term: term)
+            self.resignations.removeAll { $0.group.group == group }
+            if self.resignations.count >= self.tuning.resignationCountMax {
+                self.resignations.removeFirst()
+            }
+            self.resignations.append(
+                Resignation(group: resigned, until: now + self.tuning.resignationLife))
+        case .peersChanged(let nodes):
+            self.setPeers(nodes, at: now)
+        }
+    }
+
+    package func isSuspect(_ node: NodeID) -> Bool {
+        self.peers.contains { $0.node == node && $0.isSuspect }
+    }
+
+    // MARK: Own side
+
+    private mutating func beat(at now: MonotonicTime, into actions: inout [Action]) {
+        self.sequence += 1
+        self.nextBeat = now + self.tuning.interval
+        self.resignations.removeAll { $0.until <= now }
+        let heartbeat = NodeHeartbeat(
+            incarnation: self.incarnation, sequence: self.sequence,
+            unsyncedMilliseconds: self.vitals.unsyncedMilliseconds,
+            wallMilliseconds: self.vitals.wallMilliseconds,
+            declinesLeadership: self.isInhibited, resigned: self.resignations.map(\.group))
+        for peer in self.peers { actions.append(.send(heartbeat, to: peer.node)) }
+    }
+
+    private mutating func judgeSelf(into actions: inout [Action]) {
+        let unsynced = self.vitals.unsyncedMilliseconds
+        if unsynced > self.tuning.unsyncedMaxMilliseconds { self.isStalled = true }
+        if unsynced < self.tuning.unsyncedSuspicionMilliseconds { self.isStalled = false }
+        let inhibited = self.isStalled || self.isClockOff
+        guard inhibited != self.isInhibited else { return }
+        self.isInhibited = inhibited
+        actions.append(inhibited ? .inhibit : .permit)
+    }
+
+    /// The median of all clocks heard now and the own. Of two in the middle the one nearer to ours
+    /// counts, so that a pair of nodes that disagree can still work.
+    private var isClockOff: Bool {
+        var offsets = self.peers.filter { !$0.isSuspect }.compactMap(\.clockOffset)
+        offsets.append(0)
+        offsets.sort()
+        let upper = offsets[offsets.count / 2]
+        let lower = offsets[(offsets.count - 1) / 2]
+        return min(upper.magnitude, lower.magnitude)
+            > UInt64(self.tuning.clockSkewMaxMilliseconds)
+    }
+
+    // MARK: The peers
+
+    private mutating func setPeers(_ nodes: [NodeID], at now: MonotonicTime) {
+        let known = self.peers
+        self.peers = nodes.sorted().map { node in
+            known.first { $0.node == node } ?? Peer(node: node, heardAt: now)
+        }
+    }
+
+    private mutating func heard(
+        _ node: NodeID, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        guard let position = self.peers.firstIndex(where: { $0.node == node }) else { return }
+        self.peers[position].heardAt = now
+        guard self.peers[position].isSuspect else { return }
+        self.peers[position].isSuspect = false
+        actions.append(.trust(node))
+    }
+
+    private mutating func judgeSilence(at now: MonotonicTime, into actions: inout [Action]) {
+        for position in self.peers.indices where !self.peers[position].isSuspect {
+            guard now - self.peers[position].heardAt > self.tuning.silenceMax else { continue }
+            self.peers[position].isSuspect = true
+            actions.append(.suspect(self.peers[position].node))
+        }
+    }
+
+    private mutating func take(
+        _ heartbeat: NodeHeartbeat, from node: NodeID, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard let position = self.peers.firstIndex(where: { $0.node == node }),
+            // A message from a process that is gone, overtaken by its successor's.
+            heartbeat.incarnation != self.peers[position].previousIncarnation
+        else { return }
+        if let known = self.peers[position].incarnation, known != heartbeat.incarnation {
+            self.peers[position].previousIncarnation = known
+            actions.append(.restarted(node))
+        }
+        self.peers[position].incarnation = heartbeat.incarnation
+        // Saturating: a hostile clock must not trap.
+        self.peers[position].clockOffset =
+            heartbeat.wallMilliseconds.subtractingReportingOverflow(
+                self.vitals.wallMilliseconds
+            ).partialValue
+        self.heard(node, at: now, into: &actions)
+        let declines =
+            heartbeat.declinesLeadership
+            || heartbeat.unsyncedMilliseconds > self.tuning.unsyncedSuspicionMilliseconds
+        if declines != self.peers[position].declines {
+            self.peers[position].declines = declines
+            actions.append(declines ? .declined(node) : .recovered(node))
+        }
+        for resigned in heartbeat.resigned {
+            actions.append(.leaderResigned(node, resigned.group, term: resigned.term))
+        }
+    }
+}

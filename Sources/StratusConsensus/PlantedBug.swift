@@ -1,0 +1,41 @@
+/// Deliberate bugs, one per rule that holds the algorithm up. A simulation that does not find one of
+/// them is too tame.
+///
+/// A release build does not contain them: ``PlantedBugs/contains(_:)`` is then the constant `false`.
+package enum PlantedBug: String, Sendable, CaseIterable {
+    // Elections.
+    case voteNotSynced, voteTwiceInATerm, ignoreLogUpToDate, countVotesOfAnyTerm
+    case electWithMinority, termForgottenOnRestart, forgetVoteOnRestart, learnerCounts
+    // Replication.
+    case commitOlderTermByCounting, countSelfBeforeSync, acknowledgeBeforeSync
+    case truncateBelowCommit, truncateOnOlderAppend, skipPreviousCheck, matchFallsBack
+    case followerCommitsUnchecked, answerOfOlderTermCounts, durableIgnoresTerm
+    case commitByMinority, keepConflictingTail
+    // Membership.
+    case singleStepMembership, configurationOnCommit, changeBeforeOwnTermCommit
+    case jointNeedsOnlyNew, snapshotWithStaleConfiguration
+    // Reads.
+    case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, readBeforeApplied
+    case readCountsOldRound
+    // Snapshots.
+    case lateSnapshotInstalled, snapshotKeepsConflictingTail, mixedSnapshotStreams
+    // The replica around the core.
+    case applyTwiceAfterRestart, releaseThroughApplied, identityForgottenOnSnapshot
+    case deadlineIgnored, applyDependsOnReplica, timeFromWallClock, answerBeforeCommit
+    case skipEntryAfterError, retryUnderNewIdentity
+}
+
+/// The bugs planted in one replica.
+package struct PlantedBugs: Sendable, Equatable {
+    #if STRATUS_PLANTED
+        private var bugs: [PlantedBug]
+        package init(_ bugs: [PlantedBug] = []) { self.bugs = bugs }
+        package func contains(_ bug: PlantedBug) -> Bool { self.bugs.contains(bug) }
+        package static let isPossible = true
+    #else
+        package init() {}
+        @inline(__always)
+        package func contains(_ bug: PlantedBug) -> Bool { false }
+        package static let isPossible = false
+    #endif
+}

@@ -1,0 +1,72 @@
+package import StratusModel
+
+extension RaftGroup {
+    /// Facts that reach a group.
+    package enum Event: Sendable, Equatable {
+        /// The replica is running and may arm its timers. First, and once.
+        case started
+        case received(ConsensusMessage, from: NodeID)
+        /// Everything submitted to the log through here is on stable storage. Entries and hard states
+        /// become durable in the order in which they were submitted.
+        case durable(through: LogIndex, term: Term, hardState: HardState?)
+        /// A wake-up asked for with `.wake`. May be late or spurious.
+        case woke
+
+        case proposed([Proposal])
+        case readRequested(RequestToken)
+        case configurationProposed(
+            RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64)
+        case transferRequested(to: NodeID)
+        /// This replica should not lead now: its apply is stuck, its node's disk hangs or its clock is
+        /// off. Until `.permitted`.
+        case inhibited
+        case permitted
+
+        /// By the pair heartbeats: the node is silent.
+        case suspected(NodeID)
+        /// By the pair heartbeats: the node is heard again.
+        case trusted(NodeID)
+        /// By the pair heartbeats: the node is there, but should not lead.
+        case declined(NodeID)
+        case recovered(NodeID)
+        /// The node's process is another one than before: whatever it led, it leads no more.
+        case restarted(NodeID)
+        /// The heartbeat said so: the leader of `term` leads no more.
+        case leaderResigned(NodeID, term: Term)
+
+        /// The state holds everything through here on stable storage, and the log may let it go.
+        case released(through: LogIndex)
+        /// All chunks of a snapshot have arrived and were verified.
+        case snapshotArrived(SnapshotIdentity)
+        /// Answers `.install`.
+        case snapshotInstalled(SnapshotIdentity)
+        case snapshotRefused(SnapshotIdentity)
+        /// Chunks before `next` have arrived.
+        case snapshotProgressed(SnapshotIdentity, next: UInt32)
+    }
+
+    /// One entry somebody wants in the log.
+    package struct Proposal: Sendable, Equatable {
+        package var token: RequestToken
+        package var kind: Entry.Kind
+        package var payload: Bytes
+        /// The proposer's wall clock; the entry's time is later than its predecessor's in any case.
+        package var wallMilliseconds: Int64
+
+        package init(
+            token: RequestToken, kind: Entry.Kind = .command, payload: Bytes,
+            wallMilliseconds: Int64
+        ) {
+            self.token = token
+            self.kind = kind
+            self.payload = payload
+            self.wallMilliseconds = wallMilliseconds
+        }
+    }
+
+    /// The shell's name for a request, given back with the answer. Means nothing here.
+    package struct RequestToken: Sendable, Hashable {
+        package var raw: UInt64
+        package init(_ raw: UInt64) { self.raw = raw }
+    }
+}

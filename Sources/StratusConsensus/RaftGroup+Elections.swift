@@ -1,0 +1,355 @@
+import StratusModel
+
+// Elections: thesis §3.4, with pre-vote (§9.6), check-quorum (§6.2), transfer (§3.10) and the rule
+// against disruptive servers (§4.2.3).
+extension RaftGroup {
+    /// There is a leader, and by the pair heartbeats its node is well.
+    private var hasLiveLeader: Bool {
+        if self.role == .leader { return true }
+        guard let leader = self.leader, self.resignedTerm != self.term else { return false }
+        return !self.suspects.contains(leader) && !self.decliners.contains(leader)
+    }
+
+    // MARK: The election timer
+
+    mutating func armElection(at now: MonotonicTime) {
+        guard self.configuration.isVoter(self.node), !self.isInhibited else {
+            self.electionAt = nil
+            return
+        }
+        if self.configuration.isQuorum([self.node]) {
+            self.electionAt = now  // Nobody to wait for.
+            return
+        }
+        let least = self.tuning.electionDelayMin.clampedNanoseconds
+        let most = max(least, self.tuning.electionDelayMax.clampedNanoseconds)
+        let delay = Int64.random(in: least...most, using: &self.random)
+        self.electionAt = now + .nanoseconds(delay)
+    }
+
+    mutating func armElectionIfLeaderless(at now: MonotonicTime) {
+        if !self.hasLiveLeader, self.electionAt == nil { self.armElection(at: now) }
+    }
+
+    mutating func electionTimedOut(at now: MonotonicTime, into actions: inout [Action]) {
+        guard self.role != .leader, !self.isInhibited, self.configuration.isVoter(self.node) else {
+            self.electionAt = nil
+            return
+        }
+        guard self.installing == nil else {
+            self.armElection(at: now)
+            return
+        }
+        if self.configuration.isQuorum([self.node]) {
+            self.campaign(isTransfer: false, at: now, into: &actions)
+        } else {
+            self.preCampaign(at: now, into: &actions)
+        }
+    }
+
+    // MARK: Asking
+
+    /// Asks whether an election would succeed before disturbing anybody with a new term (§9.6).
+    private mutating func preCampaign(at now: MonotonicTime, into actions: inout [Action]) {
+        self.votes = [self.node]
+        self.setRole(.preCandidate, leader: self.leader, into: &actions)
+        self.armElection(at: now)
+        let message = ConsensusMessage(
+            term: self.term.next, .preVoteRequest(last: self.log.lastPoint))
+        for voter in self.configuration.allVoters where voter != self.node {
+            actions.append(.send(message, to: voter))
+        }
+    }
+
+    mutating func campaign(isTransfer: Bool, at now: MonotonicTime, into actions: inout [Action]) {
+        self.remember(HardState(term: self.term.next, vote: self.node))
+        self.votes = []
+        self.verified = self.commit
+        self.setRole(.candidate, leader: nil, into: &actions)
+        self.armElection(at: now)
+        for voter in self.configuration.allVoters where voter != self.node {
+            self.say(
+                .voteRequest(last: self.log.lastPoint, isTransfer: isTransfer), to: voter,
+                speaksOfVote: true, into: &actions)
+        }
+        if self.bugs.contains(.voteNotSynced) { self.countOwnVote(at: now, into: &actions) }
+    }
+
+    // MARK: Answering
+
+    mutating func answerPreVote(
+        for term: Term, last: LogPoint, from: NodeID, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        if self.leader == from, self.role != .leader {
+            // The leader itself asks: it leads no more.
+            self.loseLeader(at: now, into: &actions)
+        }
+        if term > self.term, !self.hasLiveLeader,
+            last.isAtLeastAsUpToDate(as: self.log.lastPoint)
+                || self.bugs.contains(.ignoreLogUpToDate)
+        {
+            actions.append(
+                .send(ConsensusMessage(term: term, .preVoteAnswer(granted: true)), to: from))
+            return
+        }
+        if self.hasLiveLeader { actions.append(.reached(.preVoteRefusedLeaderAlive)) }
+        // With the own term, so that a candidate whose term is behind catches up instead of asking
+        // for ever (etcd #8243). Term zero has nothing to tell.
+        guard self.term > .zero else { return }
+        actions.append(
+            .send(ConsensusMessage(term: self.term, .preVoteAnswer(granted: false)), to: from))
+    }
+
+    mutating func answerVote(
+        for term: Term, last: LogPoint, isTransfer: Bool, from: NodeID, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        if term > self.term {
+            if !isTransfer, self.hasLiveLeader, self.leader != from {
+                // §4.2.3: who hears a leader does not help to replace it.
+                actions.append(.reached(.voteIgnoredLeaderAlive))
+                return
+            }
+            self.becomeFollower(in: term, of: nil, at: now, into: &actions)
+        }
+        guard term == self.term else {
+            self.say(.voteAnswer(granted: false), to: from, into: &actions)
+            return
+        }
+        let isFree = self.hardState.vote == nil || self.hardState.vote == from
+        let isUpToDate = last.isAtLeastAsUpToDate(as: self.log.lastPoint)
+        if !isUpToDate { actions.append(.reached(.voteRefusedLogBehind)) }
+        let mayVote = isFree && self.leader == nil
+        guard
+            mayVote || (self.bugs.contains(.voteTwiceInATerm) && self.role != .leader),
+            isUpToDate || self.bugs.contains(.ignoreLogUpToDate)
+        else {
+            self.say(.voteAnswer(granted: false), to: from, into: &actions)
+            return
+        }
+        self.remember(HardState(term: term, vote: from))
+        self.setRole(.follower, leader: nil, into: &actions)
+        self.armElection(at: now)
+        self.say(.voteAnswer(granted: true), to: from, speaksOfVote: true, into: &actions)
+    }
+
+    // MARK: Counting
+
+    mutating func countPreVote(
+        of term: Term, from: NodeID, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        guard self.role == .preCandidate, term == self.term.next, !self.votes.contains(from) else {
+            return
+        }
+        self.votes.append(from)
+        if self.configuration.isQuorum(self.votes) {
+            self.campaign(isTransfer: false, at: now, into: &actions)
+        }
+    }
+
+    mutating func countOwnVote(at now: MonotonicTime, into actions: inout [Action]) {
+        guard self.durableHardState == self.hardState || self.bugs.contains(.voteNotSynced),
+            !self.votes.contains(self.node)
+        else { return }
+        self.votes.append(self.node)
+        self.leadIfElected(at: now, into: &actions)
+    }
+
+    mutating func countVote(
+        of term: Term, granted: Bool, from: NodeID, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard self.role == .candidate, granted, !self.votes.contains(from),
+            term == self.term || self.bugs.contains(.countVotesOfAnyTerm)
+        else { return }
+        self.votes.append(from)
+        self.leadIfElected(at: now, into: &actions)
+    }
+
+    private mutating func leadIfElected(at now: MonotonicTime, into actions: inout [Action]) {
+        var isElected = self.configuration.isQuorum(self.votes)
+        if self.bugs.contains(.jointNeedsOnlyNew), self.configuration.isJoint {
+            isElected = Configuration(voters: self.configuration.incoming).isQuorum(self.votes)
+        }
+        if self.bugs.contains(.electWithMinority) {
+            isElected = self.votes.count * 2 >= self.configuration.voters.count
+        }
+        guard isElected else { return }
+        self.becomeLeader(at: now, into: &actions)
+    }
+
+    // MARK: Changing roles
+
+    private mutating func becomeLeader(at now: MonotonicTime, into actions: inout [Action]) {
+        self.electionAt = nil
+        self.votes = []
+        self.peers = []
+        self.round = nil
+        self.waitingReads = []
+        self.transfer = nil
+        self.setRole(.leader, leader: self.node, into: &actions)
+        self.syncPeers(into: &actions)
+        self.uncommittedSize = self.uncommittedTailSize
+        // An entry of the own term: only through it do older ones become committed (§3.6.2), and only
+        // then is `commit` known to be current (§6.4).
+        self.termStart = self.log.last.next
+        self.appendOwn(.noop, payload: [], wallMilliseconds: 0, into: &actions)
+        self.quorumAt = now + self.tuning.quorumTimeout
+        self.replicateAll(at: now, into: &actions)
+        self.advanceCommit(at: now, into: &actions)
+    }
+
+    /// Takes on `term` (or stays in it) with the leader, if one is known.
+    mutating func becomeFollower(
+        in term: Term, of leader: NodeID?, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        if term > self.term {
+            self.remember(HardState(term: term, vote: nil))
+            self.verified = self.commit
+        }
+        self.leaveLeadership(into: &actions)
+        self.votes = []
+        self.setRole(.follower, leader: leader, into: &actions)
+        if self.hasLiveLeader {
+            self.electionAt = nil  // The leader's node is watched instead.
+        } else if self.electionAt == nil {
+            self.armElection(at: now)
+        }
+    }
+
+    /// Accepts `node` as the leader of the current term. False when that cannot be.
+    mutating func follow(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action])
+        -> Bool
+    {
+        if self.role == .leader || (self.leader != nil && self.leader != node) {
+            actions.append(.alarm(.twoLeadersInOneTerm(self.term, node)))
+            return false
+        }
+        if self.role != .follower || self.leader != node {
+            self.becomeFollower(in: self.term, of: node, at: now, into: &actions)
+        }
+        return true
+    }
+
+    /// The current term has no leader any more, whatever messages of it are still on their way.
+    mutating func loseLeader(at now: MonotonicTime, into actions: inout [Action]) {
+        guard self.role != .leader else { return }
+        self.resignedTerm = self.term
+        self.setRole(self.role, leader: nil, into: &actions)
+        self.armElectionIfLeaderless(at: now)
+    }
+
+    /// Leads no more, in the same term, and tells everybody so that they need not find out.
+    mutating func resign(at now: MonotonicTime, into actions: inout [Action]) {
+        precondition(self.role == .leader)
+        for peer in self.peers { self.say(.resigned, to: peer.node, into: &actions) }
+        self.becomeFollower(in: self.term, of: nil, at: now, into: &actions)
+    }
+
+    /// Resigns in favour of the peer that lacks least.
+    mutating func handOver(at now: MonotonicTime, into actions: inout [Action]) {
+        let heirs = self.peers.filter { $0.isReachable && self.configuration.isVoter($0.node) }
+        if let heir = heirs.max(by: { $0.match < $1.match }) {
+            self.say(.transferNow, to: heir.node, into: &actions)
+        }
+        self.resign(at: now, into: &actions)
+    }
+
+    private mutating func leaveLeadership(into actions: inout [Action]) {
+        guard self.role == .leader else { return }
+        for peer in self.peers where peer.mode == .snapshot {
+            actions.append(.stopSnapshot(to: peer.node))
+        }
+        self.peers = []
+        self.quorumAt = nil
+        self.transfer = nil
+        self.uncommittedSize = 0
+        self.verified = self.commit
+        self.refuseReads(into: &actions)
+    }
+
+    mutating func setRole(_ role: Role, leader: NodeID?, into actions: inout [Action]) {
+        guard role != self.role || leader != self.leader else { return }
+        self.role = role
+        self.leader = leader
+        actions.append(.roleChanged(role, term: self.term, leader: leader))
+    }
+
+    // MARK: What the pair heartbeats say
+
+    mutating func suspect(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        guard !self.suspects.contains(node) else { return }
+        self.suspects.append(node)
+        self.suspects.sort()
+        if self.role == .leader {
+            self.peerBecameUnreachable(node, at: now, into: &actions)
+        } else if self.leader == node {
+            self.armElectionIfLeaderless(at: now)
+        }
+    }
+
+    mutating func trust(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        self.suspects.removeAll { $0 == node }
+        if self.role == .leader {
+            self.peerBecameReachable(node, at: now, into: &actions)
+        } else {
+            self.standDownIfLed(at: now, into: &actions)
+        }
+    }
+
+    mutating func decline(_ node: NodeID, at now: MonotonicTime) {
+        guard !self.decliners.contains(node) else { return }
+        self.decliners.append(node)
+        self.decliners.sort()
+        if self.leader == node { self.armElectionIfLeaderless(at: now) }
+    }
+
+    mutating func recover(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        self.decliners.removeAll { $0 == node }
+        self.standDownIfLed(at: now, into: &actions)
+    }
+
+    /// The leader is well after all: no reason to replace it.
+    private mutating func standDownIfLed(at now: MonotonicTime, into actions: inout [Action]) {
+        guard self.role != .leader, self.hasLiveLeader else { return }
+        self.electionAt = nil
+        if self.role == .preCandidate {
+            self.setRole(.follower, leader: self.leader, into: &actions)
+        }
+    }
+
+    mutating func forgetMemory(of node: NodeID, at now: MonotonicTime, into actions: inout [Action])
+    {
+        if self.role == .leader {
+            self.peerRestarted(node, at: now, into: &actions)
+        } else if self.leader == node {
+            actions.append(.reached(.leaderRestarted))
+            self.loseLeader(at: now, into: &actions)
+        }
+    }
+
+    // MARK: Transfer (§3.10)
+
+    mutating func requestTransfer(
+        to target: NodeID, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        guard self.role == .leader, self.configuration.isVoter(target),
+            let position = self.peers.firstIndex(where: { $0.node == target }),
+            self.peers[position].isReachable
+        else { return }
+        actions.append(.reached(self.transfer == nil ? .transferStarted : .transferReplaced))
+        self.transfer = Transfer(target: target, deadline: now + self.tuning.transferTimeout)
+        self.completeTransfer(into: &actions)
+    }
+
+    /// Once the target has everything, it may campaign. Said again with every acknowledgement: the
+    /// message may be lost, and a second election in a later term does no harm.
+    mutating func completeTransfer(into actions: inout [Action]) {
+        guard let transfer = self.transfer,
+            let peer = self.peers.first(where: { $0.node == transfer.target }),
+            peer.match == self.log.last
+        else { return }
+        self.say(.transferNow, to: transfer.target, into: &actions)
+    }
+}

@@ -1,0 +1,103 @@
+import StratusModel
+
+// Snapshots (thesis §5): for a peer that needs entries the log has let go. The bytes are the shell's
+// business; what may be installed, and what the log is then, is decided here.
+extension RaftGroup {
+    // MARK: The leader's side
+
+    mutating func startSnapshot(
+        toPeerAt position: Int, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        actions.append(.reached(.snapshotNeeded))
+        self.peers[position].mode = .snapshot
+        self.peers[position].flights = []
+        self.peers[position].flightSize = 0
+        self.peers[position].resendAt = now + self.tuning.resendDelay
+        actions.append(.sendSnapshot(to: self.peers[position].node, term: self.term))
+    }
+
+    mutating func peerTookChunk(
+        _ node: NodeID, index: LogIndex, next: UInt32, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard self.role == .leader,
+            let position = self.peers.firstIndex(where: { $0.node == node }),
+            self.peers[position].mode == .snapshot
+        else { return }
+        self.peers[position].resendAt = now + self.tuning.resendDelay
+        actions.append(
+            .snapshotAcknowledged(by: node, index: index, next: next, term: self.term))
+    }
+
+    // MARK: The follower's side
+
+    mutating func takeChunk(
+        _ chunk: SnapshotChunk, from: NodeID, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        guard self.installing == nil else { return }
+        if self.isUnneeded(chunk.identity), !self.bugs.contains(.lateSnapshotInstalled) {
+            self.declineSnapshot(chunk.identity, from: from, into: &actions)
+        } else {
+            actions.append(.receiveChunk(chunk, from: from))
+        }
+    }
+
+    mutating func considerSnapshot(
+        _ identity: SnapshotIdentity, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        guard self.installing == nil else { return }
+        if self.isUnneeded(identity), !self.bugs.contains(.lateSnapshotInstalled) {
+            if let leader = self.leader, leader != self.node {
+                self.declineSnapshot(identity, from: leader, into: &actions)
+            }
+            return
+        }
+        guard self.role != .leader else { return }
+        self.installing = identity
+        actions.append(.install(identity))
+    }
+
+    /// What the snapshot stands for is here already, in the state or as entries of the same log.
+    private func isUnneeded(_ identity: SnapshotIdentity) -> Bool {
+        identity.index <= self.commit
+            || self.log.holds(LogPoint(index: identity.index, term: identity.term))
+    }
+
+    private mutating func declineSnapshot(
+        _ identity: SnapshotIdentity, from: NodeID, into actions: inout [Action]
+    ) {
+        actions.append(.reached(.snapshotUnneeded))
+        if identity.index > self.commit {
+            // Same index and term, same prefix: all of it is committed, and agrees with the leader.
+            self.commit = identity.index
+            actions.append(.reached(.snapshotKeptTail))
+        }
+        self.verified = max(self.verified, self.commit)
+        self.say(
+            .snapshotAnswer(index: identity.index, next: 0, unneeded: true), to: from,
+            into: &actions)
+        self.acknowledge(to: from, into: &actions)
+    }
+
+    mutating func snapshotInstalled(
+        _ identity: SnapshotIdentity, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        precondition(self.installing == identity, "a snapshot nobody asked for was installed")
+        self.installing = nil
+        actions.append(.reached(.snapshotInstalled))
+        // The own tail is of another history, or ends earlier: it was not committed.
+        if self.bugs.contains(.snapshotKeepsConflictingTail), self.log.last > identity.index {
+            self.log.compact(through: identity.index)
+        } else {
+            self.log.restart(after: identity)
+        }
+        self.durable = max(identity.index, min(self.durable, self.log.last))
+        self.commit = identity.index
+        self.handed = identity.index
+        self.verified = identity.index
+        if let leader = self.leader, leader != self.node {
+            self.acknowledge(to: leader, into: &actions)
+        }
+        self.armElectionIfLeaderless(at: now)
+    }
+}

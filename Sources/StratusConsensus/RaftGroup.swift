@@ -1,0 +1,501 @@
+package import StratusModel
+
+/// One replica's part in one Raft group, after Ongaro's thesis ("Consensus: Bridging Theory and
+/// Practice", 2014): sections are cited where a rule is carried out.
+///
+/// A `RaftGroup` performs no I/O, reads no clock and draws only from the generator it was given. Pass
+/// each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order.
+///
+/// Where it differs from the thesis:
+/// - Writes to the log are asynchronous (§10.2.1): entries are sent and written at the same time, and
+///   a replica, the leader too, counts only for what its own log has reported durable.
+/// - There are no heartbeats of the group. Pair heartbeats (``NodeLiveness``) say which nodes are
+///   silent; a follower's election timer runs only while its leader is. A silent group costs nothing.
+/// - A leader confirms itself by rounds of `probe` messages that name the group and the term: for
+///   reads (§6.4) and to learn that it is cut off (§6.2). No leases (§6.4.1).
+/// - Membership changes are joint (§4.3), never single-server steps.
+///
+/// Invariants:
+/// - `handed <= min(commit, durable)`: only what is committed and durable here is applied.
+/// - `commit` never falls; entries at or below it are never cut.
+/// - Nothing is said in a term before the term is durable, and no vote before the vote is.
+package struct RaftGroup: ConsensusCore, Equatable {
+    /// What a replica finds on its own disk when it starts.
+    package struct Recovered: Sendable, Equatable {
+        package var hardState: HardState
+        /// What the state stands for; the log holds what follows.
+        package var snapshot: SnapshotIdentity
+        /// Where the log starts: at or before the snapshot.
+        package var base: LogPoint
+        /// In force at `base`.
+        package var baseConfiguration: Configuration
+        /// Every entry of the log after `base`, all durable.
+        package var entries: [Entry]
+
+        package init(
+            hardState: HardState, snapshot: SnapshotIdentity, base: LogPoint? = nil,
+            baseConfiguration: Configuration? = nil, entries: [Entry] = []
+        ) {
+            self.hardState = hardState
+            self.snapshot = snapshot
+            self.base = base ?? LogPoint(index: snapshot.index, term: snapshot.term)
+            self.baseConfiguration = baseConfiguration ?? snapshot.configuration
+            self.entries = entries
+        }
+    }
+
+    package let group: GroupID
+    package let node: NodeID
+    package let tuning: RaftTuning
+    let bugs: PlantedBugs
+    var random: SeededGenerator
+
+    // MARK: What is remembered across a restart
+
+    package internal(set) var hardState: HardState
+    package internal(set) var durableHardState: HardState
+    package internal(set) var log: ReplicatedLog
+    /// Own log, through here, is on stable storage and is what `log` says.
+    package internal(set) var durable: LogIndex
+    package internal(set) var commit: LogIndex
+    /// `.apply` was ordered through here.
+    package internal(set) var handed: LogIndex
+
+    // MARK: What every role has
+
+    package internal(set) var role = Role.follower
+    package internal(set) var leader: NodeID?
+    /// The leader of this term is known to lead no more: late messages do not bring it back.
+    var resignedTerm: Term?
+    /// Own log, through here, is known to agree with the log of the current term's leader.
+    var verified: LogIndex
+    /// Nodes that the pair heartbeats do not trust now, sorted.
+    var suspects: [NodeID] = []
+    /// Nodes that are there but should not lead now, sorted.
+    var decliners: [NodeID] = []
+    package internal(set) var isInhibited = false
+    /// A snapshot is being made the state; no entries are taken meanwhile.
+    var installing: SnapshotIdentity?
+    /// Messages that speak of a term or vote not yet durable.
+    var held: [HeldMessage] = []
+    /// Runs only while there is no leader to wait for.
+    var electionAt: MonotonicTime?
+    /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
+    var votes: [NodeID] = []
+
+    // MARK: What a leader has
+
+    package internal(set) var peers: [Progress] = []
+    /// The first entry of the own term: once committed, `commit` is current (thesis §6.4 step 1).
+    var termStart = LogIndex.zero
+    var uncommittedSize = 0
+    /// Runs while something is uncommitted.
+    var quorumAt: MonotonicTime?
+    var transfer: Transfer?
+    var round: Round?
+    var roundCount: UInt64 = 0
+    var waitingReads: [RequestToken] = []
+
+    // MARK: What this call to `handle` has gathered
+
+    var pendingWrite = LogWrite()
+    private var wakeAt: MonotonicTime?
+
+    struct HeldMessage: Sendable, Equatable {
+        var message: ConsensusMessage
+        var to: NodeID
+        var speaksOfVote: Bool
+    }
+
+    struct Transfer: Sendable, Equatable {
+        var target: NodeID
+        var deadline: MonotonicTime
+    }
+
+    /// "Do you still follow me?", asked once for all reads that wait.
+    struct Round: Sendable, Equatable {
+        var number: UInt64
+        /// What was committed when the round began: the reads it serves must see at least that.
+        var index: LogIndex
+        var tokens: [RequestToken]
+        var answers: [NodeID]
+        var deadline: MonotonicTime
+        var resendAt: MonotonicTime
+    }
+
+    package init(
+        group: GroupID, node: NodeID, recovered: Recovered, tuning: RaftTuning = RaftTuning(),
+        seed: UInt64, bugs: PlantedBugs = PlantedBugs()
+    ) {
+        self.group = group
+        self.node = node
+        self.tuning = tuning
+        self.bugs = bugs
+        self.random = SeededGenerator(seed: seed)
+        self.hardState = recovered.hardState
+        self.log = ReplicatedLog(
+            base: recovered.base, configuration: recovered.baseConfiguration,
+            time: recovered.snapshot.time)
+        for entry in recovered.entries { self.log.append(entry) }
+        self.durable = self.log.last
+        if bugs.contains(.termForgottenOnRestart) {
+            self.hardState = HardState(term: self.log.lastPoint.term, vote: nil)
+        }
+        if bugs.contains(.forgetVoteOnRestart) { self.hardState.vote = nil }
+        self.durableHardState = self.hardState
+        let snapshot = recovered.snapshot
+        if snapshot.index > self.log.last
+            || self.log.term(at: snapshot.index).map({ $0 != snapshot.term }) == true
+        {
+            // The state is ahead of the log: a snapshot was installed and the log not yet restarted.
+            self.log.restart(after: snapshot)
+            self.durable = snapshot.index
+        }
+        self.commit = snapshot.index
+        self.handed = snapshot.index
+        self.verified = snapshot.index
+    }
+
+    package var term: Term { self.hardState.term }
+    package var configuration: Configuration { self.log.configuration }
+
+    /// What a snapshot of the state at `index` stands for.
+    package func snapshotIdentity(at index: LogIndex, time: HybridTime, digest: StateDigest)
+        -> SnapshotIdentity?
+    {
+        guard let term = self.log.term(at: index) else { return nil }
+        let configuration =
+            self.bugs.contains(.snapshotWithStaleConfiguration)
+            ? self.log.configuration(at: self.log.base.index) : self.log.configuration(at: index)
+        return SnapshotIdentity(
+            index: index, term: term, time: time, configuration: configuration, digest: digest)
+    }
+
+    // MARK: The entry point
+
+    package mutating func handle(
+        _ event: Event, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        let first = actions.count
+        switch event {
+        case .started:
+            self.armElection(at: now)
+        case .received(let message, let from):
+            self.receive(message, from: from, at: now, into: &actions)
+        case .durable(let through, let term, let hardState):
+            self.becameDurable(
+                through: through, term: term, hardState: hardState, at: now, into: &actions)
+        case .woke:
+            self.wakeAt = nil
+            self.runTimers(at: now, into: &actions)
+        case .proposed(let proposals):
+            self.propose(proposals, at: now, into: &actions)
+        case .readRequested(let token):
+            self.requestRead(token, at: now, into: &actions)
+        case .configurationProposed(let token, let voters, let learners, let wallMilliseconds):
+            self.proposeConfiguration(
+                token, voters: voters, learners: learners, wallMilliseconds: wallMilliseconds,
+                at: now, into: &actions)
+        case .transferRequested(let target):
+            self.requestTransfer(to: target, at: now, into: &actions)
+        case .inhibited:
+            self.isInhibited = true
+            self.electionAt = nil
+            switch self.role {
+            case .leader:
+                actions.append(.reached(.resignedInhibited))
+                self.handOver(at: now, into: &actions)
+            case .preCandidate, .candidate:
+                self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
+            case .follower: break
+            }
+        case .permitted:
+            self.isInhibited = false
+            self.armElectionIfLeaderless(at: now)
+        case .suspected(let node):
+            self.suspect(node, at: now, into: &actions)
+        case .trusted(let node):
+            self.trust(node, at: now, into: &actions)
+        case .declined(let node):
+            self.decline(node, at: now)
+        case .recovered(let node):
+            self.recover(node, at: now, into: &actions)
+        case .restarted(let node):
+            self.forgetMemory(of: node, at: now, into: &actions)
+        case .leaderResigned(let node, let term):
+            if self.leader == node, self.role != .leader, self.term == term {
+                self.loseLeader(at: now, into: &actions)
+            }
+        case .released(let through):
+            precondition(through <= self.handed, "released what is not applied")
+            self.log.compact(through: through)
+        case .snapshotArrived(let identity):
+            self.considerSnapshot(identity, at: now, into: &actions)
+        case .snapshotInstalled(let identity):
+            self.snapshotInstalled(identity, at: now, into: &actions)
+        case .snapshotRefused:
+            self.installing = nil
+        case .snapshotProgressed(let identity, let next):
+            if let leader = self.leader, leader != self.node {
+                self.say(
+                    .snapshotAnswer(index: identity.index, next: next, unneeded: false),
+                    to: leader, into: &actions)
+            }
+        }
+        self.settle(at: now, from: first, into: &actions)
+    }
+
+    /// Orders what the events have made possible: the write first, then the rest as it came.
+    private mutating func settle(
+        at now: MonotonicTime, from first: Int, into actions: inout [Action]
+    ) {
+        if self.pendingWrite != LogWrite() {
+            actions.insert(.persist(self.pendingWrite), at: first)
+            self.pendingWrite = LogWrite()
+        }
+        let ready = min(self.commit, self.durable)
+        if ready > self.handed, self.installing == nil {
+            self.handed = ready
+            actions.append(.apply(through: ready))
+        }
+        self.log.trimTail(to: self.tuning.tailSizeMax, before: self.handed)
+        if let deadline = self.earliestDeadline, self.wakeAt.map({ deadline < $0 }) ?? true {
+            self.wakeAt = deadline
+            actions.append(.wake(at: deadline))
+        }
+    }
+
+    private var earliestDeadline: MonotonicTime? {
+        var earliest = self.electionAt
+        func consider(_ time: MonotonicTime?) {
+            if let time { earliest = min(earliest ?? time, time) }
+        }
+        if self.role == .leader {
+            consider(self.quorumAt)
+            consider(self.transfer?.deadline)
+            consider(self.round.map { min($0.resendAt, $0.deadline) })
+            for peer in self.peers { consider(peer.resendAt) }
+        }
+        return earliest
+    }
+
+    private mutating func runTimers(at now: MonotonicTime, into actions: inout [Action]) {
+        if let time = self.electionAt, now >= time {
+            self.electionTimedOut(at: now, into: &actions)
+        }
+        guard self.role == .leader else { return }
+        if let transfer = self.transfer, now >= transfer.deadline {
+            self.transfer = nil
+            actions.append(.reached(.transferTimedOut))
+        }
+        self.checkQuorum(at: now, into: &actions)
+        guard self.role == .leader else { return }
+        for position in self.peers.indices {
+            self.resendIfDue(toPeerAt: position, at: now, into: &actions)
+        }
+    }
+
+    // MARK: Messages
+
+    /// The rules of terms (thesis §3.3), then one handler per message.
+    private mutating func receive(
+        _ message: ConsensusMessage, from: NodeID, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard from != self.node, message.isWellFormed else {
+            actions.append(.alarm(.malformedMessage(from: from)))
+            return
+        }
+        switch message.body {
+        case .preVoteRequest(let last):
+            // Asks about a term without entering it: no term is adopted.
+            self.answerPreVote(
+                for: message.term, last: last, from: from, at: now, into: &actions)
+            return
+        case .preVoteAnswer(granted: true):
+            self.countPreVote(of: message.term, from: from, at: now, into: &actions)
+            return
+        case .voteRequest(let last, let isTransfer):
+            self.answerVote(
+                for: message.term, last: last, isTransfer: isTransfer, from: from, at: now,
+                into: &actions)
+            return
+        default: break
+        }
+        if message.term < self.term {
+            self.answerStale(message, from: from, into: &actions)
+            if !self.bugs.contains(.answerOfOlderTermCounts) { return }
+        }
+        if message.term > self.term {
+            self.becomeFollower(
+                in: message.term, of: message.isFromLeader ? from : nil, at: now, into: &actions)
+        }
+        if message.isFromLeader {
+            guard self.follow(from, at: now, into: &actions) else { return }
+        }
+        switch message.body {
+        case .preVoteRequest, .voteRequest, .preVoteAnswer:
+            break  // Handled above; a refused pre-vote says only its term.
+        case .voteAnswer(let granted):
+            self.countVote(
+                of: message.term, granted: granted, from: from, at: now, into: &actions)
+        case .append(let previous, let entries, let commit):
+            self.takeAppend(
+                previous: previous, entries: entries, commit: commit, from: from, at: now,
+                into: &actions)
+        case .appendAccepted(let match, let received, let commit):
+            self.peerAccepted(
+                from, match: match, received: received, commit: commit, at: now, into: &actions)
+        case .appendRefused(let previous, let hint):
+            self.peerRefused(from, previous: previous, hint: hint, at: now, into: &actions)
+        case .probe(let round):
+            self.say(.probeAnswer(round: round), to: from, into: &actions)
+        case .probeAnswer(let round):
+            self.countProbe(round, from: from, at: now, into: &actions)
+        case .transferNow:
+            guard self.configuration.isVoter(self.node), !self.isInhibited,
+                self.installing == nil
+            else { return }
+            actions.append(.reached(.transferCompleted))
+            self.campaign(isTransfer: true, at: now, into: &actions)
+        case .resigned:
+            self.loseLeader(at: now, into: &actions)
+        case .snapshotChunk(let chunk):
+            self.takeChunk(chunk, from: from, at: now, into: &actions)
+        case .snapshotAnswer(let index, let next, _):
+            self.peerTookChunk(from, index: index, next: next, at: now, into: &actions)
+        }
+    }
+
+    /// Tells a leader of an older term that its term is over. Other late messages need no answer.
+    private mutating func answerStale(
+        _ message: ConsensusMessage, from: NodeID, into actions: inout [Action]
+    ) {
+        guard message.isFromLeader else { return }
+        actions.append(.reached(.staleTermAnswered))
+        self.say(
+            .appendRefused(previous: .zero, hint: self.log.lastPoint), to: from, into: &actions)
+    }
+
+    // MARK: Speaking
+
+    /// Sends in the current term, once the term (and the vote, if the message speaks of it) is durable
+    /// (thesis §3.8): what is said must not be forgotten in a crash.
+    mutating func say(
+        _ body: ConsensusMessage.Body, to node: NodeID, speaksOfVote: Bool = false,
+        into actions: inout [Action]
+    ) {
+        let message = ConsensusMessage(term: self.term, body)
+        if self.mayBeSaid(speaksOfVote: speaksOfVote) {
+            actions.append(.send(message, to: node))
+            return
+        }
+        // The network may lose what does not fit here.
+        if self.held.count >= self.tuning.heldMessageCountMax { self.held.removeFirst() }
+        self.held.append(HeldMessage(message: message, to: node, speaksOfVote: speaksOfVote))
+        if speaksOfVote { actions.append(.reached(.answerGatedOnVote)) }
+    }
+
+    private func mayBeSaid(speaksOfVote: Bool) -> Bool {
+        self.bugs.contains(.voteNotSynced)
+            || (speaksOfVote
+                ? self.durableHardState == self.hardState
+                : self.durableHardState.term == self.hardState.term)
+    }
+
+    private mutating func sayWhatWasHeld(into actions: inout [Action]) {
+        guard !self.held.isEmpty else { return }
+        let held = self.held
+        self.held = []
+        for item in held where item.message.term == self.term {
+            if self.mayBeSaid(speaksOfVote: item.speaksOfVote) {
+                actions.append(.send(item.message, to: item.to))
+            } else {
+                self.held.append(item)
+            }
+        }
+    }
+
+    // MARK: The own log
+
+    mutating func remember(_ hardState: HardState) {
+        guard hardState != self.hardState else { return }
+        precondition(hardState.term >= self.hardState.term, "terms never fall")
+        self.hardState = hardState
+        self.pendingWrite.hardState = hardState
+    }
+
+    private mutating func becameDurable(
+        through: LogIndex, term: Term, hardState: HardState?, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        let termWasDurable = self.durableHardState.term == self.term
+        if let hardState {
+            self.durableHardState = hardState
+            self.sayWhatWasHeld(into: &actions)
+            if self.role == .candidate { self.countOwnVote(at: now, into: &actions) }
+        }
+        // Writes become durable in order. While an older term is the durable one, entries written in
+        // it may since have been cut and written again: their report proves nothing about the present.
+        guard self.durableHardState.term == self.term || self.bugs.contains(.durableIgnoresTerm)
+        else {
+            actions.append(.reached(.lateDurableIgnored))
+            return
+        }
+        let isPresent =
+            self.log.term(at: through) == term
+            || (self.bugs.contains(.durableIgnoresTerm) && through <= self.log.last)
+        if !isPresent, through > self.durable { actions.append(.reached(.durableAfterCut)) }
+        let advanced = isPresent && through > self.durable
+        if advanced { self.durable = through }
+        switch self.role {
+        case .leader:
+            if advanced { self.advanceCommit(at: now, into: &actions) }
+        case .follower:
+            if let leader = self.leader, advanced || !termWasDurable {
+                self.acknowledge(to: leader, into: &actions)
+            }
+        case .preCandidate, .candidate: break
+        }
+    }
+}
+
+extension ConsensusMessage {
+    /// Said only by the leader of the message's term.
+    var isFromLeader: Bool {
+        switch self.body {
+        case .append, .probe, .transferNow, .resigned, .snapshotChunk: true
+        case .preVoteRequest, .preVoteAnswer, .voteRequest, .voteAnswer, .appendAccepted,
+            .appendRefused, .probeAnswer, .snapshotAnswer:
+            false
+        }
+    }
+
+    /// What a correct sender always keeps to; anything else comes from a broken or hostile peer.
+    var isWellFormed: Bool {
+        guard self.term > .zero else { return false }
+        switch self.body {
+        case .append(let previous, let entries, _):
+            var index = previous.index
+            var term = previous.term
+            for entry in entries {
+                guard index.raw < .max, entry.index == index.next, entry.term >= term,
+                    entry.term <= self.term
+                else { return false }
+                index = entry.index
+                term = entry.term
+            }
+            return previous.term <= self.term
+        case .appendAccepted(let match, let received, _):
+            return match <= received
+        case .appendRefused(_, let hint), .preVoteRequest(let hint), .voteRequest(let hint, _):
+            return hint.index.raw < .max
+        case .snapshotChunk(let chunk):
+            return chunk.identity.term <= self.term && chunk.identity.index > .zero
+                && !chunk.identity.configuration.voters.isEmpty
+        case .preVoteAnswer, .voteAnswer, .probe, .probeAnswer, .transferNow, .resigned,
+            .snapshotAnswer:
+            return true
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// Times and bounds of one group. Simulations run with tiny and odd ones.
+package struct RaftTuning: Sendable, Equatable {
+    /// A replica without a leader campaigns after a time drawn between these (thesis §3.4). The pair
+    /// heartbeats have waited for the leader before that: see ``NodeLiveness``.
+    package var electionDelayMin: Duration = .milliseconds(100)
+    package var electionDelayMax: Duration = .milliseconds(400)
+    /// What is not answered is sent again after this.
+    package var resendDelay: Duration = .milliseconds(200)
+    /// A leader that a majority does not answer by name for this long steps down (thesis §6.2).
+    package var quorumTimeout: Duration = .milliseconds(700)
+    /// A leadership transfer that takes longer is given up (thesis §3.10).
+    package var transferTimeout: Duration = .milliseconds(700)
+
+    /// Entries of one message, by size and by number.
+    package var appendSizeMax = 1 << 20
+    package var appendCountMax = 1_024
+    /// Sent to one peer and not yet acknowledged as received.
+    package var inFlightSizeMax = 8 << 20
+    package var inFlightMessageCountMax = 64
+    /// Proposals beyond this are refused until some are committed.
+    package var uncommittedSizeMax = 32 << 20
+    package var proposalSizeMax = 16 << 20
+    /// Recent entries kept in memory for slow followers.
+    package var tailSizeMax = 8 << 20
+    package var waitingReadCountMax = 4_096
+    /// Messages held back until the term or vote they speak of is on stable storage.
+    package var heldMessageCountMax = 64
+
+    package init() {}
+}

@@ -1,0 +1,148 @@
+package import StratusCluster
+package import StratusHTTP
+package import StratusIdentity
+package import StratusModel
+package import StratusRuntime
+
+/// CloudKit Web Services: takes a request apart, asks who sends it, and turns it into commands and
+/// reads for the partitions.
+///
+/// Keeps nothing between requests but a cache of schemas, so any node can answer any request, and one
+/// client's mistake stays in its own answer.
+package final class CloudKitHandler: HTTPHandler {
+    let router: any PartitionRouter
+    let authenticator: any Authenticator
+    let world: any World
+    let cipher: TokenCipher
+    let settings: GatewaySettings
+    let limits: Limits
+    let log: Log
+    let schemas = SchemaCache()
+
+    /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
+    ///   clients' sync tokens are sealed with.
+    package init(
+        router: any PartitionRouter, authenticator: any Authenticator, world: any World,
+        tokenKey: Bytes, settings: GatewaySettings = GatewaySettings(),
+        limits: Limits = Limits(), log: Log = .silent()
+    ) {
+        self.router = router
+        self.authenticator = authenticator
+        self.world = world
+        self.cipher = TokenCipher(key: tokenKey)
+        self.settings = settings
+        self.limits = limits
+        self.log = log
+    }
+
+    package func bodyLimit(for head: RequestHead) -> ByteCount {
+        // What goes nowhere need not be read.
+        (try? Route(path: head.path)) == nil ? .kibibytes(64) : self.limits.requestSizeMax
+    }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let uuid = request.identity.uuid
+        var response: HTTPResponse
+        if request.head.method == "OPTIONS" {
+            response = CrossOrigin.preflight()
+        } else {
+            do {
+                response = HTTPResponse(status: 200, body: .bytes(try await self.answer(request)))
+                self.returnUserToken(of: request.head, in: &response)
+            } catch {
+                response = self.failure(ClientError(error), uuid: uuid, cause: error)
+            }
+            response.headers.set("Content-Type", "application/json; charset=UTF-8")
+            response.headers.set("X-Apple-CloudKit-Version", "1.0")
+        }
+        response.headers.set("X-Apple-Request-UUID", uuid)
+        CrossOrigin.allow(request.head, in: &response.headers)
+        return response
+    }
+
+    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
+        let uuid = self.world.drawIdentity().uuid
+        var writer = JSONWriter()
+        writer.writeFailure(ClientError(refusal), uuid: uuid)
+        let headers: HeaderFields = [
+            "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
+            "Access-Control-Allow-Origin": "*",
+        ]
+        return (headers, writer.finish())
+    }
+
+    private func answer(_ request: HTTPRequest) async throws -> Bytes {
+        let route = try Route(path: request.head.path)
+        guard route.operation.takes(method: request.head.method) else {
+            throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
+        }
+        let body: Bytes
+        do throws(RequestBodyError) {
+            body = try await request.body.collect()
+        } catch {
+            switch error {
+            case .tooLarge: throw InputRefusal.bodyTooLarge(self.limits.requestSizeMax)
+            case .cutShort: throw InputRefusal.bodyCutShort
+            }
+        }
+        let principal = try await self.authenticator.authenticate(
+            request.head, body: body, container: route.container, scope: route.scope)
+        guard route.operation.isIn(route.scope) else {
+            throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
+        }
+        let exchange = Exchange(
+            handler: self, route: route, principal: principal, head: request.head)
+        return try await exchange.answer(try self.input(body))
+    }
+
+    /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.
+    private func input(_ body: Bytes) throws(InputRefusal) -> Input {
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: body.isEmpty ? Bytes("{}".utf8) : body)
+        } catch {
+            throw .unreadableJSON(offset: error.offset)
+        }
+        guard let object = document.root.object else { throw .unreadableJSON(offset: 0) }
+        return Input(object)
+    }
+
+    private func failure(_ error: ClientError, uuid: String, cause: any Error) -> HTTPResponse {
+        if error.code == .internalError {
+            self.log.error(
+                "a request failed inside",
+                ["request": .text(uuid), "cause": .text(String(describing: cause))])
+        }
+        var writer = JSONWriter()
+        writer.writeFailure(error, uuid: uuid)
+        var response = HTTPResponse(status: error.code.status, body: .bytes(writer.finish()))
+        // Some clients read the header, others the body.
+        if let retryAfter = error.retryAfter {
+            response.headers.set("Retry-After", String(retryAfter))
+        }
+        return response
+    }
+
+    /// Every answer to a signed-in caller brings the token for the next request, under both of its
+    /// names. It is the same one until sessions rotate.
+    private func returnUserToken(of head: RequestHead, in response: inout HTTPResponse) {
+        guard let token = TokenCredentials(query: head.query).webAuthToken,
+            token.utf8.count <= 4_096, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return }
+        response.headers.set("X-Apple-CloudKit-Web-Auth-Token", token)
+        response.headers.set("X-Apple-CloudKit-Session", token)
+    }
+}
+
+extension RequestIdentity {
+    /// In the form of a UUID, lower case.
+    package var uuid: String {
+        let digits = self.description
+        var text = ""
+        for (position, digit) in digits.enumerated() {
+            if [8, 12, 16, 20].contains(position) { text += "-" }
+            text.append(digit)
+        }
+        return text
+    }
+}

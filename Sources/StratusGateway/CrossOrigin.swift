@@ -1,0 +1,29 @@
+import StratusHTTP
+import StratusRuntime
+
+/// What lets scripts of other origins call the service: the answer to a preflight, and the headers
+/// every answer carries.
+enum CrossOrigin {
+    static func preflight() -> HTTPResponse {
+        HTTPResponse(
+            status: 204,
+            headers: [
+                "Access-Control-Allow-Methods": "GET,POST,PUT,OPTIONS",
+                "Access-Control-Allow-Headers":
+                    "content-type,x-apple-cloudkit-request-keyid,"
+                    + "x-apple-cloudkit-request-iso8601date,"
+                    + "x-apple-cloudkit-request-signaturev1,x-stratus-request-id",
+                "Access-Control-Max-Age": "86400",
+            ])
+    }
+
+    /// The origin is named rather than starred, so that a cache keeps the answers of two sites apart.
+    static func allow(_ head: RequestHead, in headers: inout HeaderFields) {
+        headers.set("Access-Control-Allow-Origin", head.headers["Origin"] ?? "*")
+        headers.set("Vary", "Origin")
+        headers.set(
+            "Access-Control-Expose-Headers",
+            "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Apple-CloudKit-Session,"
+                + "X-Responding-Instance,Via,Retry-After")
+    }
+}

@@ -1,0 +1,26 @@
+import StratusModel
+
+/// What a request needs drawn before it becomes a command: applying one draws nothing.
+struct Draws {
+    private var next: () -> UInt64
+
+    init(_ next: @escaping () -> UInt64) { self.next = next }
+
+    mutating func incarnation() -> ZoneIncarnation { ZoneIncarnation(self.next()) }
+
+    /// A random UUID (RFC 9562, version 4), upper case.
+    mutating func recordName() -> String {
+        let high = self.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
+        let low = self.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
+        return RequestIdentity(high: high, low: low).uuid.uppercased()
+    }
+
+    /// 25 letters and digits.
+    mutating func shortGUID() -> String {
+        let letters = Array(
+            "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+        return String(
+            decoding: (0..<25).map { _ in letters[Int(self.next() % UInt64(letters.count))] },
+            as: UTF8.self)
+    }
+}

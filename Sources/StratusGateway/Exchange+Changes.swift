@@ -1,0 +1,265 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+extension Exchange {
+    /// What a client says about one zone of `changes/zone`, or all of `records/changes`.
+    fileprivate struct ChangesRequest {
+        var address: ZoneAddress
+        var shape: AnswerShape
+        /// Nil: from the beginning. Empty: caught up, which is not the same.
+        var token: String?
+        var limit: Int
+        var reverse: Bool
+        var recordTypes: [String]?
+    }
+
+    fileprivate struct ChangesPage {
+        var zone: ZoneID
+        var changes: [ZoneChangesPage.Change]
+        var token: String
+        var moreComing: Bool
+    }
+
+    /// `changes/zone`. Each zone has its own page or its own error.
+    func zoneChanges(_ input: Input) async throws -> Bytes {
+        try await self.requireUser()
+        let maximum = self.handler.limits.operationCountMax
+        let shape = try AnswerShape(input)
+        let limit = try input.resultsLimit(max: maximum) ?? maximum
+        let reverse = try input.flag("reverse") ?? false
+        let recordTypes = try input.names("desiredRecordTypes", limit: 1_000)
+        var requests: [ChangesRequest] = []
+        for element in try input.requiredElements("zones", limit: maximum) {
+            let item = try Input(element, at: "zones")
+            guard let given = item["zoneID"] else { throw InputRefusal.missingKey("zoneID") }
+            requests.append(
+                ChangesRequest(
+                    address: try ZoneAddress(given, key: "zoneID"),
+                    shape: try shape.overridden(by: item), token: try item.string("syncToken"),
+                    limit: try item.resultsLimit(max: maximum) ?? limit,
+                    reverse: try item.flag("reverse") ?? reverse,
+                    recordTypes: try item.names("desiredRecordTypes", limit: 1_000)
+                        ?? recordTypes))
+        }
+        var writer = JSONWriter(reserving: 4_096)
+        writer.beginObject()
+        writer.key("zones")
+        writer.beginArray()
+        for request in requests {
+            do {
+                // An answer that is large already has no room: an empty page, and more to come.
+                let page = try await self.page(
+                    request, isSkipped: writer.count > Self.answerSizeMax.raw)
+                writer.object {
+                    $0.key("zoneID")
+                    $0.writeZoneID(page.zone)
+                    $0.writeMembers(of: page, request.shape)
+                }
+            } catch {
+                guard let item = self.itemError(error) else { throw error }
+                writer.object {
+                    $0.key("zoneID")
+                    $0.writeZoneID(
+                        self.place(request.address)?.zone ?? self.echo(request.address))
+                    $0.writeMembers(of: item)
+                    if self.handler.settings.changesErrorsCarryTokens {
+                        $0.member("syncToken", "")
+                        $0.member("moreComing", false)
+                    }
+                }
+            }
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// `records/changes`: one zone, and its error is the request's.
+    func recordChanges(_ input: Input) async throws -> Bytes {
+        try await self.requireUser()
+        let maximum = self.handler.limits.operationCountMax
+        let address = try input["zoneID"].map { value throws(InputRefusal) in
+            try ZoneAddress(value, key: "zoneID")
+        }
+        let request = ChangesRequest(
+            address: address ?? .defaultZone, shape: try AnswerShape(input),
+            token: try input.string("syncToken"),
+            limit: try input.resultsLimit(max: maximum) ?? maximum,
+            reverse: try input.flag("reverse") ?? false,
+            recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
+        let page = try await self.page(request, isSkipped: false)
+        var writer = JSONWriter(reserving: 4_096)
+        writer.object { $0.writeMembers(of: page, request.shape) }
+        return writer.finish()
+    }
+
+    /// Once an answer has this size, further zones of it get an empty page.
+    private static let answerSizeMax = ByteCount.mebibytes(16)
+
+    /// - Throws: what the zone is refused for.
+    private func page(_ request: ChangesRequest, isSkipped: Bool) async throws -> ChangesPage {
+        guard let place = self.place(request.address) else { throw InputRefusal.zoneNotFound }
+        guard !place.zone.isDefault else { throw InputRefusal.changesInDefaultZone }
+        if request.token == "" {
+            guard let zone = try await self.summary(of: place) else {
+                throw InputRefusal.zoneNotFound
+            }
+            return ChangesPage(
+                zone: place.zone, changes: [], token: self.token(zone.position, in: place.zone),
+                moreComing: false)
+        }
+        let after = try request.token.map { token throws(InputRefusal) in
+            try self.position(token, in: place.zone)
+        }
+        if isSkipped {
+            guard let zone = try await self.summary(of: place) else {
+                throw InputRefusal.zoneNotFound
+            }
+            let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
+            return ChangesPage(
+                zone: place.zone, changes: [],
+                token: self.token(after ?? start, in: place.zone), moreComing: true)
+        }
+        let answer = try await self.read(
+            .zoneChanges(
+                ZoneChangesAsk(
+                    database: place.database, zone: place.zone.name, after: after,
+                    limit: request.limit, reverse: request.reverse,
+                    recordTypes: request.recordTypes)),
+            at: place.key)
+        switch answer {
+        case .zoneChanges(let page):
+            return ChangesPage(
+                zone: place.zone, changes: page.changes,
+                token: self.token(page.position, in: place.zone), moreComing: page.moreComing)
+        case .zoneRefused(let refusal): throw ClientError(refusal)
+        default: throw RouteError.refused("an answer of another kind")
+        }
+    }
+
+    /// What stays with its zone; nil for what concerns the whole request.
+    private func itemError(_ error: any Error) -> ClientError? {
+        let error = ClientError(error)
+        switch error.code {
+        case .zoneNotFound, .badRequest, .accessDenied, .notFound: return error
+        case .atomicError, .authenticationFailed, .authenticationRequired, .conflict, .exists,
+            .internalError, .quotaExceeded, .throttled, .tryAgainLater,
+            .validatingReferenceError:
+            return nil
+        }
+    }
+
+    // MARK: Databases
+
+    /// `changes/database`, and `zones/changes` under its older names.
+    func databaseChanges(_ input: Input, as kind: FeedToken.Kind) async throws -> Bytes {
+        try await self.requireUser()
+        let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
+        let maximum = self.handler.limits.operationCountMax
+        let limit = try input.resultsLimit(max: maximum) ?? maximum
+        let token = try input.string(tokenKey)
+        let page = try await self.databasePage(after: token, as: kind, limit: limit)
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("zones")
+            $0.array { array in
+                for change in page.changes { self.write(change, as: kind, to: &array) }
+            }
+            $0.member(tokenKey, self.token(page.position, as: kind))
+            $0.member("moreComing", page.moreComing)
+        }
+        return writer.finish()
+    }
+
+    private func databasePage(
+        after token: String?, as kind: FeedToken.Kind, limit: Int
+    ) async throws -> DatabaseChangesPage {
+        if token == "" { return try await self.caughtUpPage(as: kind) }
+        let after = try token.map { token throws(InputRefusal) in
+            try self.databasePosition(token, as: kind)
+        }
+        // Nobody shares yet: a shared database has no zones, and nothing happens in it.
+        if self.route.scope == .shared {
+            return DatabaseChangesPage(
+                changes: [], position: after ?? .start, moreComing: false)
+        }
+        return try await self.databasePage(after: after, limit: limit)
+    }
+
+    private func databasePage(
+        after: DatabasePosition?, limit: Int
+    ) async throws -> DatabaseChangesPage {
+        let answer = try await self.read(
+            .databaseChanges(
+                DatabaseChangesAsk(database: self.ownDatabase, after: after, limit: limit)),
+            at: .database(self.ownDatabase))
+        guard case .databaseChanges(let page) = answer else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        return page
+    }
+
+    /// No changes, and the feed's end.
+    private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
+        var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
+        if self.route.scope == .shared { return page }
+        var after: DatabasePosition?
+        repeat {
+            page = try await self.databasePage(
+                after: after, limit: self.handler.limits.operationCountMax)
+            // A page that does not move would be asked for for ever.
+            if page.position == after { break }
+            after = page.position
+        } while page.moreComing
+        page.changes = []
+        page.moreComing = false
+        return page
+    }
+
+    private func write(
+        _ change: DatabaseChangesPage.Change, as kind: FeedToken.Kind, to writer: inout JSONWriter
+    ) {
+        let id = ZoneID(name: change.name, owner: self.ownDatabase.owner)
+        if kind == .meta {
+            if let zone = change.zone, !change.isDeleted {
+                writer.writeZone(zone, id: id, token: self.zoneToken(zone))
+            } else {
+                writer.writeDeletedZone(id)
+            }
+            return
+        }
+        writer.object {
+            $0.key("zoneID")
+            $0.writeZoneID(id)
+            // A client may hand these entries straight to changes/zone, so the token is not the newest
+            // but the one from which nothing is missed.
+            if let zone = change.zone, !change.isDeleted {
+                let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
+                $0.member("syncToken", self.token(change.since ?? start, in: id))
+            } else {
+                $0.member("syncToken", "")
+            }
+            $0.member("deleted", change.isDeleted)
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Always all three: clients need the records even where there are none.
+    fileprivate mutating func writeMembers(of page: Exchange.ChangesPage, _ shape: AnswerShape) {
+        self.key("records")
+        self.array { array in
+            for change in page.changes {
+                switch change {
+                case .changed(let record): array.writeRecord(record, shape)
+                case .deleted(let name, let tag):
+                    array.writeTombstone(name, tag: tag, in: page.zone)
+                }
+            }
+        }
+        self.member("syncToken", page.token)
+        self.member("moreComing", page.moreComing)
+    }
+}

@@ -1,0 +1,190 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+extension Exchange {
+    /// `records/modify`. What the gateway itself finds wrong with an operation is that operation's
+    /// error; the others go to the partition, unless the batch is atomic.
+    func modifyRecords(_ input: Input) async throws -> Bytes {
+        try await self.requireUser()
+        var draws = self.draws()
+        let request = try ModifyRequest(input, limits: self.handler.limits, draws: &draws)
+        let place = try self.requiredPlace(request.zone)
+        let isAtomic = try self.isAtomic(request.atomic, in: place.zone)
+        let (compiled, schema) = try await self.compile(request, at: place)
+
+        let failed = compiled.contains { if case .failure = $0 { true } else { false } }
+        let accepted = compiled.compactMap { try? $0.get() }
+        var items = compiled.map { result in
+            switch result {
+            // Replaced below by what the partition says, unless an atomic batch has failed already.
+            case .success: Item.refused(.atomicFailure)
+            case .failure(let error): Item.refused(error)
+            }
+        }
+        let zone: ZoneSummary?
+        if accepted.isEmpty || (isAtomic && failed) {
+            zone = try await self.summary(of: place)
+        } else {
+            let outcome = try await self.submit(
+                .modifyRecords(
+                    ModifyRecords(
+                        database: place.database, zone: place.zone.name, isAtomic: isAtomic,
+                        drawnIncarnation: draws.incarnation(), rules: self.rules,
+                        operations: accepted)),
+                to: place.database, schema: schema)
+            guard case .records(let modified) = outcome,
+                modified.results.count == accepted.count
+            else { throw RouteError.refused("an outcome of another kind") }
+            zone = modified.zone
+            let answered = try await self.items(modified.results, of: accepted, at: place)
+            var next = answered.makeIterator()
+            for (position, result) in compiled.enumerated() {
+                if case .success = result, let item = next.next() { items[position] = item }
+            }
+        }
+        return self.modifyAnswer(items, request: request, zone: zone, at: place)
+    }
+
+    /// One entry of the answer.
+    private enum Item {
+        case saved(Record)
+        case deleted
+        case refused(ClientError)
+    }
+
+    var rules: RecordRules {
+        RecordRules(limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
+    }
+
+    /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never
+    /// is, and asking for it is a mistake.
+    private func isAtomic(_ wish: Bool?, in zone: ZoneID) throws(InputRefusal) -> Bool {
+        guard zone.isDefault else { return wish ?? true }
+        guard wish == true else { return false }
+        if self.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic) { return true }
+        throw .atomicInDefaultZone
+    }
+
+    // MARK: Compiling
+
+    private func compile(
+        _ request: ModifyRequest, at place: Place
+    ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
+        let storedTypes = try await self.storedTypes(request, at: place)
+        var isFresh = false
+        var hasGrown = false
+        while true {
+            var compiler = OperationCompiler(
+                schema: try await self.schema(fresh: isFresh),
+                reader: FieldReader(
+                    zone: place.zone, scope: self.route.scope, caller: self.caller),
+                isProduction: self.route.container.environment == .production,
+                storedTypes: storedTypes)
+            let compiled = request.operations.map { compiler.compile($0) }
+            if compiler.missing.isEmpty { return (compiled, compiler.schema) }
+            if !isFresh {
+                // The schema in memory may be older than what somebody just made.
+                isFresh = true
+            } else if self.handler.settings.growsSchema(in: self.route.container.environment),
+                !hasGrown
+            {
+                _ = try await self.extendSchema(with: compiler.missing)
+                hasGrown = true
+            } else {
+                let closed = compiled.map { result in
+                    result.flatMap { operation in
+                        compiler.refusal(of: operation).map { .failure($0) }
+                            ?? .success(operation)
+                    }
+                }
+                return (closed, compiler.schema)
+            }
+        }
+    }
+
+    /// The types of the records whose operations name none but bring fields: their fields are read by
+    /// the schema too.
+    private func storedTypes(
+        _ request: ModifyRequest, at place: Place
+    ) async throws -> [String: String] {
+        let names = request.operations.filter {
+            $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
+        }.map(\.recordName)
+        guard !names.isEmpty else { return [:] }
+        let (items, _) = try await self.lookUp(names, at: place)
+        var types: [String: String] = [:]
+        for (name, item) in zip(names, items) {
+            if case .found(let record) = item { types[name] = record.type }
+        }
+        return types
+    }
+
+    // MARK: Answering
+
+    private func items(
+        _ results: [ModifiedRecords.Result], of operations: [RecordOperation], at place: Place
+    ) async throws -> [Item] {
+        // An outcome remembered for a repeated request holds no records: they are looked up.
+        let forgotten = zip(results, operations).compactMap { result, operation in
+            if case .saved(let saved) = result, saved.record == nil {
+                operation.recordName
+            } else {
+                nil as String?
+            }
+        }
+        var found: [String: Record] = [:]
+        if !forgotten.isEmpty {
+            let (items, _) = try await self.lookUp(forgotten, at: place)
+            for case .found(let record) in items { found[record.name] = record }
+        }
+        return zip(results, operations).map { result, operation in
+            switch result {
+            case .saved(let saved):
+                (saved.record ?? found[operation.recordName]).map { .saved($0) }
+                    // Saved, and deleted by somebody since.
+                    ?? .refused(ClientError(RecordRefusal(.notFound)))
+            case .deleted: .deleted
+            case .refused(let refusal):
+                .refused(
+                    ClientError(
+                        refusal,
+                        tagWasGiven: operation.changeTag != nil && operation.kind.checksTag))
+            }
+        }
+    }
+
+    private func modifyAnswer(
+        _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: Place
+    ) -> Bytes {
+        var writer = JSONWriter(reserving: 512 * items.count)
+        writer.object {
+            $0.key("records")
+            $0.array { array in
+                for (item, operation) in zip(items, request.operations) {
+                    switch item {
+                    case .saved(let record): array.writeRecord(record, operation.shape)
+                    case .deleted:
+                        array.object {
+                            $0.member("recordName", operation.recordName)
+                            $0.member("deleted", true)
+                        }
+                    case .refused(let error):
+                        array.writeFailure(error, recordName: operation.recordName)
+                    }
+                }
+            }
+            self.writeSyncToken(of: zone, in: place.zone, to: &$0)
+        }
+        return writer.finish()
+    }
+
+    /// The zone's current token, where the client asked for one.
+    func writeSyncToken(of zone: ZoneSummary?, in id: ZoneID, to writer: inout JSONWriter) {
+        guard self.wantsSyncToken else { return }
+        // A default zone that was never written has not begun.
+        let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
+        writer.member("syncToken", self.token(zone?.position ?? start, in: id))
+    }
+}

@@ -1,0 +1,145 @@
+import StratusCluster
+import StratusCoding
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+
+extension Exchange {
+    /// `records/query`.
+    func queryRecords(_ input: Input) async throws -> Bytes {
+        let request = try QueryRequest(input, limits: self.handler.limits)
+        guard let target = try self.target(of: request) else {
+            // Every zone of a shared database that has none.
+            return self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
+        }
+        guard request.recordType != "Users" else {
+            throw InputRefusal.usersQueried
+        }
+        let (predicate, schema) = try await self.predicate(of: request, in: target.zone)
+        // A marker goes on with exactly the query that it came from.
+        var writer = ByteWriter()
+        writer.write(predicate)
+        writer.write(flag: target.isZoneWide)
+        let place = self.feedPlace(target.zone.name, target.zone.owner)
+        let ask = QueryPageAsk(
+            database: target.database, zone: target.isZoneWide ? nil : target.zone.name,
+            predicate: predicate, limit: request.limit,
+            after: try request.marker.map { marker throws(InputRefusal) in
+                try ContinuationMarker.cursor(
+                    marker, of: writer.bytes, at: place, openedWith: self.cipher)
+            },
+            touchCountMax: self.handler.limits.queryTouchCountMax,
+            requiresIndexes: self.handler.settings.requiresIndexes(
+                in: self.route.container.environment))
+        let page = try await self.page(ask, schema: schema)
+        let marker = page.next.map {
+            ContinuationMarker.text($0, of: writer.bytes, at: place, sealedWith: self.cipher)
+        }
+        return self.queryAnswer(
+            records: page.records, marker: marker,
+            zone: target.isZoneWide ? nil : (page.zone, target.zone), request: request)
+    }
+
+    /// `internal/records/query/batch`: queries side by side, each with its own answer or error.
+    func queryRecordsInBatch(_ input: Input) async throws -> Bytes {
+        var answers: [Bytes] = []
+        for element in try input.requiredElements("batch", limit: Self.batchCountMax) {
+            do {
+                answers.append(try await self.queryRecords(try Input(element, at: "batch")))
+            } catch {
+                var writer = JSONWriter()
+                writer.writeFailure(
+                    ClientError(error), uuid: self.handler.world.drawIdentity().uuid)
+                answers.append(writer.finish())
+            }
+        }
+        var writer = JSONWriter(reserving: answers.reduce(64) { $0 + $1.count })
+        writer.object {
+            $0.key("batch")
+            $0.array { array in for answer in answers { array.write(raw: answer) } }
+        }
+        return writer.finish()
+    }
+
+    private static let batchCountMax = 20
+
+    private struct Target {
+        var zone: ZoneID
+        var database: DatabaseID
+        var isZoneWide: Bool
+    }
+
+    /// Nil: all zones of nothing.
+    private func target(of request: QueryRequest) throws(InputRefusal) -> Target? {
+        // A zone that is named counts, whatever zoneWide says.
+        if request.zone == nil, request.zoneWide {
+            if self.route.scope == .shared { return nil }
+            // The public database has one zone.
+            let place = try self.requiredPlace(.defaultZone)
+            return Target(
+                zone: place.zone, database: place.database,
+                isZoneWide: self.route.scope == .private)
+        }
+        let place = try self.requiredPlace(request.zone ?? .defaultZone)
+        return Target(zone: place.zone, database: place.database, isZoneWide: false)
+    }
+
+    /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where
+    /// that one knows no such type or field.
+    private func predicate(
+        of request: QueryRequest, in zone: ZoneID
+    ) async throws -> (RecordPredicate, Schema) {
+        let fields = FieldReader(zone: zone, scope: self.route.scope, caller: self.caller)
+        var schema = try await self.schema()
+        if !self.knows(request, schema) { schema = try await self.schema(fresh: true) }
+        guard let type = schema.type(named: request.recordType) else {
+            throw ClientError(
+                StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
+        }
+        return (try PredicateReader(type: type, fields: fields).predicate(request), schema)
+    }
+
+    private func knows(_ request: QueryRequest, _ schema: Schema) -> Bool {
+        guard let type = schema.type(named: request.recordType) else { return false }
+        return (request.filters + request.sorts).allSatisfy { clause in
+            guard let name = clause["fieldName"]?.string else { return true }
+            return type.field(named: name) != nil || PredicateReader.systemField(name) != nil
+        }
+    }
+
+    /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
+    private func page(_ ask: QueryPageAsk, schema: Schema) async throws -> QueryPage {
+        let key = ShardKey.database(ask.database)
+        var hasInstalled = false
+        while true {
+            let query = RecordQuery(principal: self.principal, .page(ask)).enveloped()
+            let answer = try await self.handler.router.read(
+                query, at: key, deadline: self.deadline)
+            switch try RecordAnswer(decoding: answer.body) {
+            case .page(let page): return page
+            case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
+                try await self.install(schema, at: key)
+                hasInstalled = true
+            case .refused(let refusal): throw ClientError(refusal)
+            default: throw RouteError.refused("an answer of another kind")
+            }
+        }
+    }
+
+    private func queryAnswer(
+        records: [Record], marker: String?, zone: (ZoneSummary?, ZoneID)?, request: QueryRequest
+    ) -> Bytes {
+        var writer = JSONWriter(reserving: 512 * (records.count + 1))
+        writer.object {
+            $0.key("records")
+            $0.array { array in
+                for record in records { array.writeRecord(record, request.shape) }
+            }
+            // Absent on the last page: one client goes on for as long as the key exists.
+            if let marker { $0.member("continuationMarker", marker) }
+            if let (summary, id) = zone { self.writeSyncToken(of: summary, in: id, to: &$0) }
+        }
+        return writer.finish()
+    }
+}

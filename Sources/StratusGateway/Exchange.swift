@@ -1,0 +1,236 @@
+import StratusCluster
+import StratusCoding
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+
+/// One request whose sender is known, on its way to the partitions and back.
+struct Exchange {
+    let handler: CloudKitHandler
+    let route: Route
+    let principal: Principal
+    let head: RequestHead
+    /// Asks for the zone's token in answers that otherwise have none.
+    let wantsSyncToken: Bool
+    let deadline: MonotonicTime
+    let deadlineMilliseconds: Int64
+
+    init(handler: CloudKitHandler, route: Route, principal: Principal, head: RequestHead) {
+        self.handler = handler
+        self.route = route
+        self.principal = principal
+        self.head = head
+        self.wantsSyncToken = QueryParameters(head.query).isTrue("getCurrentSyncToken")
+        let patience = handler.limits.commandDeadline
+        // The gateway waits a little longer than the command lives, so that "expired" can arrive.
+        self.deadline = handler.world.now + patience + .milliseconds(500)
+        self.deadlineMilliseconds =
+            handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
+    }
+
+    func answer(_ input: Input) async throws -> Bytes {
+        switch self.route.operation {
+        case .recordsQuery: try await self.queryRecords(input)
+        case .recordsLookup: try await self.lookUpRecords(input)
+        case .recordsModify: try await self.modifyRecords(input)
+        case .recordsChanges: try await self.recordChanges(input)
+        case .recordsResolve, .recordsAccept: try await self.resolveRecords(input)
+        case .zonesList: try await self.listZones()
+        case .zonesLookup: try await self.lookUpZones(input)
+        case .zonesModify: try await self.modifyZones(input)
+        case .zonesChanges: try await self.databaseChanges(input, as: .meta)
+        case .changesDatabase: try await self.databaseChanges(input, as: .database)
+        case .changesZone: try await self.zoneChanges(input)
+        case .recordsQueryBatch: try await self.queryRecordsInBatch(input)
+        }
+    }
+
+    // MARK: Where
+
+    /// A zone with the database that holds it.
+    struct Place: Sendable, Hashable {
+        var zone: ZoneID
+        var database: DatabaseID
+        var key: ShardKey { .database(self.database) }
+    }
+
+    /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has none.
+    func place(_ address: ZoneAddress) -> Place? {
+        guard self.route.scope != .shared,
+            let zone = address.resolved(in: self.route.scope, caller: self.caller)
+        else { return nil }
+        return Place(zone: zone, database: self.ownDatabase)
+    }
+
+    func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> Place {
+        guard let place = self.place(address) else { throw .zoneNotFound }
+        return place
+    }
+
+    /// What an error says of a zone that resolves to nothing: what the client said.
+    func echo(_ address: ZoneAddress) -> ZoneID {
+        ZoneID(name: address.name, owner: address.owner ?? self.caller)
+    }
+
+    var caller: String { self.principal.userRecordName }
+
+    /// The public database, or the caller's private one.
+    var ownDatabase: DatabaseID {
+        DatabaseID(
+            container: self.route.container,
+            scope: self.route.scope == .public ? .public : .private,
+            owner: self.route.scope == .public ? "" : self.caller)
+    }
+
+    /// Who has only an API token may read what the world may read, and nothing else.
+    func requireUser() async throws {
+        guard self.principal.kind != .anonymous else {
+            throw await self.handler.authenticator.refusalWithoutUser(
+                self.head, container: self.route.container)
+        }
+    }
+
+    // MARK: Tokens
+
+    func token(_ position: FeedPosition, in zone: ZoneID) -> String {
+        FeedToken(position).text(at: self.feedPlace(zone.name, zone.owner), sealedWith: self.cipher)
+    }
+
+    func position(_ token: String, in zone: ZoneID) throws(InputRefusal) -> FeedPosition {
+        try FeedToken(
+            .zone, text: token, at: self.feedPlace(zone.name, zone.owner), openedWith: self.cipher
+        ).feedPosition
+    }
+
+    func token(_ position: DatabasePosition, as kind: FeedToken.Kind) -> String {
+        FeedToken(kind, position).text(
+            at: self.feedPlace(nil, self.caller), sealedWith: self.cipher)
+    }
+
+    func databasePosition(
+        _ token: String, as kind: FeedToken.Kind
+    ) throws(InputRefusal) -> DatabasePosition {
+        try FeedToken(
+            kind, text: token, at: self.feedPlace(nil, self.caller), openedWith: self.cipher
+        ).databasePosition
+    }
+
+    func feedPlace(_ zone: String?, _ owner: String) -> FeedPlace {
+        FeedPlace(
+            container: self.route.container, scope: self.route.scope, owner: owner, zone: zone)
+    }
+
+    var cipher: TokenCipher { self.handler.cipher }
+
+    // MARK: Commands and reads
+
+    func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
+        let query = RecordQuery(principal: self.principal, ask).enveloped()
+        let answer = try await self.handler.router.read(query, at: key, deadline: self.deadline)
+        let decoded = try RecordAnswer(decoding: answer.body)
+        if case .refused(let refusal) = decoded { throw ClientError(refusal) }
+        return decoded
+    }
+
+    /// - Throws: what the whole command was refused for.
+    func submit(
+        _ command: RecordCommand, to key: ShardKey, schema: Schema,
+        as principal: Principal? = nil, identity: RequestIdentity
+    ) async throws -> RecordOutcome {
+        let outcome = try await self.handler.router.submit(
+            command.enveloped(
+                container: self.route.container, identity: identity,
+                deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
+                principal: principal ?? self.principal),
+            to: key, deadline: self.deadline)
+        switch outcome.verdict {
+        case .decided: break
+        case .expired: throw RouteError.notExecuted(retryAfter: .seconds(1))
+        case .unreadable, .none: throw RouteError.refused("the partition cannot read the command")
+        }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    /// Submits to a database's partition, which may first have to learn the schema that the command was
+    /// compiled for.
+    func submit(_ command: RecordCommand, to database: DatabaseID, schema: Schema) async throws
+        -> RecordOutcome
+    {
+        let key = ShardKey.database(database)
+        let first = try await self.submit(
+            command, to: key, schema: schema, identity: self.identity(attempt: 0))
+        guard case .refused(let refusal) = first else { return first }
+        guard refusal.reason == .schemaBehind else { throw ClientError(refusal) }
+        try await self.install(schema, at: key)
+        let second = try await self.submit(
+            command, to: key, schema: schema, identity: self.identity(attempt: 1))
+        if case .refused(let refusal) = second { throw ClientError(refusal) }
+        return second
+    }
+
+    func install(_ schema: Schema, at key: ShardKey) async throws {
+        let outcome = try await self.submit(
+            .schema(.install(schema)), to: key, schema: schema,
+            as: Principal(kind: .system), identity: self.handler.world.drawIdentity())
+        if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+    }
+
+    // MARK: Schema
+
+    /// The container's schema; with `atLeastAsNewAs` a version that a partition is known to be ahead with.
+    func schema(fresh: Bool = false) async throws -> Schema {
+        let container = self.route.container
+        let now = self.handler.world.now
+        if !fresh,
+            let kept = self.handler.schemas.schema(
+                of: container, at: now, lifetime: self.handler.settings.schemaLifetime)
+        {
+            return kept
+        }
+        guard
+            case .schema(let found) = try await self.read(
+                .schema(container), at: .container(container))
+        else { throw RouteError.refused("no schema where one was asked for") }
+        let schema = found ?? Schema()
+        self.handler.schemas.keep(schema, of: container, at: now)
+        return schema
+    }
+
+    /// Makes types and fields at the container's home; of two requests that make the same field the
+    /// first decides its type.
+    func extendSchema(with types: [RecordType]) async throws -> Schema {
+        let outcome = try await self.submit(
+            .schema(.extend(types)), to: .container(self.route.container),
+            schema: try await self.schema(), as: Principal(kind: .system),
+            identity: self.handler.world.drawIdentity())
+        if case .refused(let refusal) = outcome { throw ClientError(refusal) }
+        return try await self.schema(fresh: true)
+    }
+
+    // MARK: Draws
+
+    /// Names the command. A client that names its request itself may send it again: the command is
+    /// carried out once.
+    func identity(attempt: UInt8) -> RequestIdentity {
+        guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
+            return self.handler.world.drawIdentity()
+        }
+        var writer = ByteWriter()
+        writer.write(text: self.caller)
+        writer.write(text: name)
+        writer.write(attempt)
+        return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
+    }
+
+    /// Where record names and the like come from: unpredictable, except for a request that has a name,
+    /// whose repeat must draw the same.
+    func draws() -> Draws {
+        guard self.head.headers["X-Stratus-Request-ID"] != nil else {
+            return Draws { [world = self.handler.world] in world.random() }
+        }
+        let identity = self.identity(attempt: .max)
+        var generator = SeededGenerator(seed: identity.high ^ identity.low)
+        return Draws { generator.next() }
+    }
+}

@@ -1,0 +1,25 @@
+package import StratusModel
+
+/// Why one field's value cannot be taken: the item's error, and nobody else's.
+package enum FieldRefusal: Error, Sendable, Hashable {
+    /// Not a dictionary with a value.
+    case noDictionary(field: String)
+    case nameInvalid(field: String)
+    /// The word beside the value is none of CloudKit's.
+    case unknownTag(String)
+    /// The JSON does not have the shape of that type.
+    case wrongShape(expected: FieldType)
+    /// A list stands where one value belongs.
+    case unexpectedList(expected: FieldType)
+    /// The word beside the value contradicts the schema.
+    case contradiction(claimed: String, field: String, recordType: String, defined: FieldType)
+    /// Nothing says what an empty list or object of an undefined field is.
+    case undecidable(field: String)
+    case notDefined(field: String, recordType: String, isProduction: Bool)
+    case notEncrypted
+    case encryptedInPublic
+    /// Stratus has no keys to seal it with yet.
+    case encryptionUnavailable(field: String)
+    /// Stratus keeps no assets yet.
+    case assetsUnavailable(field: String)
+}

@@ -1,0 +1,34 @@
+import StratusModel
+package import StratusRecords
+
+/// How a gateway behaves where there is a choice. What Apple leaves unconfirmed has a switch, and the
+/// default is what we believe.
+package struct GatewaySettings: Sendable, Equatable {
+    package enum DevelopmentSchema: Sendable, Equatable {
+        /// Types and fields must exist: what Apple's web services do.
+        case strict
+        /// A save makes the types and fields it needs: what Apple's native development saves do.
+        case justInTime
+    }
+
+    package var developmentSchema = DevelopmentSchema.strict
+    /// Whether a filter or sort needs the index Apple would need, or a scan may serve it. Nil: as the
+    /// container's schema is kept, so that a strict one is strict in everything.
+    package var requiresIndexes: Bool?
+    /// One client needs `syncToken` and `moreComing` in the error entries of `changes/zone`; another
+    /// takes such an entry for an empty success and stops syncing. The documented form has neither.
+    package var changesErrorsCarryTokens = false
+    package var ruleFlags: RecordRules.Flags = []
+    /// How long a schema may be served from memory before it is read again.
+    package var schemaLifetime: Duration = .seconds(1)
+
+    package init() {}
+
+    func growsSchema(in environment: Environment) -> Bool {
+        environment == .development && self.developmentSchema == .justInTime
+    }
+
+    func requiresIndexes(in environment: Environment) -> Bool {
+        self.requiresIndexes ?? !self.growsSchema(in: environment)
+    }
+}

@@ -1,0 +1,37 @@
+import StratusHTTP
+import StratusModel
+
+extension JSONWriter {
+    /// The body of an answer that fails as a whole.
+    mutating func writeFailure(_ error: ClientError, uuid: String) {
+        self.object {
+            $0.member("uuid", uuid)
+            $0.writeMembers(of: error)
+        }
+    }
+
+    /// What stands in a record's place. No server copy beside it: clients decode these keys and no
+    /// others.
+    mutating func writeFailure(_ error: ClientError, recordName: String) {
+        self.object {
+            $0.member("recordName", recordName)
+            $0.writeMembers(of: error)
+        }
+    }
+
+    /// What stands in a zone's place.
+    mutating func writeFailure(_ error: ClientError, zone: ZoneID) {
+        self.object {
+            $0.key("zoneID")
+            $0.writeZoneID(zone)
+            $0.writeMembers(of: error)
+        }
+    }
+
+    mutating func writeMembers(of error: ClientError) {
+        self.member("serverErrorCode", error.code.rawValue)
+        self.member("reason", error.reason)
+        if let retryAfter = error.retryAfter { self.member("retryAfter", retryAfter) }
+        if let redirectURL = error.redirectURL { self.member("redirectURL", redirectURL) }
+    }
+}

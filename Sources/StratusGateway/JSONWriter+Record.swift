@@ -1,0 +1,137 @@
+import StratusHTTP
+import StratusModel
+
+extension JSONWriter {
+    /// A live record, complete but for the fields the client does not want.
+    mutating func writeRecord(_ record: Record, _ shape: AnswerShape) {
+        self.object {
+            $0.member("recordName", record.name)
+            $0.member("recordType", record.type)
+            $0.key("fields")
+            $0.object { fields in
+                for field in record.fields where shape.wants(field.name) {
+                    fields.writeField(field, shape)
+                }
+            }
+            $0.key("pluginFields")
+            $0.object { _ in }
+            $0.member("recordChangeTag", record.tag.text)
+            $0.key("created")
+            $0.writeStamp(record.created)
+            $0.key("modified")
+            $0.writeStamp(record.modified)
+            $0.member("deleted", false)
+            $0.key("zoneID")
+            $0.writeZoneID(record.zone)
+            if let parent = record.parent {
+                $0.key("parent")
+                $0.writeRecordID(parent, in: record.zone)
+            }
+            if let share = record.share {
+                $0.key("share")
+                $0.writeRecordID(share, in: record.zone)
+            }
+            if let shortGUID = record.shortGUID { $0.member("shortGUID", shortGUID) }
+        }
+    }
+
+    /// A deletion in a feed.
+    mutating func writeTombstone(_ name: String, tag: ChangeTag, in zone: ZoneID) {
+        self.object {
+            $0.member("recordName", name)
+            $0.key("recordType")
+            $0.writeNull()
+            $0.member("deleted", true)
+            $0.member("recordChangeTag", tag.text)
+            $0.key("zoneID")
+            $0.writeZoneID(zone)
+        }
+    }
+
+    private mutating func writeRecordID(_ name: String, in zone: ZoneID) {
+        self.object {
+            $0.member("recordName", name)
+            $0.key("zoneID")
+            $0.writeZoneID(zone)
+        }
+    }
+
+    /// Always all three: clients discard the block where one is missing.
+    private mutating func writeStamp(_ stamp: ChangeStamp) {
+        self.object {
+            $0.member("timestamp", stamp.milliseconds)
+            $0.member("userRecordName", stamp.userRecordName)
+            $0.member("deviceID", stamp.deviceID)
+        }
+    }
+
+    /// A field as key and dictionary; always with its type, clients drop values without.
+    private mutating func writeField(_ field: Field, _ shape: AnswerShape) {
+        switch field.value {
+        case .scalar(let scalar):
+            self.key(field.name)
+            self.object {
+                $0.key("value")
+                $0.writeScalar(scalar, shape)
+                $0.member("type", TypeTag.text(of: FieldType(scalar.type)))
+            }
+        case .list(let element, let scalars):
+            self.key(field.name)
+            self.object {
+                $0.key("value")
+                $0.array { list in for scalar in scalars { list.writeScalar(scalar, shape) } }
+                $0.member("type", TypeTag.text(of: FieldType(element, isList: true)))
+            }
+        case .sealed:
+            // Nothing is sealed before there are keys, so there is nothing to open.
+            break
+        }
+    }
+
+    private mutating func writeScalar(_ scalar: Scalar, _ shape: AnswerShape) {
+        switch scalar {
+        case .string(let text): self.write(text)
+        case .int64(let number), .timestamp(let number):
+            if shape.numbersAsStrings { self.write(String(number)) } else { self.write(number) }
+        case .double(let number):
+            if shape.numbersAsStrings {
+                self.write(number.description)
+            } else {
+                self.write(number)
+            }
+        case .bytes(let bytes): self.write(base64: bytes)
+        case .location(let location): self.writeLocation(location)
+        case .reference(let reference): self.writeReference(reference)
+        case .asset(let asset):
+            self.object {
+                $0.member("fileChecksum", asset.fileChecksum)
+                $0.member("size", asset.size)
+            }
+        }
+    }
+
+    /// Exactly the keys that were stored.
+    private mutating func writeLocation(_ location: Location) {
+        self.object {
+            $0.member("latitude", location.latitude)
+            $0.member("longitude", location.longitude)
+            for (key, part) in FieldReader.locationParts {
+                if let number = location[keyPath: part] { $0.member(key, number) }
+            }
+            if let timestamp = location.timestamp { $0.member("timestamp", timestamp) }
+        }
+    }
+
+    private mutating func writeReference(_ reference: Reference) {
+        self.object {
+            $0.member("recordName", reference.recordName)
+            switch reference.action {
+            case .none: $0.member("action", "NONE")
+            case .deleteSelf: $0.member("action", "DELETE_SELF")
+            case .validate: $0.member("action", "VALIDATE")
+            }
+            $0.key("zoneID")
+            $0.writeZoneID(reference.zone)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import StratusModel
+
+/// The word beside a value that says its type: what we write, and everything clients write.
+enum TypeTag {
+    /// As answers spell it: `STRING`, `INT64_LIST`, …
+    static func text(of type: FieldType) -> String {
+        type.isList ? type.scalar.tag + "_LIST" : type.scalar.tag
+    }
+
+    /// As reasons spell it: `ENCRYPTED_STRING`, ….
+    static func name(of type: FieldType) -> String {
+        (type.isEncrypted ? "ENCRYPTED_" : "") + Self.text(of: type)
+    }
+
+    /// What a client's tag may stand for. The schema decides; a tag only contradicts.
+    struct Claim: Sendable, Hashable {
+        /// The types it can mean, the likeliest first. Empty: any (`LIST` says nothing of elements).
+        var scalars: [ScalarType]
+        var isList: Bool
+        /// `ENCRYPTED_BYTES`.
+        var isEncrypted: Bool
+
+        init(_ scalars: [ScalarType], isList: Bool = false, isEncrypted: Bool = false) {
+            self.scalars = scalars
+            self.isList = isList
+            self.isEncrypted = isEncrypted
+        }
+
+        func allows(_ type: FieldType) -> Bool {
+            self.isList == type.isList
+                && (self.scalars.isEmpty || self.scalars.contains(type.scalar))
+        }
+    }
+
+    /// Nil for a word no client of CloudKit has.
+    static func claim(_ tag: String) -> Claim? {
+        switch tag {
+        case "LIST", "UNKNOWN_LIST": return Claim([], isList: true)
+        case "ENCRYPTED_BYTES": return Claim([.bytes], isEncrypted: true)
+        default: break
+        }
+        let isList = tag.hasSuffix("_LIST")
+        let element = isList ? String(tag.dropLast("_LIST".count)) : tag
+        return Self.scalars(element).map { Claim($0, isList: isList) }
+    }
+
+    private static func scalars(_ word: String) -> [ScalarType]? {
+        switch word {
+        case "STRING": [.string]
+        case "INT64", "INT": [.int64]
+        // Written for dates as well.
+        case "NUMBER_INT64": [.int64, .timestamp]
+        case "DOUBLE", "NUMBER_DOUBLE": [.double]
+        case "TIMESTAMP", "DATETIME": [.timestamp]
+        case "BYTES", "BYTE": [.bytes]
+        case "LOCATION": [.location]
+        case "REFERENCE": [.reference]
+        case "ASSETID", "ASSET": [.asset]
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import StratusModel
+
+/// Reads string nodes. The tape builder has already checked UTF-8 and escapes.
+enum JSONText {
+    static func string(_ source: Span<UInt8>, _ node: JSONNode) -> String {
+        if node.flag == 0 {
+            // The builder accepted these very bytes as UTF-8; checking again would double the cost.
+            let text = unsafe UTF8Span(unchecked: source.extracting(node.offset..<node.end))
+            return String(copying: text)
+        }
+        let bytes = Self.utf8(source, node)
+        // Well-formed text in which well-formed scalars replaced the escapes.
+        return unsafe String(copying: UTF8Span(unchecked: bytes.span))
+    }
+
+    static func utf8(_ source: Span<UInt8>, _ node: JSONNode) -> Bytes {
+        var bytes = Bytes()
+        bytes.reserveCapacity(node.extent)
+        var at = node.offset
+        while at < node.end { at = Self.decode(source, at) { bytes.append($0) } }
+        return bytes
+    }
+
+    static func isEqual(_ source: Span<UInt8>, _ node: JSONNode, _ text: Span<UInt8>) -> Bool {
+        if node.flag == 0 {
+            guard node.extent == text.count else { return false }
+            for position in 0..<text.count where source[node.offset + position] != text[position] {
+                return false
+            }
+            return true
+        }
+        var matched = 0
+        var at = node.offset
+        while at < node.end {
+            var isEqual = true
+            at = Self.decode(source, at) { byte in
+                if matched >= text.count || text[matched] != byte { isEqual = false }
+                matched += 1
+            }
+            if !isEqual { return false }
+        }
+        return matched == text.count
+    }
+
+    /// Hands on one byte, or the one to four an escape stands for. - Returns: where the next begins.
+    private static func decode(_ source: Span<UInt8>, _ start: Int, _ emit: (UInt8) -> Void) -> Int
+    {
+        guard source[start] == 0x5C else {
+            emit(source[start])
+            return start + 1
+        }
+        switch source[start + 1] {
+        case 0x62: emit(0x08)
+        case 0x66: emit(0x0C)
+        case 0x6E: emit(0x0A)
+        case 0x72: emit(0x0D)
+        case 0x74: emit(0x09)
+        case 0x75:
+            var scalar = Self.unit(source, start + 2)
+            var end = start + 6
+            if scalar & 0xFC00 == 0xD800 {
+                scalar = 0x10000 + (scalar & 0x3FF) << 10 + Self.unit(source, start + 8) & 0x3FF
+                end = start + 12
+            }
+            Self.encode(scalar, emit)
+            return end
+        case let plain: emit(plain)
+        }
+        return start + 2
+    }
+
+    private static func unit(_ source: Span<UInt8>, _ start: Int) -> UInt32 {
+        var unit: UInt32 = 0
+        for at in start..<(start + 4) { unit = unit << 4 | UInt32(ASCII.hexValue(source[at]) ?? 0) }
+        return unit
+    }
+
+    private static func encode(_ scalar: UInt32, _ emit: (UInt8) -> Void) {
+        func tail(_ shift: UInt32) -> UInt8 { 0x80 | UInt8((scalar >> shift) & 0x3F) }
+        switch scalar {
+        case 0..<0x80:
+            emit(UInt8(scalar))
+        case 0x80..<0x800:
+            emit(0xC0 | UInt8(scalar >> 6))
+            emit(tail(0))
+        case 0x800..<0x10000:
+            emit(0xE0 | UInt8(scalar >> 12))
+            emit(tail(6))
+            emit(tail(0))
+        default:
+            emit(0xF0 | UInt8(scalar >> 18))
+            emit(tail(12))
+            emit(tail(6))
+            emit(tail(0))
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// The two tokens of a browser's or app's request, as its query string carries them.
+package struct TokenCredentials: Sendable, Equatable {
+    package var apiToken: String?
+    package var webAuthToken: String?
+
+    package init(query: String?) {
+        let parameters = QueryParameters(query)
+        self.apiToken = parameters["ckAPIToken"].flatMap { $0.isEmpty ? nil : $0 }
+        // Older clients say ckSession; signed out they send the words null or undefined.
+        self.webAuthToken =
+            [parameters["ckWebAuthToken"], parameters["ckSession"]]
+            .compactMap { $0.flatMap(Self.webAuthToken) }.first
+    }
+
+    /// 64 lower-case hexadecimal digits.
+    package static func isWellFormed(apiToken: String) -> Bool {
+        apiToken.utf8.count == 64
+            && apiToken.utf8.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+
+    /// One client percent-encodes twice, and a raw `+` may have become a space on its way.
+    private static func webAuthToken(_ value: String) -> String? {
+        let spaced = value.replacing(" ", with: "+")
+        let token = spaced.contains("%") ? PercentEncoding.decode(spaced[...]) ?? spaced : spaced
+        return ["", "null", "undefined"].contains(token) ? nil : token
+    }
+}

@@ -1,0 +1,86 @@
+import StratusAdmin
+import StratusCommandLine
+import StratusHTTP
+
+/// `stratus config …`
+enum ConfigurationCommands {
+    static func check(_ invocation: Invocation) -> ExitCode {
+        let path = invocation.value("FILE")
+        let result: ConfigurationReader.Result
+        do { result = try ConfigurationLoading.load(path) } catch {
+            return Self.fail(error)
+        }
+        if invocation.flag("json") {
+            Terminal.write(Self.json(result.problems))
+        } else {
+            for unknown in result.unknownVariables {
+                Terminal.write("ignored: \(unknown)\n", to: Terminal.errors)
+            }
+            for problem in result.problems { Terminal.write("\(problem)\n", to: Terminal.errors) }
+            if result.problems.isEmpty { Terminal.write("\(path): good\n") }
+        }
+        return result.problems.isEmpty ? .success : .configuration
+    }
+
+    static func print(_ invocation: Invocation) -> ExitCode {
+        let result: ConfigurationReader.Result
+        do { result = try ConfigurationLoading.load(invocation["config"]) } catch {
+            return Self.fail(error)
+        }
+        guard result.problems.isEmpty else {
+            return Self.fail(
+                ConfigurationLoading.Refusal(
+                    code: .configuration, lines: result.problems.map(\.description)))
+        }
+        var rows = result.settings.rows()
+        if invocation.flag("changed") { rows.removeAll { $0.origin == "default" } }
+        if invocation.flag("json") {
+            var json = JSONWriter()
+            json.beginArray()
+            for row in rows {
+                json.beginObject()
+                json.member("key", row.key)
+                json.key("value")
+                if let value = row.value { json.write(raw: value.utf8) } else { json.writeNull() }
+                json.member("origin", row.origin)
+                json.member("reloads", row.reloads)
+                json.endObject()
+            }
+            json.endArray()
+            return Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
+                ? .success : .inputOutput
+        }
+        var table = TextTable([.init("KEY"), .init("VALUE"), .init("FROM")])
+        for row in rows { table.append([row.key, row.value ?? "none", row.origin]) }
+        return Terminal.write(table.write()) ? .success : .inputOutput
+    }
+
+    static func fail(_ refusal: ConfigurationLoading.Refusal) -> ExitCode {
+        for line in refusal.lines { Terminal.write("stratus: \(line)\n", to: Terminal.errors) }
+        return refusal.code
+    }
+
+    private static func json(_ problems: [ConfigurationProblem]) -> String {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("good", problems.isEmpty)
+        json.key("problems")
+        json.beginArray()
+        for problem in problems {
+            json.beginObject()
+            json.member("at", problem.origin.description)
+            if case .file(let path, let position) = problem.origin {
+                json.member("file", path)
+                json.member("line", position.line)
+                json.member("column", position.column)
+            }
+            if let key = problem.key { json.member("key", key) }
+            json.member("text", problem.text)
+            if let suggestion = problem.suggestion { json.member("suggestion", suggestion) }
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return String(decoding: json.finish(), as: UTF8.self) + "\n"
+    }
+}

@@ -1,0 +1,134 @@
+import Glibc
+package import StratusCommandLine
+
+/// The program `stratus`: what it takes, and where each command goes.
+package enum StratusProgram {
+    package static let definition = CommandDefinition(
+        "stratus", "The CloudKit you run yourself",
+        discussion: [
+            "A store for records and assets that speaks CloudKit Web Services. 'stratus dev' starts "
+                + "one for development at once; 'stratus serve' runs a node from a configuration; "
+                + "'stratusctl' talks to a node that runs."
+        ],
+        subcommands: [
+            CommandDefinition(
+                "dev", "Start a node for development, at once and without a configuration",
+                discussion: [
+                    "Takes any container and any well-formed API token in the development "
+                        + "environment, and any web-auth token for the development user: an unchanged "
+                        + "client changes only its host. Listens on this machine only.",
+                    "SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at "
+                        + "once.",
+                ],
+                options: [
+                    .value(
+                        "data", .directory,
+                        "Where to keep the data; without it, a temporary "
+                            + "directory that is removed at the end"),
+                    .value(
+                        "listen", .address, default: "127.0.0.1:8080",
+                        "Where clients connect; "
+                            + "port 0 lets the system choose"),
+                    .value("admin", .address, default: "127.0.0.1:0", "Where stratusctl connects"),
+                    .value(
+                        "container", .text("ID"), default: "iCloud.org.example.stratus",
+                        "The container to name in the examples; all others work too"),
+                    .value(
+                        "schema", .choice(["justInTime", "strict"]), default: "justInTime",
+                        "Whether a save makes the types and fields it needs"),
+                    .flag(
+                        "json", nil,
+                        "Print one line of JSON when ready: url, container, environment, "
+                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid"
+                    ),
+                ],
+                examples: [
+                    .init("stratus dev", "Try it"),
+                    .init("stratus dev --data ./data --listen 127.0.0.1:0 --json", "In a test"),
+                ]),
+            CommandDefinition(
+                "serve", "Run a node from a configuration",
+                discussion: [
+                    "Stays in the foreground and writes its log to standard error. SIGHUP reads "
+                        + "certificates, limits and the log level again; SIGTERM and SIGINT stop it "
+                        + "after the requests in flight; a second one stops it at once."
+                ],
+                options: [
+                    .value("config", .file, required: true, "The configuration, JSON5")
+                ],
+                examples: [
+                    .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
+                ]),
+            CommandDefinition(
+                "config", "Check, show and explain configurations",
+                subcommands: [
+                    CommandDefinition(
+                        "check",
+                        "Hold a configuration against every rule, without starting anything",
+                        discussion: [
+                            "Prints one line for each problem: file, line, column, key, what is allowed "
+                                + "and the nearest key. Variables STRATUS_… count, as they would at the "
+                                + "start."
+                        ],
+                        options: [.flag("json", nil, "Print the problems as JSON")],
+                        positionals: [
+                            PositionalDefinition("FILE", .file, "the configuration, JSON5")
+                        ],
+                        examples: [
+                            .init("stratus config check /etc/stratus.json5", "Before a restart")
+                        ]),
+                    CommandDefinition(
+                        "print", "Show every value and where it comes from",
+                        options: [
+                            .value("config", .file, "The configuration, JSON5"),
+                            .flag("changed", nil, "Only what is not the default"),
+                            .flag("json", nil, "Print JSON"),
+                        ],
+                        examples: [
+                            .init(
+                                "stratus config print --config /etc/stratus.json5 --changed",
+                                "What this machine does differently")
+                        ]),
+                    CommandDefinition(
+                        "example", "Print a commented configuration with every key and its default",
+                        examples: [
+                            .init("stratus config example > stratus.json5", "A file to start from")
+                        ]),
+                ]),
+        ])
+
+    /// The whole of `main.swift`, where code at the top level would belong to the main actor.
+    package static func main() -> Never {
+        exit(Self.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    /// Runs one command line.
+    ///
+    /// - Parameter arguments: the words after the program's name.
+    package static func run(_ arguments: [String]) -> ExitCode {
+        let parser = CommandLineParser(Self.definition, width: min(100, Terminal.width))
+        switch parser.parse(arguments) {
+        case .help(let text):
+            return Terminal.write(text) ? .success : .inputOutput
+        case .version(let json):
+            return Terminal.write(VersionText.write(json: json)) ? .success : .inputOutput
+        case .refused(let error):
+            Terminal.write(error.description + "\n", to: Terminal.errors)
+            return .usage
+        case .run(let invocation):
+            return Self.run(invocation)
+        }
+    }
+
+    private static func run(_ invocation: Invocation) -> ExitCode {
+        switch invocation.path {
+        case ["dev"]: NodeCommands.dev(invocation)
+        case ["serve"]: NodeCommands.serve(invocation)
+        case ["config", "check"]: ConfigurationCommands.check(invocation)
+        case ["config", "print"]: ConfigurationCommands.print(invocation)
+        case ["config", "example"]:
+            Terminal.write(ConfigurationPages.example()) ? .success : .inputOutput
+        default: preconditionFailure("'\(invocation.path)' is declared and goes nowhere")
+        }
+    }
+}

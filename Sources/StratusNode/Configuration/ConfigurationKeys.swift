@@ -1,0 +1,153 @@
+import StratusCommandLine
+import StratusModel
+import StratusRuntime
+
+extension ConfigurationKey {
+    /// What a section of the file is about, in the order of the file.
+    package static let sections: [(path: String, text: String)] = [
+        ("client", "The listener for CloudKit Web Services: apps, scripts and web pages."),
+        ("client.tls", "TLS for clients. Off while there is no certificate."),
+        (
+            "admin",
+            "The administrators' listener: its own address, never reachable through the clients' one."
+        ),
+        ("admin.tls", "TLS for administrators."),
+        ("log", "What the node writes to its standard error."),
+        ("limits", "What one client, one request or one record may cost."),
+        ("stop", "How the node stops."),
+    ]
+
+    /// Every key, in the order of the file.
+    package static let all: [ConfigurationKey] = [
+        ConfigurationKey(
+            "dataDirectory", .path, .text("/var/lib/stratus"),
+            "Where the node keeps everything it must not lose. One node per directory; made when "
+                + "absent. A local disk: network file systems do not keep the promises of a sync."),
+        ConfigurationKey(
+            "loopCount", .integer(0...256), .integer(0),
+            "Event loops, each on a thread of its own. 0 means one for each core."),
+        ConfigurationKey(
+            "development", .bool, .bool(false),
+            "Takes any well-formed API token for any container's development environment, and any "
+                + "web-auth token for the development user, as `stratus dev` does. Never where others "
+                + "can reach the node. This version has no other accounts: without it every request "
+                + "is refused."),
+        ConfigurationKey(
+            "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
+            "What a save may do in the development environment: `strict` wants every type and field "
+                + "to exist, as Apple's web services do; `justInTime` makes what a save needs."),
+
+        ConfigurationKey(
+            "client.listen", .list(.address), .list([.text("127.0.0.1:8080")]),
+            "Where clients connect. Port 0 lets the system choose one; the log says which."),
+        ConfigurationKey(
+            "client.allowPlain", .bool, .bool(false),
+            "Allows an address that other machines can reach without TLS. Only where something in "
+                + "front of the node speaks TLS: tokens travel in the URL."),
+        ConfigurationKey(
+            "client.tls.certificateFile", .file, nil, reloads: true,
+            "The certificate chain, PEM, the node's own certificate first. Read again on SIGHUP; "
+                + "connections that are open keep the old one."),
+        ConfigurationKey(
+            "client.tls.keyFile", .secretFile, nil, reloads: true,
+            "The private key of the certificate, PEM."),
+        ConfigurationKey(
+            "client.tls.minimumVersion", .choice(["1.2", "1.3"]), .text("1.3"),
+            "The oldest version of TLS to speak. 1.2 is for clients from before 2019."),
+
+        ConfigurationKey(
+            "admin.listen", .address, .text("127.0.0.1:8081"),
+            "Where `stratusctl` and Prometheus connect. A Unix socket (`unix:/run/stratus/admin`) is "
+                + "guarded by the permissions of its directory as well."),
+        ConfigurationKey(
+            "admin.tokenFile", .path, nil,
+            "The administrators' token. Made at the first start with mode 0600; `admin.token` in "
+                + "the data directory unless set. Replace its contents and send SIGHUP to rotate it."
+        ),
+        ConfigurationKey(
+            "admin.openMetrics", .bool, .bool(false),
+            "Serves `/metrics` without the token, for a Prometheus that cannot send one."),
+        ConfigurationKey(
+            "admin.tls.certificateFile", .file, nil, reloads: true,
+            "The certificate chain for administrators, PEM. Needed as soon as other machines can "
+                + "reach `admin.listen`."),
+        ConfigurationKey(
+            "admin.tls.keyFile", .secretFile, nil, reloads: true,
+            "The private key of that certificate, PEM."),
+        ConfigurationKey(
+            "admin.tls.clientAuthorityFile", .file, nil, reloads: true,
+            "Certificates of an authority, PEM. Who shows a certificate signed by it needs no token."
+        ),
+
+        ConfigurationKey(
+            "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
+            "The least important line to write. `stratusctl log-level` changes it too, until the next "
+                + "SIGHUP."),
+        ConfigurationKey(
+            "log.format", .choice(["auto", "terminal", "json"]), .text("auto"),
+            "`auto` is readable on a terminal and JSON lines otherwise."),
+        ConfigurationKey(
+            "log.access", .bool, .bool(true), reloads: true,
+            "One line for every request: who, what, how long, how much. Never a token, never a "
+                + "record's contents."),
+
+        ConfigurationKey(
+            "limits.requestSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(16)),
+            reloads: true,
+            "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
+        ConfigurationKey(
+            "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
+            "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
+        ),
+        ConfigurationKey(
+            "limits.recordSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(1)), reloads: true,
+            "One record's fields, assets not counted. CloudKit's is 1 MiB."),
+        ConfigurationKey(
+            "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
+            "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."
+        ),
+        ConfigurationKey(
+            "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
+            .duration(.seconds(30)), reloads: true,
+            "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
+        ConfigurationKey(
+            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384),
+            "Open connections of clients. Beyond it a new one is answered 503 and closed."),
+        ConfigurationKey(
+            "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
+            "Open connections from one address, so that one client cannot take them all. Raise it "
+                + "where a balancer stands in front."),
+        ConfigurationKey(
+            "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
+            .duration(.seconds(15)),
+            "From the first byte of a request to the end of its headers. Beyond it: 408."),
+        ConfigurationKey(
+            "limits.idleDeadline", .duration(.milliseconds(100) ... .seconds(3_600)),
+            .duration(.seconds(75)),
+            "How long a connection may stay open between two requests."),
+
+        ConfigurationKey(
+            "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
+            "After SIGTERM the node takes no new connections and finishes the requests in flight; "
+                + "this long at most. A second signal stops it at once."),
+    ]
+
+    /// Nil for a name that is no key.
+    package static func named(_ path: String) -> ConfigurationKey? {
+        self.all.first { $0.path == path }
+    }
+
+    /// The key somebody probably meant: the same last word in another section, or near as a whole, or
+    /// near in its last word.
+    package static func nearest(to path: String) -> String? {
+        let name = path.split(separator: ".").last.map(String.init) ?? path
+        if let only = Self.only(named: name) { return only }
+        if let near = Suggestion.nearest(to: path, among: self.all.map(\.path)) { return near }
+        return Suggestion.nearest(to: name, among: self.all.map(\.name)).flatMap(Self.only(named:))
+    }
+
+    private static func only(named name: String) -> String? {
+        let keys = self.all.filter { $0.name == name }
+        return keys.count == 1 ? keys[0].path : nil
+    }
+}

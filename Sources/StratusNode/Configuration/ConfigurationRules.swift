@@ -1,0 +1,80 @@
+import StratusCommandLine
+
+/// Combinations of values, each allowed alone, that cannot be meant.
+package enum ConfigurationRules {
+    package static func problems(_ settings: ConfigurationSettings) -> [ConfigurationProblem] {
+        var problems: [ConfigurationProblem] = []
+        func refuse(_ path: String, _ text: String) {
+            problems.append(ConfigurationProblem(settings.origin(path), key: path, text))
+        }
+        let clients = settings.addresses("client.listen")
+        if clients.isEmpty { refuse("client.listen", "needs one address at least") }
+        for listener in ["client", "admin"] {
+            let certificate = "\(listener).tls.certificateFile"
+            let key = "\(listener).tls.keyFile"
+            if settings.isSet(certificate) != settings.isSet(key) {
+                let (there, missing) =
+                    settings.isSet(certificate) ? (certificate, key) : (key, certificate)
+                refuse(there, "needs '\(missing)' too")
+            }
+        }
+        if settings.isSet("admin.tls.clientAuthorityFile"),
+            !settings.isSet("admin.tls.certificateFile")
+        {
+            refuse(
+                "admin.tls.clientAuthorityFile",
+                "client certificates need TLS: set 'admin.tls.certificateFile'")
+        }
+        if settings.bool("development") {
+            for address in clients where !Self.isLocal(address) {
+                refuse(
+                    "development",
+                    "'\(address)' in 'client.listen' can be reached from other machines, and with "
+                        + "'development' nobody's credentials are checked")
+            }
+        }
+        // what exposes credentials to the network is never a default.
+        if !settings.isSet("client.tls.certificateFile"), !settings.bool("client.allowPlain") {
+            for address in clients where !Self.isLocal(address) {
+                refuse(
+                    "client.listen",
+                    "'\(address)' can be reached from other machines and there is no TLS: set "
+                        + "'client.tls.certificateFile', or 'client.allowPlain: true' where "
+                        + "something in front of the node speaks TLS")
+            }
+        }
+        if let admin = settings.address("admin.listen") {
+            if !settings.isSet("admin.tls.certificateFile"), !Self.isLocal(admin) {
+                refuse(
+                    "admin.listen",
+                    "'\(admin)' can be reached from other machines and there is no TLS: set "
+                        + "'admin.tls.certificateFile', or listen on 127.0.0.1 or a Unix socket")
+            }
+            for address in clients where Self.collide(address, admin) {
+                refuse(
+                    "admin.listen",
+                    "'\(admin)' is in 'client.listen' too: administrators have a listener of "
+                        + "their own")
+            }
+        }
+        for (index, address) in clients.enumerated()
+        where clients[..<index].contains(where: { Self.collide($0, address) }) {
+            refuse("client.listen", "'\(address)' stands twice")
+        }
+        return problems
+    }
+
+    /// Port 0 is a different port each time.
+    private static func collide(_ one: ListenAddress, _ other: ListenAddress) -> Bool {
+        if case .tcp(_, port: 0) = one { return false }
+        return one == other
+    }
+
+    /// Only processes of this machine reach it.
+    private static func isLocal(_ address: ListenAddress) -> Bool {
+        switch address {
+        case .unix: true
+        case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        }
+    }
+}

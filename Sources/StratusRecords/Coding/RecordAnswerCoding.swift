@@ -1,0 +1,262 @@
+package import StratusCoding
+package import StratusModel
+
+// Record answer, format 1: the body of a `QueryAnswer`. Never stored.
+//
+// | bytes | what                                                                           |
+// | ----- | ------------------------------------------------------------------------------ |
+// | 1     | format, 1                                                                      |
+// | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused                                            |
+//
+// A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
+// name and text zone owner; then a record body as in a row.
+// Lookup: count of items (1 found and a record, 2 refused, 3 deferred), flag and zone summary.
+// Zones: count of items (1 zone summary, 2 and 1 byte refusal). Zone changes: count of changes
+// (1 and a record, 2 deleted: text name, varint tag), position, flag more. Database changes: count of
+// changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
+// Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
+// Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject.
+
+extension RecordAnswer {
+    package func encoded() -> Bytes {
+        var writer = AnswerWriter()
+        switch self {
+        case .lookup(let answer):
+            writer.begin(.lookup)
+            writer.bytes.write(count: answer.items.count)
+            for item in answer.items {
+                switch item {
+                case .found(let record):
+                    writer.bytes.write(1 as UInt8)
+                    writer.write(record)
+                case .refused(let refusal):
+                    writer.bytes.write(2 as UInt8)
+                    writer.bytes.write(refusal)
+                case .deferred: writer.bytes.write(3 as UInt8)
+                }
+            }
+            writer.write(answer.zone)
+        case .zones(let answers):
+            writer.begin(.zones)
+            writer.bytes.write(count: answers.count)
+            for answer in answers {
+                switch answer {
+                case .zone(let zone):
+                    writer.bytes.write(1 as UInt8)
+                    writer.bytes.write(zone)
+                case .refused(let refusal):
+                    writer.bytes.write(2 as UInt8)
+                    writer.bytes.write(refusal.rawValue)
+                }
+            }
+        case .zoneChanges(let page):
+            writer.begin(.zoneChanges)
+            writer.bytes.write(count: page.changes.count)
+            for change in page.changes {
+                switch change {
+                case .changed(let record):
+                    writer.bytes.write(1 as UInt8)
+                    writer.write(record)
+                case .deleted(let name, let tag):
+                    writer.bytes.write(2 as UInt8)
+                    writer.bytes.write(text: name)
+                    writer.bytes.write(varint: tag.raw)
+                }
+            }
+            writer.bytes.write(page.position)
+            writer.bytes.write(flag: page.moreComing)
+        case .zoneRefused(let refusal):
+            writer.begin(.zoneRefused)
+            writer.bytes.write(refusal.rawValue)
+        case .databaseChanges(let page):
+            writer.begin(.databaseChanges)
+            writer.bytes.write(count: page.changes.count)
+            for change in page.changes {
+                writer.bytes.write(text: change.name)
+                writer.bytes.write(flag: change.isDeleted)
+                writer.bytes.write(flag: change.since != nil)
+                if let since = change.since { writer.bytes.write(since) }
+                writer.write(change.zone)
+            }
+            writer.bytes.write(page.position)
+            writer.bytes.write(flag: page.moreComing)
+        case .page(let page):
+            writer.begin(.page)
+            writer.bytes.write(count: page.records.count)
+            for record in page.records { writer.write(record) }
+            writer.bytes.write(flag: page.next != nil)
+            if let next = page.next { writer.bytes.write(prefixed: next) }
+            writer.write(page.zone)
+            writer.bytes.write(count: page.touchCount)
+        case .schema(let schema):
+            writer.begin(.schema)
+            writer.bytes.write(flag: schema != nil)
+            if let schema { writer.bytes.write(schema) }
+        case .jobs(let isWaiting):
+            writer.begin(.jobs)
+            writer.bytes.write(flag: isWaiting)
+        case .refused(let refusal):
+            writer.begin(.refused)
+            writer.bytes.write(refusal.reason.rawValue)
+            writer.bytes.write(text: refusal.subject)
+        }
+        return writer.bytes.bytes
+    }
+
+    package init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = AnswerReader(bytes: ByteReader(bytes))
+        let version = try reader.bytes.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        guard let kind = AnswerKind(rawValue: try reader.bytes.byte()) else {
+            throw DecodingError(.malformed, at: 1)
+        }
+        switch kind {
+        case .lookup: self = .lookup(try reader.lookupAnswer())
+        case .zones: self = .zones(try reader.zoneAnswers())
+        case .zoneChanges: self = .zoneChanges(try reader.zoneChangesPage())
+        case .zoneRefused: self = .zoneRefused(try reader.bytes.zoneRefusal())
+        case .databaseChanges: self = .databaseChanges(try reader.databaseChangesPage())
+        case .page: self = .page(try reader.queryPage())
+        case .schema: self = .schema(try reader.bytes.flag() ? try reader.bytes.schema() : nil)
+        case .jobs: self = .jobs(isWaiting: try reader.bytes.flag())
+        case .refused: self = .refused(try reader.bytes.requestRefusal())
+        }
+        try reader.bytes.finish()
+    }
+}
+
+enum AnswerKind: UInt8 {
+    case lookup = 1
+    case zones = 2
+    case zoneChanges = 3
+    case zoneRefused = 4
+    case databaseChanges = 5
+    case page = 6
+    case schema = 7
+    case jobs = 8
+    case refused = 9
+}
+
+/// Writes answers. A record's row is copied into them as it is, without being decoded.
+struct AnswerWriter {
+    var bytes = ByteWriter(reserving: 1_024)
+    private var lastZone: ZoneID?
+
+    mutating func begin(_ kind: AnswerKind) {
+        self.bytes.write(1 as UInt8)
+        self.bytes.write(kind.rawValue)
+    }
+
+    mutating func write(_ record: Record) {
+        self.writeHead(name: record.name, zone: record.zone)
+        self.bytes.write(recordBody: record)
+    }
+
+    mutating func write(row: Bytes, name: String, zone: ZoneID) {
+        self.writeHead(name: name, zone: zone)
+        self.bytes.write(raw: row)
+    }
+
+    private mutating func writeHead(name: String, zone: ZoneID) {
+        self.bytes.write(text: name)
+        self.bytes.write(flag: zone == self.lastZone)
+        if zone == self.lastZone { return }
+        self.lastZone = zone
+        self.bytes.write(text: zone.name)
+        self.bytes.write(text: zone.owner)
+    }
+
+    mutating func write(_ zone: ZoneSummary?) {
+        self.bytes.write(flag: zone != nil)
+        if let zone { self.bytes.write(zone) }
+    }
+}
+
+private struct AnswerReader {
+    var bytes: ByteReader
+    private var lastZone: ZoneID?
+
+    init(bytes: ByteReader) { self.bytes = bytes }
+
+    mutating func record() throws(DecodingError) -> Record {
+        let name = try self.bytes.text()
+        let start = self.bytes.offset
+        if try !self.bytes.flag() {
+            let zoneName = try self.bytes.text()
+            self.lastZone = ZoneID(name: zoneName, owner: try self.bytes.text())
+        }
+        guard let zone = self.lastZone else { throw DecodingError(.malformed, at: start) }
+        return try self.bytes.recordBody(name: name, zone: zone)
+    }
+
+    mutating func optionalZone() throws(DecodingError) -> ZoneSummary? {
+        try self.bytes.flag() ? try self.bytes.zoneSummary() : nil
+    }
+
+    mutating func lookupAnswer() throws(DecodingError) -> LookupAnswer {
+        var items: [LookupAnswer.Item] = []
+        for _ in 0..<(try self.bytes.count()) {
+            switch try self.bytes.byte() {
+            case 1: items.append(.found(try self.record()))
+            case 2: items.append(.refused(try self.bytes.recordRefusal()))
+            case 3: items.append(.deferred)
+            default: throw DecodingError(.malformed, at: self.bytes.offset - 1)
+            }
+        }
+        return LookupAnswer(items: items, zone: try self.optionalZone())
+    }
+
+    mutating func zoneAnswers() throws(DecodingError) -> [ZoneAnswer] {
+        var answers: [ZoneAnswer] = []
+        for _ in 0..<(try self.bytes.count(minimumSize: 2)) {
+            switch try self.bytes.byte() {
+            case 1: answers.append(.zone(try self.bytes.zoneSummary()))
+            case 2: answers.append(.refused(try self.bytes.zoneRefusal()))
+            default: throw DecodingError(.malformed, at: self.bytes.offset - 1)
+            }
+        }
+        return answers
+    }
+
+    mutating func zoneChangesPage() throws(DecodingError) -> ZoneChangesPage {
+        var changes: [ZoneChangesPage.Change] = []
+        for _ in 0..<(try self.bytes.count(minimumSize: 3)) {
+            switch try self.bytes.byte() {
+            case 1: changes.append(.changed(try self.record()))
+            case 2:
+                let name = try self.bytes.text()
+                changes.append(.deleted(name: name, tag: ChangeTag(try self.bytes.varint())))
+            default: throw DecodingError(.malformed, at: self.bytes.offset - 1)
+            }
+        }
+        let position = try self.bytes.feedPosition()
+        return ZoneChangesPage(
+            changes: changes, position: position, moreComing: try self.bytes.flag())
+    }
+
+    mutating func databaseChangesPage() throws(DecodingError) -> DatabaseChangesPage {
+        var changes: [DatabaseChangesPage.Change] = []
+        for _ in 0..<(try self.bytes.count(minimumSize: 4)) {
+            let name = try self.bytes.text()
+            let isDeleted = try self.bytes.flag()
+            let since = try self.bytes.flag() ? try self.bytes.feedPosition() : nil
+            changes.append(
+                DatabaseChangesPage.Change(
+                    name: name, isDeleted: isDeleted, since: since,
+                    zone: try self.optionalZone()))
+        }
+        let position = try self.bytes.databasePosition()
+        return DatabaseChangesPage(
+            changes: changes, position: position, moreComing: try self.bytes.flag())
+    }
+
+    mutating func queryPage() throws(DecodingError) -> QueryPage {
+        var records: [Record] = []
+        for _ in 0..<(try self.bytes.count(minimumSize: 8)) { records.append(try self.record()) }
+        let next = try self.bytes.flag() ? try self.bytes.prefixed() : nil
+        let zone = try self.optionalZone()
+        return QueryPage(
+            records: records, next: next, zone: zone, touchCount: try self.bytes.boundedInt())
+    }
+}

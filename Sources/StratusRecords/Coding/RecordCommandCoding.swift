@@ -1,0 +1,258 @@
+package import StratusCoding
+package import StratusModel
+
+// Record command, format 1: the body of a `Command` of kind `.records`. The container is the
+// envelope's.
+//
+// | bytes | what                                                                           |
+// | ----- | ------------------------------------------------------------------------------ |
+// | 1     | format, 1                                                                      |
+// | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
+// |       | 5 continue jobs                                                                |
+//
+// Modify records: database (1 scope, text owner), text zone, flag atomic, text device, 8 bytes drawn
+// incarnation, rules, count of operations. An operation:
+//
+// | bytes | what                                                                           |
+// | ----- | ------------------------------------------------------------------------------ |
+// | 1     | kind                                                                           |
+// | 1     | presence bits: 1 record type, 2 change tag, 4 parent set, 8 parent cleared,     |
+// |       | 16 short GUID                                                                  |
+// | texts | record name, then the present ones: type, tag, parent, short GUID               |
+// | …     | fields as in a record row; count of cleared fields, each a text                 |
+//
+// Rules: flag "standard"; if not: varints flags, record size, DELETE_SELF referrers, cascade, tombstones.
+// Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
+// Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
+
+extension RecordCommand {
+    package func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 256)
+        writer.write(1 as UInt8)
+        switch self {
+        case .modifyRecords(let modify):
+            writer.write(1 as UInt8)
+            modify.write(to: &writer)
+        case .modifyZones(let modify):
+            writer.write(2 as UInt8)
+            modify.write(to: &writer)
+        case .schema(.install(let schema)):
+            writer.write(3 as UInt8)
+            writer.write(schema)
+        case .schema(.extend(let types)):
+            writer.write(4 as UInt8)
+            writer.write(recordTypes: types)
+        case .continueJobs(let jobs):
+            writer.write(5 as UInt8)
+            writer.write(count: max(0, jobs.budget))
+        }
+        return writer.bytes
+    }
+
+    /// - Parameter container: the envelope's.
+    package init(decoding bytes: Bytes, container: ContainerReference) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        switch try reader.byte() {
+        case 1: self = .modifyRecords(try ModifyRecords(from: &reader, container: container))
+        case 2: self = .modifyZones(try ModifyZones(from: &reader, container: container))
+        case 3: self = .schema(.install(try reader.schema()))
+        case 4: self = .schema(.extend(try reader.recordTypes()))
+        case 5: self = .continueJobs(ContinueJobs(budget: try reader.boundedInt()))
+        default: throw DecodingError(.malformed, at: 1)
+        }
+        try reader.finish()
+    }
+}
+
+extension ModifyRecords {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(text: self.zone)
+        writer.write(flag: self.isAtomic)
+        writer.write(text: self.deviceID)
+        writer.write(fixed: self.drawnIncarnation.raw)
+        writer.write(self.rules)
+        writer.write(count: self.operations.count)
+        for operation in self.operations { operation.write(to: &writer) }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let zone = try reader.text()
+        let isAtomic = try reader.flag()
+        let deviceID = try reader.text()
+        let incarnation = ZoneIncarnation(try reader.fixed64())
+        let rules = try reader.recordRules()
+        var operations: [RecordOperation] = []
+        let count = try reader.count(minimumSize: 5)
+        operations.reserveCapacity(min(count, 256))
+        for _ in 0..<count { operations.append(try RecordOperation(from: &reader)) }
+        self.init(
+            database: database, zone: zone, isAtomic: isAtomic, deviceID: deviceID,
+            drawnIncarnation: incarnation, rules: rules, operations: operations)
+    }
+}
+
+extension RecordOperation {
+    func write(to writer: inout ByteWriter) {
+        var presence: UInt8 = 0
+        if self.recordType != nil { presence |= 1 }
+        if self.changeTag != nil { presence |= 2 }
+        switch self.parent {
+        case .unmentioned: break
+        case .set: presence |= 4
+        case .cleared: presence |= 8
+        }
+        if self.drawnShortGUID != nil { presence |= 16 }
+        writer.write(self.kind.rawValue)
+        writer.write(presence)
+        writer.write(text: self.recordName)
+        if let type = self.recordType { writer.write(text: type) }
+        if let tag = self.changeTag { writer.write(text: tag) }
+        if case .set(let parent) = self.parent { writer.write(text: parent) }
+        if let shortGUID = self.drawnShortGUID { writer.write(text: shortGUID) }
+        writer.write(fields: self.fields)
+        writer.write(count: self.clearedFields.count)
+        for name in self.clearedFields { writer.write(text: name) }
+    }
+
+    init(from reader: inout ByteReader) throws(DecodingError) {
+        let start = reader.offset
+        guard let kind = Kind(rawValue: try reader.byte()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        let presence = try reader.byte()
+        guard presence < 32, presence & 12 != 12 else {
+            throw DecodingError(.malformed, at: start + 1)
+        }
+        let recordName = try reader.text()
+        let type = presence & 1 != 0 ? try reader.text() : nil
+        let tag = presence & 2 != 0 ? try reader.text() : nil
+        var parent = presence & 8 != 0 ? ParentChange.cleared : .unmentioned
+        if presence & 4 != 0 { parent = .set(try reader.text()) }
+        let shortGUID = presence & 16 != 0 ? try reader.text() : nil
+        let fields = try reader.fields()
+        var cleared: [String] = []
+        for _ in 0..<(try reader.count()) {
+            let name = try reader.text()
+            if let last = cleared.last, last >= name {
+                throw DecodingError(.malformed, at: start)
+            }
+            cleared.append(name)
+        }
+        self.init(
+            kind, recordName: recordName, recordType: type, changeTag: tag, fields: fields,
+            clearedFields: cleared, parent: parent, drawnShortGUID: shortGUID)
+    }
+}
+
+extension ModifyZones {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(self.rules)
+        writer.write(count: self.operations.count)
+        for operation in self.operations {
+            writer.write(operation.kind.rawValue)
+            writer.write(text: operation.zone)
+            writer.write(fixed: operation.drawnIncarnation.raw)
+        }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let rules = try reader.recordRules()
+        var operations: [Operation] = []
+        for _ in 0..<(try reader.count(minimumSize: 10)) {
+            guard let kind = Kind(rawValue: try reader.byte()) else {
+                throw DecodingError(.malformed, at: reader.offset - 1)
+            }
+            let zone = try reader.text()
+            operations.append(
+                Operation(
+                    kind, zone: zone, drawnIncarnation: ZoneIncarnation(try reader.fixed64())))
+        }
+        self.init(database: database, rules: rules, operations: operations)
+    }
+}
+
+extension ByteWriter {
+    /// A database without its container, which the envelope says.
+    mutating func write(partOf database: DatabaseID) {
+        self.write(database.scope.rawValue)
+        self.write(text: database.owner)
+    }
+
+    mutating func write(_ database: DatabaseID) {
+        self.write(database.container)
+        self.write(partOf: database)
+    }
+
+    mutating func write(_ container: ContainerReference) {
+        self.write(text: container.container)
+        self.write(container.environment.rawValue)
+    }
+
+    mutating func write(_ rules: RecordRules) {
+        self.write(flag: rules == .standard)
+        if rules == .standard { return }
+        self.write(varint: UInt64(rules.flags.rawValue))
+        self.write(count: rules.recordSizeMax)
+        self.write(count: rules.deleteSelfReferrerCountMax)
+        self.write(count: rules.cascadeCountMax)
+        self.write(count: rules.tombstoneCountMin)
+    }
+}
+
+extension ByteReader {
+    mutating func databasePart(container: ContainerReference) throws(DecodingError) -> DatabaseID {
+        let start = self.offset
+        guard let scope = DatabaseScope(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        let owner = try self.text()
+        // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the parts
+        // of a database's key.
+        guard scope != .shared, (scope == .public) == owner.isEmpty,
+            !owner.utf8.contains(0), !container.container.utf8.contains(0)
+        else { throw DecodingError(.malformed, at: start) }
+        return DatabaseID(container: container, scope: scope, owner: owner)
+    }
+
+    mutating func database() throws(DecodingError) -> DatabaseID {
+        try self.databasePart(container: try self.container())
+    }
+
+    mutating func container() throws(DecodingError) -> ContainerReference {
+        let container = try self.text()
+        guard let environment = Environment(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return ContainerReference(container: container, environment: environment)
+    }
+
+    mutating func recordRules() throws(DecodingError) -> RecordRules {
+        if try self.flag() { return .standard }
+        let start = self.offset
+        guard let flags = UInt32(exactly: try self.varint()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        let recordSize = try self.boundedInt()
+        let referrers = try self.boundedInt()
+        let cascade = try self.boundedInt()
+        return RecordRules(
+            flags: RecordRules.Flags(rawValue: flags), recordSizeMax: recordSize,
+            deleteSelfReferrerCountMax: referrers, cascadeCountMax: cascade,
+            tombstoneCountMin: try self.boundedInt())
+    }
+
+    /// A number that is no count of bytes that follow: at most 2³¹ - 1.
+    mutating func boundedInt() throws(DecodingError) -> Int {
+        let start = self.offset
+        guard let value = Int32(exactly: try self.varint()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        return Int(value)
+    }
+}

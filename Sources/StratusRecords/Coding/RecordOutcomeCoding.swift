@@ -1,0 +1,200 @@
+package import StratusCoding
+package import StratusModel
+
+// Record outcome, format 1: the body of an `Outcome`. It is remembered for exactly-once, so it
+// carries no record bodies; those of the first application ride in the outcome's detail.
+//
+// | bytes | what                                                                           |
+// | ----- | ------------------------------------------------------------------------------ |
+// | 1     | format, 1                                                                      |
+// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused                          |
+//
+// Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
+// results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
+// tag + 1, or 0 for none; 3 refused: 1 reason, text subject.
+// Zones: count of results: 1 created and a zone summary, 2 deleted, 3 refused and 1 reason.
+// Schema: varint version. Jobs: varint rows, flag more. Refused: 1 reason, text subject.
+//
+// Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
+// order: text record name and a record body as in a row.
+
+extension RecordOutcome {
+    package func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 64)
+        writer.write(1 as UInt8)
+        switch self {
+        case .records(let modified):
+            writer.write(1 as UInt8)
+            writer.write(modified.zone)
+            writer.write(count: modified.results.count)
+            for result in modified.results { writer.write(result) }
+        case .zones(let results):
+            writer.write(2 as UInt8)
+            writer.write(count: results.count)
+            for result in results { writer.write(result) }
+        case .schema(let version):
+            writer.write(3 as UInt8)
+            writer.write(varint: version)
+        case .jobs(let progress):
+            writer.write(4 as UInt8)
+            writer.write(count: progress.rowCount)
+            writer.write(flag: progress.hasMore)
+        case .refused(let refusal):
+            writer.write(5 as UInt8)
+            writer.write(refusal.reason.rawValue)
+            writer.write(text: refusal.subject)
+        }
+        return writer.bytes
+    }
+
+    /// - Parameter detail: the outcome's; empty for a remembered outcome, whose saved records then
+    ///   come without their bodies.
+    package init(decoding bytes: Bytes, detail: Bytes = []) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        switch try reader.byte() {
+        case 1:
+            var modified = ModifiedRecords(zone: try reader.zoneSummary(), results: [])
+            for _ in 0..<(try reader.count(minimumSize: 2)) {
+                modified.results.append(try reader.operationResult())
+            }
+            if !detail.isEmpty { try modified.fill(from: detail) }
+            self = .records(modified)
+        case 2:
+            var results: [ZoneResult] = []
+            for _ in 0..<(try reader.count()) { results.append(try reader.zoneResult()) }
+            self = .zones(results)
+        case 3: self = .schema(version: try reader.varint())
+        case 4:
+            let rowCount = try reader.boundedInt()
+            self = .jobs(JobProgress(rowCount: rowCount, hasMore: try reader.flag()))
+        case 5: self = .refused(try reader.requestRefusal())
+        default: throw DecodingError(.malformed, at: 1)
+        }
+        try reader.finish()
+    }
+}
+
+extension ModifiedRecords {
+    /// The bodies of the saved records.
+    func encodedDetail(owner: String) -> Bytes {
+        var writer = ByteWriter(reserving: 1_024)
+        writer.write(1 as UInt8)
+        writer.write(text: owner)
+        for case .saved(let saved) in self.results {
+            guard let record = saved.record else { preconditionFailure("detail without record") }
+            writer.write(text: record.name)
+            writer.write(recordBody: record)
+        }
+        return writer.bytes
+    }
+
+    fileprivate mutating func fill(from detail: Bytes) throws(DecodingError) {
+        var reader = ByteReader(detail)
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        let zone = ZoneID(name: self.zone.name, owner: try reader.text())
+        for index in self.results.indices {
+            guard case .saved(var saved) = self.results[index] else { continue }
+            let name = try reader.text()
+            saved.record = try reader.recordBody(name: name, zone: zone)
+            self.results[index] = .saved(saved)
+        }
+        try reader.finish()
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ zone: ZoneSummary) {
+        self.write(text: zone.name)
+        self.write(fixed: zone.incarnation.raw)
+        self.write(varint: zone.lastTag.raw)
+        self.write(varint: zone.recordCount)
+    }
+
+    mutating func write(_ result: ModifiedRecords.Result) {
+        switch result {
+        case .saved(let saved):
+            self.write(1 as UInt8)
+            self.write(varint: saved.tag.raw)
+            self.write(signed: saved.milliseconds)
+        case .deleted(let tag):
+            self.write(2 as UInt8)
+            self.write(varint: tag.map { $0.raw + 1 } ?? 0)
+        case .refused(let refusal):
+            self.write(3 as UInt8)
+            self.write(refusal)
+        }
+    }
+
+    mutating func write(_ refusal: RecordRefusal) {
+        self.write(refusal.reason.rawValue)
+        self.write(text: refusal.subject)
+    }
+
+    mutating func write(_ result: ZoneResult) {
+        switch result {
+        case .created(let zone):
+            self.write(1 as UInt8)
+            self.write(zone)
+        case .deleted: self.write(2 as UInt8)
+        case .refused(let refusal):
+            self.write(3 as UInt8)
+            self.write(refusal.rawValue)
+        }
+    }
+}
+
+extension ByteReader {
+    mutating func zoneSummary() throws(DecodingError) -> ZoneSummary {
+        let name = try self.text()
+        let incarnation = ZoneIncarnation(try self.fixed64())
+        let tag = ChangeTag(try self.varint())
+        return ZoneSummary(
+            name: name, incarnation: incarnation, lastTag: tag, recordCount: try self.varint())
+    }
+
+    mutating func operationResult() throws(DecodingError) -> ModifiedRecords.Result {
+        switch try self.byte() {
+        case 1:
+            let tag = ChangeTag(try self.varint())
+            return .saved(SavedRecord(tag: tag, milliseconds: try self.signed(), record: nil))
+        case 2:
+            let raw = try self.varint()
+            return .deleted(tag: raw == 0 ? nil : ChangeTag(raw - 1))
+        case 3: return .refused(try self.recordRefusal())
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+
+    mutating func recordRefusal() throws(DecodingError) -> RecordRefusal {
+        guard let reason = RecordRefusal.Reason(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return RecordRefusal(reason, try self.text())
+    }
+
+    mutating func requestRefusal() throws(DecodingError) -> RequestRefusal {
+        guard let reason = RequestRefusal.Reason(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return RequestRefusal(reason, try self.text())
+    }
+
+    mutating func zoneRefusal() throws(DecodingError) -> ZoneRefusal {
+        guard let refusal = ZoneRefusal(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return refusal
+    }
+
+    mutating func zoneResult() throws(DecodingError) -> ZoneResult {
+        switch try self.byte() {
+        case 1: return .created(try self.zoneSummary())
+        case 2: return .deleted
+        case 3: return .refused(try self.zoneRefusal())
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package import StratusCoding
+package import StratusModel
+
+// Record query, format 1: the body of a `Query` of kind `.records`. Never stored.
+//
+// | bytes | what                                                                           |
+// | ----- | ------------------------------------------------------------------------------ |
+// | 1     | format, 1                                                                      |
+// | …     | principal: 1 kind, text user record name, count of roles, each a text           |
+// | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
+// |       | 7 jobs                                                                         |
+//
+// Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
+// Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
+// flag and position (8 incarnation, varint tag), varint limit, flag reverse, flag and count of types.
+// Database changes: flag and position (varint turn, varint tag), varint limit. Page: optional text
+// zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
+
+extension RecordQuery {
+    package func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 256)
+        writer.write(1 as UInt8)
+        writer.write(self.principal)
+        switch self.ask {
+        case .lookup(let lookup):
+            writer.write(1 as UInt8)
+            writer.write(lookup.database)
+            writer.write(text: lookup.zone)
+            writer.write(texts: lookup.names)
+        case .zones(let database, let names):
+            writer.write(2 as UInt8)
+            writer.write(database)
+            writer.write(flag: names != nil)
+            if let names { writer.write(texts: names) }
+        case .zoneChanges(let ask):
+            writer.write(3 as UInt8)
+            writer.write(ask.database)
+            writer.write(text: ask.zone)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(after) }
+            writer.write(count: max(0, ask.limit))
+            writer.write(flag: ask.reverse)
+            writer.write(flag: ask.recordTypes != nil)
+            if let types = ask.recordTypes { writer.write(texts: types) }
+        case .databaseChanges(let ask):
+            writer.write(4 as UInt8)
+            writer.write(ask.database)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(after) }
+            writer.write(count: max(0, ask.limit))
+        case .page(let ask):
+            writer.write(5 as UInt8)
+            writer.write(ask.database)
+            writer.write(optionalText: ask.zone)
+            writer.write(ask.predicate)
+            writer.write(count: max(0, ask.limit))
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(prefixed: after) }
+            writer.write(count: max(0, ask.touchCountMax))
+            writer.write(flag: ask.requiresIndexes)
+        case .schema(let container):
+            writer.write(6 as UInt8)
+            writer.write(container)
+        case .jobs: writer.write(7 as UInt8)
+        }
+        return writer.bytes
+    }
+
+    package init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        let principal = try reader.principal()
+        let ask: Ask
+        switch try reader.byte() {
+        case 1:
+            let database = try reader.database()
+            let zone = try reader.text()
+            ask = .lookup(
+                RecordLookup(database: database, zone: zone, names: try reader.texts()))
+        case 2:
+            let database = try reader.database()
+            ask = .zones(database, names: try reader.flag() ? try reader.texts() : nil)
+        case 3: ask = .zoneChanges(try reader.zoneChangesAsk())
+        case 4:
+            let database = try reader.database()
+            let after = try reader.flag() ? try reader.databasePosition() : nil
+            ask = .databaseChanges(
+                DatabaseChangesAsk(
+                    database: database, after: after, limit: try reader.boundedInt()))
+        case 5: ask = .page(try reader.queryPageAsk())
+        case 6: ask = .schema(try reader.container())
+        case 7: ask = .jobs
+        default: throw DecodingError(.malformed, at: reader.offset - 1)
+        }
+        try reader.finish()
+        self.init(principal: principal, ask)
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ principal: Principal) {
+        self.write(principal.kind.rawValue)
+        self.write(text: principal.userRecordName)
+        self.write(texts: principal.roles)
+    }
+
+    mutating func write(texts: [String]) {
+        self.write(count: texts.count)
+        for text in texts { self.write(text: text) }
+    }
+
+    mutating func write(_ position: FeedPosition) {
+        self.write(fixed: position.incarnation.raw)
+        self.write(varint: position.tag.raw)
+    }
+
+    mutating func write(_ position: DatabasePosition) {
+        self.write(varint: position.turn)
+        self.write(varint: position.tag.raw)
+    }
+}
+
+extension ByteReader {
+    mutating func principal() throws(DecodingError) -> Principal {
+        guard let kind = Principal.Kind(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        let user = try self.text()
+        return Principal(kind: kind, userRecordName: user, roles: try self.texts())
+    }
+
+    mutating func texts() throws(DecodingError) -> [String] {
+        let count = try self.count()
+        var texts: [String] = []
+        texts.reserveCapacity(min(count, 256))
+        for _ in 0..<count { texts.append(try self.text()) }
+        return texts
+    }
+
+    mutating func feedPosition() throws(DecodingError) -> FeedPosition {
+        let incarnation = ZoneIncarnation(try self.fixed64())
+        return FeedPosition(incarnation: incarnation, tag: ChangeTag(try self.varint()))
+    }
+
+    mutating func databasePosition() throws(DecodingError) -> DatabasePosition {
+        let turn = try self.varint()
+        return DatabasePosition(turn: turn, tag: ChangeTag(try self.varint()))
+    }
+
+    fileprivate mutating func zoneChangesAsk() throws(DecodingError) -> ZoneChangesAsk {
+        let database = try self.database()
+        let zone = try self.text()
+        let after = try self.flag() ? try self.feedPosition() : nil
+        let limit = try self.boundedInt()
+        let reverse = try self.flag()
+        return ZoneChangesAsk(
+            database: database, zone: zone, after: after, limit: limit, reverse: reverse,
+            recordTypes: try self.flag() ? try self.texts() : nil)
+    }
+
+    fileprivate mutating func queryPageAsk() throws(DecodingError) -> QueryPageAsk {
+        let database = try self.database()
+        let zone = try self.optionalText()
+        let predicate = try self.predicate()
+        let limit = try self.boundedInt()
+        let after = try self.flag() ? try self.prefixed() : nil
+        let touches = try self.boundedInt()
+        return QueryPageAsk(
+            database: database, zone: zone, predicate: predicate, limit: limit, after: after,
+            touchCountMax: touches, requiresIndexes: try self.flag())
+    }
+}

@@ -1,0 +1,303 @@
+package import StratusModel
+
+/// Checks filters and sorts against the schema: what may be asked of which field, with which operand.
+package struct FilterCompiler: Sendable {
+    let recordType: RecordType
+    let schema: IndexedSchema
+    /// Where references go that name no zone.
+    let home: ZoneID
+    /// Off: fields need no index.
+    let requiresIndexes: Bool
+
+    package init(
+        _ recordType: RecordType, in schema: IndexedSchema, home: ZoneID,
+        requiresIndexes: Bool = true
+    ) {
+        self.recordType = recordType
+        self.schema = schema
+        self.home = home
+        self.requiresIndexes = requiresIndexes
+    }
+
+    package func compile(_ filter: RecordFilter) throws(QueryRefusal) -> CompiledFilter {
+        let comparator = filter.comparator
+        guard case .anySearchable = filter.field else {
+            let field = try self.field(filter.field)
+            let test = try self.test(filter, on: field)
+            try self.requireIndex(for: comparator, on: field)
+            return CompiledFilter(target: field.target, type: field.type, test: test)
+        }
+        let type = FieldType(.string)
+        guard comparator == .containsAllTokens || comparator == .containsAnyTokens else {
+            throw .invalid("Filter type \(comparator.wireName) needs a field name")
+        }
+        let names = self.recordType.fields.filter { field in
+            field.type.scalar == .string && !field.type.isEncrypted
+                && SystemField(mappedName: field.name) == nil
+                && (!self.requiresIndexes || self.isSearchable(field))
+        }.map(\.name)
+        guard !names.isEmpty else {
+            throw .invalid("No field of record type '\(self.recordType.name)' is marked searchable")
+        }
+        return CompiledFilter(
+            target: .fields(names), type: type,
+            test: .words(
+                try self.words(filter.operand), all: comparator == .containsAllTokens))
+    }
+
+    // MARK: Fields
+
+    struct FieldInfo {
+        var target: CompiledFilter.Target
+        /// As the schema spells it.
+        var name: String
+        /// As refusals name it.
+        var publicName: String
+        var type: FieldType
+        var indexes: FieldIndexes
+    }
+
+    func field(_ selector: FieldSelector) throws(QueryRefusal) -> FieldInfo {
+        switch selector {
+        case .anySearchable:
+            throw .invalid("A field name is needed")
+        case .system(let field):
+            return self.field(field)
+        case .field(let name):
+            if let field = SystemField(mappedName: name) { return self.field(field) }
+            guard let definition = self.recordType.field(named: name) else {
+                throw .fieldUnknown(name)
+            }
+            return FieldInfo(
+                target: .field(name), name: name, publicName: name, type: definition.type,
+                indexes: definition.indexes)
+        }
+    }
+
+    private func field(_ field: SystemField) -> FieldInfo {
+        FieldInfo(
+            target: .system(field), name: field.mappedName, publicName: field.publicName,
+            type: FieldType(field.type),
+            indexes: self.recordType.field(named: field.mappedName)?.indexes ?? [])
+    }
+
+    private func isSearchable(_ field: FieldDefinition) -> Bool {
+        field.indexes.contains(.searchable) && self.isReady(.tokens, field.name)
+    }
+
+    func isReady(_ kind: FieldIndex.Kind, _ field: String) -> Bool {
+        self.schema.index(kind, of: field, in: self.recordType.name)?.state == .ready
+    }
+
+    // MARK: Indexes
+
+    /// Equality, membership and distance need QUERYABLE, ranges SORTABLE, prefixes either, words
+    /// SEARCHABLE. An index that is being built is not there yet.
+    private func requireIndex(for comparator: Comparator, on field: FieldInfo) throws(QueryRefusal)
+    {
+        guard self.requiresIndexes else { return }
+        switch comparator {
+        case .equals, .notEquals, .in, .notIn, .near:
+            try self.require(.queryable, field)
+        case .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals:
+            // On a location these are other spellings of NEAR.
+            try self.require(field.type.scalar == .location ? .queryable : .sortable, field)
+        case .beginsWith, .notBeginsWith:
+            try self.require(field.indexes.contains(.sortable) ? .sortable : .queryable, field)
+        case .containsAllTokens, .containsAnyTokens:
+            guard field.indexes.contains(.searchable), self.isReady(.tokens, field.name) else {
+                throw .notMarked(field.publicName, .searchable)
+            }
+        case .listContains, .notListContains, .listContainsAll, .notListContainsAll,
+            .listContainsAny, .notListContainsAny, .listMemberBeginsWith,
+            .notListMemberBeginsWith:
+            try self.require(.queryable, field)
+        }
+    }
+
+    private func require(_ need: QueryRefusal.Need, _ field: FieldInfo) throws(QueryRefusal) {
+        let option: FieldIndexes = need == .queryable ? .queryable : .sortable
+        let kind: FieldIndex.Kind =
+            field.type.isList ? .elements : field.type.scalar == .location ? .cells : .values
+        guard field.indexes.contains(option), self.isReady(kind, field.name) else {
+            throw .notMarked(field.publicName, need)
+        }
+    }
+
+    /// Sorting also needs to know the records that lack the field.
+    func requireSortable(_ field: FieldInfo) throws(QueryRefusal) {
+        try self.require(.sortable, field)
+        if case .system(let system) = field.target, system.isAlwaysPresent { return }
+        guard self.isReady(.absence, field.name) else {
+            throw .notMarked(field.publicName, .sortable)
+        }
+    }
+
+    // MARK: Comparators and operands
+
+    private func test(
+        _ filter: RecordFilter, on field: FieldInfo
+    ) throws(QueryRefusal) -> CompiledFilter.Test {
+        let comparator = filter.comparator
+        guard Self.accepts(comparator, field.type) else {
+            throw .comparatorUnavailable(field.publicName, field.type, comparator)
+        }
+        switch comparator {
+        case .equals: return .compare(.equal, try self.value(filter.operand, for: field))
+        case .notEquals: return .compare(.notEqual, try self.value(filter.operand, for: field))
+        case .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals, .near:
+            if field.type.scalar == .location { return try self.distance(filter, on: field) }
+            let value = try self.value(filter.operand, for: field)
+            switch comparator {
+            case .lessThan: return .compare(.less, value)
+            case .lessThanOrEquals: return .compare(.lessOrEqual, value)
+            case .greaterThan: return .compare(.greater, value)
+            default: return .compare(.greaterOrEqual, value)
+            }
+        case .in: return .member(try self.values(filter.operand, for: field), isNegated: false)
+        case .notIn: return .member(try self.values(filter.operand, for: field), isNegated: true)
+        case .beginsWith, .notBeginsWith:
+            let text = try self.text(filter.operand)
+            return .prefix(
+                exact: Bytes(text.utf8), folded: TextFolding.caseFolded(text),
+                isNegated: comparator == .notBeginsWith)
+        case .listMemberBeginsWith, .notListMemberBeginsWith:
+            let text = try self.text(filter.operand)
+            return .memberPrefix(
+                exact: Bytes(text.utf8), folded: TextFolding.caseFolded(text),
+                isNegated: comparator == .notListMemberBeginsWith)
+        case .containsAllTokens, .containsAnyTokens:
+            return .words(try self.words(filter.operand), all: comparator == .containsAllTokens)
+        case .listContains, .notListContains:
+            return .holds(
+                OperandSet(
+                    [try self.value(filter.operand, for: field)], for: field.type.scalar),
+                all: true,
+                isNegated: comparator == .notListContains)
+        case .listContainsAll, .notListContainsAll:
+            return .holds(
+                try self.values(filter.operand, for: field), all: true,
+                isNegated: comparator == .notListContainsAll)
+        case .listContainsAny, .notListContainsAny:
+            return .holds(
+                try self.values(filter.operand, for: field), all: false,
+                isNegated: comparator == .notListContainsAny)
+        }
+    }
+
+    /// The table of §6.3: which comparator a type accepts, whatever indexes it has.
+    package static func accepts(_ comparator: Comparator, _ type: FieldType) -> Bool {
+        guard !type.isEncrypted, type.scalar != .asset else { return false }
+        switch comparator {
+        case .equals, .notEquals:
+            return !type.isList && type.scalar != .location
+        case .lessThan, .lessThanOrEquals:
+            return !type.isList && type.scalar != .reference && type.scalar != .bytes
+        case .greaterThan, .greaterThanOrEquals:
+            return !type.isList && type.scalar != .reference && type.scalar != .bytes
+                && type.scalar != .location
+        case .near:
+            return !type.isList && type.scalar == .location
+        case .in, .notIn:
+            return !type.isList && type.scalar != .location && type.scalar != .bytes
+        case .beginsWith, .notBeginsWith:
+            return !type.isList && type.scalar == .string
+        case .containsAllTokens, .containsAnyTokens:
+            return type.scalar == .string
+        case .listContains, .notListContains, .listContainsAll, .notListContainsAll,
+            .listContainsAny, .notListContainsAny:
+            return type.isList
+        case .listMemberBeginsWith, .notListMemberBeginsWith:
+            return type.isList && type.scalar == .string
+        }
+    }
+
+    private func distance(
+        _ filter: RecordFilter, on field: FieldInfo
+    ) throws(QueryRefusal) -> CompiledFilter.Test {
+        guard let distance = filter.distance, distance >= 0 else {
+            throw .distanceMissing(filter.comparator)
+        }
+        guard case .scalar(.location(let place)) = filter.operand else {
+            throw .valueInvalid(.location)
+        }
+        return .within(
+            SpherePoint(place), chord: Sphere.squaredChord(ofDistance: distance),
+            isStrict: filter.comparator == .lessThan)
+    }
+
+    private func words(_ operand: FieldValue) throws(QueryRefusal) -> [Bytes] {
+        switch operand {
+        case .scalar(.string(let text)):
+            return Tokeniser.words(of: text)
+        case .list(let type, let elements):
+            var texts: [String] = []
+            for element in elements {
+                guard case .string(let text) = element else {
+                    throw .valueInvalid(.string, isList: true)
+                }
+                texts.append(text)
+            }
+            guard type == .string || elements.isEmpty else {
+                throw .valueInvalid(.string, isList: true)
+            }
+            return Tokeniser.words(of: texts)
+        case .scalar, .sealed:
+            throw .valueInvalid(.string)
+        }
+    }
+
+    private func text(_ operand: FieldValue) throws(QueryRefusal) -> String {
+        guard case .scalar(.string(let text)) = operand else { throw .valueInvalid(.string) }
+        return text
+    }
+
+    private func value(
+        _ operand: FieldValue, for field: FieldInfo
+    ) throws(QueryRefusal) -> ComparableValue {
+        guard case .scalar(let scalar) = operand, let value = self.coerced(scalar, for: field)
+        else { throw .valueInvalid(field.type.scalar) }
+        return value
+    }
+
+    private func values(
+        _ operand: FieldValue, for field: FieldInfo
+    ) throws(QueryRefusal) -> OperandSet {
+        guard case .list(_, let elements) = operand else {
+            throw .valueInvalid(field.type.scalar, isList: true)
+        }
+        var values: [ComparableValue] = []
+        for element in elements {
+            guard let value = self.coerced(element, for: field) else {
+                throw .valueInvalid(field.type.scalar, isList: true)
+            }
+            values.append(value)
+        }
+        return OperandSet(values, for: field.type.scalar)
+    }
+
+    /// Numbers compare across their two types; whole numbers are timestamps and text is a record name
+    /// where the field says so, since requests need not tag their operands.
+    private func coerced(_ scalar: Scalar, for field: FieldInfo) -> ComparableValue? {
+        switch (field.type.scalar, scalar) {
+        case (.reference, .reference(let reference)):
+            return self.reference(reference.recordName, zone: reference.zone, for: field)
+        case (.reference, .string(let name)):
+            return self.reference(name, zone: self.home, for: field)
+        case (.timestamp, .int64(let value)):
+            return .time(value)
+        case (.int64, .double), (.double, .int64):
+            return ComparableValue(scalar)
+        default:
+            return scalar.type == field.type.scalar ? ComparableValue(scalar) : nil
+        }
+    }
+
+    private func reference(
+        _ name: String, zone: ZoneID, for field: FieldInfo
+    ) -> ComparableValue {
+        let name = Bytes(name.utf8)
+        if case .system = field.target { return .name(name) }
+        return .reference(name: name, zone: zone.name.isEmpty ? self.home : zone)
+    }
+}

@@ -1,0 +1,179 @@
+import StratusCoding
+package import StratusModel
+
+/// What one change of a record does to the index rows. Both are sorted by key; no key is in both.
+package struct IndexChanges: Sendable, Equatable {
+    package var removed: [Bytes] = []
+    package var put: [IndexRow] = []
+
+    package init(removed: [Bytes] = [], put: [IndexRow] = []) {
+        self.removed = removed
+        self.put = put
+    }
+}
+
+/// Derives index rows from records: the only place that knows which rows a record has.
+package enum IndexMaintenance {
+    /// A list or text with more different elements or words than this gets one row that says so;
+    /// queries then look at the record. It bounds the rows a single save can write.
+    package static let rowCountMax = 1_000
+
+    /// The difference between what `old` has and what `new` shall have. Nil: no record.
+    package static func changes(
+        in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?
+    ) -> IndexChanges {
+        let before = old.map { Self.rows(of: $0, in: schema, zone: zone) } ?? []
+        let after = new.map { Self.rows(of: $0, in: schema, zone: zone) } ?? []
+        if before.isEmpty { return IndexChanges(put: after) }
+        if after.isEmpty { return IndexChanges(removed: before.map(\.key)) }
+        var changes = IndexChanges()
+        var left = before.startIndex
+        var right = after.startIndex
+        while left < before.endIndex && right < after.endIndex {
+            if before[left].key == after[right].key {
+                if before[left].row != after[right].row { changes.put.append(after[right]) }
+                left += 1
+                right += 1
+            } else if Bytes.isOrdered(before[left].key, before: after[right].key) {
+                changes.removed.append(before[left].key)
+                left += 1
+            } else {
+                changes.put.append(after[right])
+                right += 1
+            }
+        }
+        changes.removed.append(contentsOf: before[left...].map(\.key))
+        changes.put.append(contentsOf: after[right...])
+        return changes
+    }
+
+    /// Every index row of a record, sorted by key.
+    package static func rows(
+        of record: Record, in schema: IndexedSchema, zone: ZoneScope
+    ) -> [IndexRow] {
+        Self.rows(of: record, for: schema.indexes(of: record.type), zone: zone)
+    }
+
+    /// The rows of some indexes of the record's type, sorted by key.
+    package static func rows(
+        of record: Record, for indexes: some Sequence<FieldIndex>, zone: ZoneScope
+    ) -> [IndexRow] {
+        var rows: [IndexRow] = []
+        for index in indexes { Self.append(index, of: record, zone: zone, to: &rows) }
+        rows.sort { Bytes.isOrdered($0.key, before: $1.key) }
+        return rows
+    }
+
+    private static func append(
+        _ index: FieldIndex, of record: Record, zone: ZoneScope, to rows: inout [IndexRow]
+    ) {
+        let start = IndexKey.start(zone, index.number)
+        let value = index.systemField == nil ? Self.value(of: index, in: record) : nil
+        switch index.kind {
+        case .values:
+            guard let comparable = Self.comparable(index, value, record) else { return }
+            var key = start
+            if index.systemField != .recordName { comparable.append(to: &key, home: zone.id) }
+            key.append(contentsOf: record.name.utf8)
+            rows.append(IndexRow(key: key))
+        case .absence:
+            guard Self.comparable(index, value, record) == nil else { return }
+            rows.append(IndexRow(key: start + Bytes(record.name.utf8)))
+        case .cells:
+            guard case .scalar(.location(let place))? = value else { return }
+            var key = start
+            OrderedKey.append(bits: GeoCell.code(of: place), to: &key)
+            key.append(contentsOf: record.name.utf8)
+            var row = ByteWriter(reserving: 16)
+            row.write(double: place.latitude)
+            row.write(double: place.longitude)
+            rows.append(IndexRow(key: key, row: row.bytes))
+        case .elements:
+            guard case .list(_, let elements)? = value else { return }
+            Self.append(
+                Self.distinct(elements, home: zone.id), hasValue: true, name: record.name,
+                start: start, to: &rows)
+        case .tokens:
+            var words: [Bytes] = []
+            for word in Self.words(of: value) {
+                var key = Bytes()
+                OrderedKey.append(text: word, to: &key)
+                // Words that share their first 240 bytes share a row.
+                if words.last != key { words.append(key) }
+            }
+            Self.append(words, hasValue: false, name: record.name, start: start, to: &rows)
+        }
+    }
+
+    private static func append(
+        _ bodies: [Bytes], hasValue: Bool, name: String, start: Bytes, to rows: inout [IndexRow]
+    ) {
+        if bodies.isEmpty {
+            if hasValue { rows.append(IndexRow(key: start + [IndexKey.emptyList] + name.utf8)) }
+        } else if bodies.count > Self.rowCountMax {
+            rows.append(IndexRow(key: start + [IndexKey.tooMany] + name.utf8))
+        } else {
+            for body in bodies {
+                rows.append(IndexRow(key: start + [IndexKey.present] + body + name.utf8))
+            }
+        }
+    }
+
+    private static func distinct(_ elements: [Scalar], home: ZoneID) -> [Bytes] {
+        var bodies: [Bytes] = []
+        bodies.reserveCapacity(elements.count)
+        for element in elements {
+            guard let comparable = ComparableValue(element) else { continue }
+            var body = Bytes()
+            comparable.append(to: &body, home: home)
+            bodies.append(body)
+        }
+        bodies.sort { Bytes.isOrdered($0, before: $1) }
+        var distinct: [Bytes] = []
+        for body in bodies where distinct.last != body { distinct.append(body) }
+        return distinct
+    }
+
+    private static func words(of value: FieldValue?) -> [Bytes] {
+        switch value {
+        case .scalar(.string(let text))?: Tokeniser.words(of: text)
+        case .list(.string, let elements)?:
+            Tokeniser.words(
+                of: elements.lazy.compactMap { element in
+                    if case .string(let text) = element { text } else { nil }
+                })
+        case .scalar?, .list?, .sealed?, nil: []
+        }
+    }
+
+    /// The field's value where it has the type the index was made for.
+    private static func value(of index: FieldIndex, in record: Record) -> FieldValue? {
+        guard let value = record.value(of: index.field), value.type == index.type else {
+            return nil
+        }
+        return value
+    }
+
+    private static func comparable(
+        _ index: FieldIndex, _ value: FieldValue?, _ record: Record
+    ) -> ComparableValue? {
+        if let field = index.systemField { return ComparableValue(field, of: record) }
+        guard case .scalar(let scalar)? = value else { return nil }
+        return ComparableValue(scalar)
+    }
+}
+
+extension IndexMaintenance {
+    /// Brings the index rows of one record up to date, in the same commit as the record: called once
+    /// for every record that a command changed, with what it was and what it is.
+    package static func update(
+        in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
+        rows: inout some RowStore
+    ) throws(StoreError) {
+        let changes = Self.changes(in: schema, zone: zone, from: old, to: new)
+        for key in changes.removed { try unsafe rows.remove(.index, key.span.bytes) }
+        for row in changes.put {
+            try unsafe rows.put(.index, row.key.span.bytes, row.row.span.bytes)
+        }
+    }
+}

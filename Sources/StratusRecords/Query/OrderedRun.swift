@@ -1,0 +1,323 @@
+import StratusCoding
+import StratusModel
+
+/// A page of a sorted query.
+///
+/// The order is total: sort keys, then names, then zones. A page is "what follows this position", so any
+/// plan may continue what another began. For each zone there are two plans, and the better one for the
+/// data at hand is found by trying: *gather* what a selective filter names and sort it; or *walk* the
+/// sort's own index and keep what the filters accept. Several zones are merged.
+struct OrderedRun<Rows: RowReader, Source: RecordSource> {
+    typealias Page = (records: [Record], next: QueryPosition?, QueryCounters)
+
+    struct Item {
+        var position: OrderedPosition
+        var record: Record
+    }
+
+    private var reader: QueryReader<Rows, Source>
+    private let targets: [QueryTarget]
+    private let limit: Int
+    private let touchCountMax: Int
+
+    init(
+        _ reader: QueryReader<Rows, Source>, _ targets: [QueryTarget], _ request: QueryPageRequest
+    ) {
+        self.reader = reader
+        self.targets = targets
+        self.limit = max(1, request.limit)
+        self.touchCountMax = max(1, request.touchCountMax)
+    }
+
+    mutating func page(after: OrderedPosition?) throws(StoreError) -> Result<Page, QueryRefusal> {
+        guard let first = self.targets.first else { return .success(([], nil, QueryCounters())) }
+        let order = QueryOrder(first.query)
+        var items: [Item] = []
+        // The nearest position that some zone has not looked beyond; nil: all have seen their end.
+        var frontier: OrderedPosition?
+        let share = max(1, self.touchCountMax / self.targets.count)
+        for target in self.targets {
+            var zone = OrderedZone(
+                target, order, after: after, want: self.limit + 1, budget: share, self.reader)
+            if let refusal = try zone.run() { return .failure(refusal) }
+            self.reader = zone.reader
+            items += zone.items
+            if let end = zone.frontier,
+                frontier.map({ order.isOrdered(end, before: $0) }) ?? true
+            {
+                frontier = end
+            }
+        }
+        items.sort { order.isOrdered($0.position, before: $1.position) }
+        if let frontier {
+            items = Array(
+                items.prefix { !order.isOrdered(frontier, before: $0.position) })
+        }
+        let taken = items.prefix(self.limit)
+        let next = items.count > self.limit ? taken.last?.position : frontier
+        return .success(
+            (taken.map(\.record), next.map(QueryPosition.ordered), self.reader.counters))
+    }
+}
+
+/// One zone's part of a sorted page: its first records after a position.
+struct OrderedZone<Rows: RowReader, Source: RecordSource> {
+    private let target: QueryTarget
+    private let order: QueryOrder
+    private let after: OrderedPosition?
+    private let want: Int
+    private var spentMax: Int
+    private let budget: Int
+
+    private(set) var reader: QueryReader<Rows, Source>
+    /// In order; `want` at most, unless a whole group was taken.
+    private(set) var items: [OrderedRun<Rows, Source>.Item] = []
+    /// Everything up to here has been looked at; nil once that is everything.
+    private(set) var frontier: OrderedPosition?
+
+    init(
+        _ target: QueryTarget, _ order: QueryOrder, after: OrderedPosition?, want: Int, budget: Int,
+        _ reader: QueryReader<Rows, Source>
+    ) {
+        self.target = target
+        self.order = order
+        self.after = after
+        self.want = want
+        self.budget = budget
+        self.reader = reader
+        self.spentMax = reader.touchCount + budget
+    }
+
+    private var isSpent: Bool { self.reader.touchCount >= self.spentMax }
+
+    mutating func run() throws(StoreError) -> QueryRefusal? {
+        try self.runPlans()
+            ? nil : .invalid("More than \(self.budget) records to sort without an index")
+    }
+
+    /// - Returns: false where nothing but sorting everything would do, and there is too much of it.
+    private mutating func runPlans() throws(StoreError) -> Bool {
+        var paths = self.target.planner.paths(for: self.target.query.filters)
+        if let path = try self.shortest(paths) {
+            self.reader.counters.plan = .gathered
+            if try self.gather(path) { return true }
+        }
+        var levels: [SortedRows] = []
+        for sort in self.target.query.sorts {
+            guard
+                let rows = SortedRows(
+                    sort, self.target.planner, filters: self.target.query.filters)
+            else { break }
+            levels.append(rows)
+        }
+        guard levels.count == self.target.query.sorts.count else {
+            // Only where no index is required: everything is gathered and sorted, or refused.
+            if paths.isEmpty { paths = [self.target.planner.extent ?? .records] }
+            self.reader.counters.plan = .scan
+            return try self.gather(paths[0])
+        }
+        let start = self.reader.touchCount
+        let end = start + self.budget
+        self.spentMax = paths.isEmpty ? end : start + self.budget / 2
+        self.reader.counters.plan = .ordered
+        let isFinished = try self.walk(levels, 0, fixed: [])
+        if isFinished {
+            self.frontier = nil
+            return true
+        }
+        if self.items.count >= self.want || paths.isEmpty { return true }
+        // The walk found too little in half the budget: perhaps a filter's index is short enough.
+        let walked = (self.items, self.frontier)
+        self.spentMax = end
+        if try self.gather(paths[0]) {
+            self.reader.counters.plan = .gathered
+        } else {
+            (self.items, self.frontier) = walked
+        }
+        return true
+    }
+
+    /// A path so short that sorting what it names costs less than anything else.
+    private mutating func shortest(_ paths: [IndexPath]) throws(StoreError) -> IndexPath? {
+        let cap = min(max(32, 2 * self.want), max(1, self.budget / 4))
+        var best: (path: IndexPath, count: Int)?
+        for path in paths {
+            let count: Int
+            switch path.access {
+            case .names: return path
+            case .ranges(let ranges): count = try self.reader.count(ranges, cap: cap)
+            case .records: continue
+            }
+            if count < min(cap, best?.count ?? .max) { best = (path, count) }
+            if count == 0 { break }
+        }
+        return best?.path
+    }
+
+    // MARK: Gather
+
+    /// Reads everything a path names, and sorts it.
+    ///
+    /// - Returns: false if that was more than the budget; then nothing is taken.
+    private mutating func gather(_ path: IndexPath) throws(StoreError) -> Bool {
+        var found: [OrderedRun<Rows, Source>.Item] = []
+        switch path.access {
+        case .names(let names):
+            for name in names { try self.collect(name, fixed: [], into: &found) }
+        case .records:
+            var last: Bytes?
+            while true {
+                let slice = try self.reader.records(in: self.target.zone, after: last, limit: 200)
+                for record in slice.records { self.collect(record, fixed: [], into: &found) }
+                guard let seen = slice.last else { break }
+                last = seen
+                if self.isSpent { return false }
+            }
+        case .ranges(let ranges):
+            var names = Set<Bytes>()
+            for range in ranges {
+                let width = IndexKey.start(self.target.zone, range.index.number).count
+                var lower = range.lower
+                while true {
+                    let chunk = try self.reader.indexRows(
+                        from: lower, to: range.upper, limit: 256)
+                    for row in chunk {
+                        guard
+                            let start = IndexKey.nameStart(
+                                in: row.key, of: range.index, after: width)
+                        else { throw StoreError(.unreadable, "index row") }
+                        let name = Bytes(row.key[start...])
+                        if names.insert(name).inserted {
+                            try self.collect(name, fixed: [], into: &found)
+                        }
+                    }
+                    guard let last = chunk.last else { break }
+                    lower = last.key + [0]
+                    if self.isSpent { return false }
+                }
+            }
+        }
+        let order = self.order
+        found.sort { order.isOrdered($0.position, before: $1.position) }
+        self.items = Array(found.prefix(self.want))
+        self.frontier = found.count > self.want ? self.items.last?.position : nil
+        return true
+    }
+
+    private mutating func collect(
+        _ name: Bytes, fixed: [Bytes], into found: inout [OrderedRun<Rows, Source>.Item]
+    ) throws(StoreError) {
+        if let record = try self.reader.record(name, in: self.target.zone) {
+            self.collect(record, fixed: fixed, into: &found)
+        }
+    }
+
+    private func collect(
+        _ record: Record, fixed: [Bytes], into found: inout [OrderedRun<Rows, Source>.Item]
+    ) {
+        guard self.target.accepts(record) else { return }
+        let keys = self.target.query.keys(of: record)
+        guard keys.starts(with: fixed) else { return }
+        let position = OrderedPosition(
+            keys: keys, name: Bytes(record.name.utf8), zone: self.target.zone.prefix)
+        if let after = self.after, !self.order.isOrdered(after, before: position) { return }
+        found.append(OrderedRun<Rows, Source>.Item(position: position, record: record))
+    }
+
+    // MARK: Walk
+
+    /// Walks one sort's rows with the keys of the sorts before it `fixed`.
+    ///
+    /// At the last sort the rows are the order. Before that, records with equal keys form groups: a
+    /// small group is gathered and sorted, a large one is walked by the next sort.
+    /// - Returns: whether the end was reached; if not, the page is full or its budget spent.
+    private mutating func walk(
+        _ levels: [SortedRows], _ level: Int, fixed: [Bytes]
+    ) throws(StoreError) -> Bool {
+        if level == levels.count - 1 { return try self.walkLast(levels[level], fixed: fixed) }
+        let groupMax = min(256, max(1, self.budget / 8))
+        var from = self.start(level, fixed: fixed, isLast: false)
+        while true {
+            let rows = try levels[level].next(from, limit: groupMax + 1, &self.reader)
+            guard let first = rows.first, let last = rows.last else { return true }
+            var position = 0
+            let isEnd = rows.count <= groupMax
+            // The last key's group may go on beyond what was read.
+            while position < rows.count, isEnd || rows[position].key != last.key {
+                let key = rows[position].key
+                let group = rows[position...].prefix { $0.key == key }
+                try self.takeGroup(group, fixed: fixed + [key])
+                position += group.count
+                if self.items.count >= self.want || self.isSpent { return false }
+            }
+            if isEnd { return true }
+            if position == 0 {
+                guard try self.walk(levels, level + 1, fixed: fixed + [first.key]) else {
+                    return false
+                }
+                self.frontier = self.end(of: fixed + [first.key])
+                from = .afterAll(first.key)
+            } else {
+                from = .at(last.key)
+            }
+            if self.isSpent { return false }
+        }
+    }
+
+    private mutating func walkLast(
+        _ rows: SortedRows, fixed: [Bytes]
+    ) throws(StoreError) -> Bool {
+        var from = self.start(fixed.count, fixed: fixed, isLast: true)
+        var size = min(self.want - self.items.count, 200)
+        while true {
+            let chunk = try rows.next(
+                from, limit: max(1, min(size, self.spentMax - self.reader.touchCount)),
+                &self.reader)
+            guard let last = chunk.last else { return true }
+            for row in chunk {
+                var found: [OrderedRun<Rows, Source>.Item] = []
+                try self.collect(row.name, fixed: fixed, into: &found)
+                self.items += found
+                let position = OrderedPosition(
+                    keys: fixed + [row.key], name: row.name, zone: self.target.zone.prefix)
+                // Where the last page ended in another zone, one row may lie before that end.
+                if let after = self.after, self.order.isOrdered(position, before: after) {
+                    continue
+                }
+                self.frontier = position
+                if self.items.count >= self.want || self.isSpent { return false }
+            }
+            from = .after(last.key, name: last.name)
+            size = min(size * 2, 200)
+        }
+    }
+
+    private mutating func takeGroup(
+        _ group: ArraySlice<SortedRow>, fixed: [Bytes]
+    ) throws(StoreError) {
+        var found: [OrderedRun<Rows, Source>.Item] = []
+        for row in group { try self.collect(row.name, fixed: fixed, into: &found) }
+        let order = self.order
+        found.sort { order.isOrdered($0.position, before: $1.position) }
+        self.items += found
+        self.frontier = self.end(of: fixed)
+    }
+
+    private func end(of keys: [Bytes]) -> OrderedPosition {
+        OrderedPosition(keys: keys, name: nil, zone: self.target.zone.prefix)
+    }
+
+    /// Where a level starts: at the beginning, or where the last page ended if it ended in this group.
+    private func start(_ level: Int, fixed: [Bytes], isLast: Bool) -> SortedStart {
+        guard let after = self.after, after.keys.count > level,
+            Array(after.keys.prefix(level)) == fixed
+        else { return .beginning }
+        let key = after.keys[level]
+        guard after.keys.count == level + 1 else { return .at(key) }
+        guard let name = after.name else { return .afterAll(key) }
+        guard isLast else { return .at(key) }
+        if after.zone == self.target.zone.prefix { return .after(key, name: name) }
+        // The page ended in another zone: this one may have a record of the same name yet.
+        return .from(key, name: name)
+    }
+}

@@ -1,0 +1,137 @@
+import StratusCoding
+package import StratusModel
+
+/// What a page of a query asks.
+package struct QueryPageRequest: Sendable {
+    package var predicate: RecordPredicate
+    /// The zones to look in. Any order; each once.
+    package var zones: [ZoneScope]
+    package var limit: Int
+    /// What the last page's answer said; nil for the first page.
+    package var after: Bytes?
+    /// Rows a page may touch before it answers with what it has. A little more may be touched: a page
+    /// never ends where it began.
+    package var touchCountMax: Int
+    package var requiresIndexes: Bool
+
+    package init(
+        _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
+        touchCountMax: Int = 10_000, requiresIndexes: Bool = true
+    ) {
+        self.predicate = predicate
+        self.zones = zones
+        self.limit = limit
+        self.after = after
+        self.touchCountMax = touchCountMax
+        self.requiresIndexes = requiresIndexes
+    }
+}
+
+package struct QueryResult: Sendable, Equatable {
+    package var records: [Record]
+    /// Where the next page starts; nil when this was the last.
+    package var next: Bytes?
+    package var counters: QueryCounters
+}
+
+/// Answers pages of queries over one state of the rows.
+///
+/// Promises, for any writes between pages: a page ends at a key or a value, so a record that did not
+/// change is on exactly one page. A page touches about `touchCountMax` rows at most and always gets
+/// further. With indexes required no plan reads the records of a zone that no index row named.
+package struct QueryExecutor<Source: RecordSource>: Sendable {
+    private let schema: IndexedSchema
+    private let source: Source
+
+    package init(_ schema: IndexedSchema, _ source: Source) {
+        self.schema = schema
+        self.source = source
+    }
+
+    /// - Parameter isVisible: whether the caller may read the record: what one may not read does not
+    ///   exist.
+    package func page(
+        _ request: QueryPageRequest, over rows: some RowReader,
+        isVisible: (Record) -> Bool = { _ in true }
+    ) throws(StoreError) -> Result<QueryResult, QueryRefusal> {
+        let fingerprint = QueryPosition.fingerprint(of: request.predicate)
+        let zones = request.zones.sorted { Bytes.isOrdered($0.prefix, before: $1.prefix) }
+        var queries: [CompiledQuery] = []
+        let position: QueryPosition?
+        do {
+            for zone in zones {
+                queries.append(
+                    try CompiledQuery(
+                        request.predicate, in: self.schema, home: zone.id,
+                        requiresIndexes: request.requiresIndexes))
+            }
+            if zones.isEmpty {
+                // Refuses what is wrong even where there is nothing to look in.
+                _ = try CompiledQuery(
+                    request.predicate, in: self.schema, home: ZoneID(name: "", owner: ""),
+                    requiresIndexes: request.requiresIndexes)
+            }
+            position = try request.after.map { after throws(QueryRefusal) in
+                try QueryPosition(decoding: after, for: fingerprint)
+            }
+        } catch {
+            return .failure(error)
+        }
+        guard let first = queries.first else {
+            return .success(QueryResult(records: [], next: nil, counters: QueryCounters()))
+        }
+        let visible = isVisible
+        return try withoutActuallyEscaping(visible) { isVisible throws(StoreError) in
+            let targets = zip(zones, queries).map { zone, query in
+                QueryTarget(
+                    zone: zone, query: query,
+                    planner: PathPlanner(query, in: self.schema, zone: zone), isVisible: isVisible)
+            }
+            let reader = QueryReader(rows, self.source)
+            let answer:
+                Result<(records: [Record], next: QueryPosition?, QueryCounters), QueryRefusal>
+            switch position {
+            case .ordered(let position)?:
+                guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
+                    return .failure(.markerInvalid)
+                }
+                var run = OrderedRun(reader, targets, request)
+                answer = try run.page(after: position)
+            case .unordered(let zone, let path, let range, let last)?:
+                guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
+                var run = UnorderedRun(reader, targets, request)
+                answer = try run.page(after: (zone, path, range, last))
+            case nil where first.sorts.isEmpty:
+                var run = UnorderedRun(reader, targets, request)
+                answer = try run.page(after: nil)
+            case nil:
+                var run = OrderedRun(reader, targets, request)
+                answer = try run.page(after: nil)
+            }
+            return answer.map { page in
+                QueryResult(
+                    records: page.0, next: page.1?.encoded(fingerprint), counters: page.2)
+            }
+        }
+    }
+}
+
+/// One zone of a query, with all that is known before reading.
+struct QueryTarget {
+    let zone: ZoneScope
+    let query: CompiledQuery
+    let planner: PathPlanner
+    let isVisible: (Record) -> Bool
+
+    func accepts(_ record: Record) -> Bool {
+        self.query.matches(record) && self.isVisible(record)
+    }
+
+    /// Every path to this query's records, best rank first. With indexes required there is one: the
+    /// compiler refused the query otherwise.
+    var paths: [IndexPath] {
+        let paths = self.planner.paths(for: self.query.filters)
+        if !paths.isEmpty { return paths }
+        return [self.planner.extent ?? .records]
+    }
+}

@@ -1,0 +1,86 @@
+import StratusCoding
+import StratusModel
+
+/// Reads index rows and records for one page, and counts them.
+struct QueryReader<Rows: RowReader, Source: RecordSource> {
+    let rows: Rows
+    let source: Source
+    var counters = QueryCounters()
+
+    init(_ rows: Rows, _ source: Source) {
+        self.rows = rows
+        self.source = source
+    }
+
+    var touchCount: Int { self.counters.indexRowCount + self.counters.recordCount }
+
+    /// Up to `limit` rows of `[lower, upper)` in key order, or from the end.
+    mutating func indexRows(
+        from lower: Bytes, to upper: Bytes, descending: Bool = false, limit: Int
+    ) throws(StoreError) -> [IndexRow] {
+        // An empty range must not become "to the end of the table".
+        guard limit > 0, upper.isEmpty || Bytes.isOrdered(lower, before: upper) else { return [] }
+        var found: [IndexRow] = []
+        try unsafe self.rows.scan(
+            .index, from: lower.span.bytes, to: upper.span.bytes, descending: descending
+        ) { key, row in
+            found.append(IndexRow(key: Bytes(copying: key), row: Bytes(copying: row)))
+            return found.count < limit ? .next : .stop
+        }
+        self.counters.indexRowCount += found.count
+        return found
+    }
+
+    /// How many rows `ranges` hold, `cap` at most.
+    mutating func count(_ ranges: [KeyRange], cap: Int) throws(StoreError) -> Int {
+        var count = 0
+        for range in ranges where count < cap {
+            guard Bytes.isOrdered(range.lower, before: range.upper) else { continue }
+            try unsafe self.rows.scan(
+                .index, from: range.lower.span.bytes, to: range.upper.span.bytes,
+                descending: false
+            ) { _, _ in
+                count += 1
+                return count < cap ? .next : .stop
+            }
+        }
+        self.counters.indexRowCount += count
+        return count
+    }
+
+    mutating func record(_ name: Bytes, in zone: ZoneScope) throws(StoreError) -> Record? {
+        self.counters.recordCount += 1
+        let key = zone.prefix + name
+        guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
+        return try self.source.record(
+            row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
+    }
+
+    /// Up to `limit` rows of the zone's records after a name, tombstones skipped.
+    ///
+    /// - Returns: the records, and the last name looked at; nil when there are no more.
+    mutating func records(
+        in zone: ZoneScope, after name: Bytes?, limit: Int
+    ) throws(StoreError) -> (records: [Record], last: Bytes?) {
+        let start = zone.prefix + (name.map { $0 + [0] } ?? [])
+        let end = OrderedKey.successor(ofPrefix: zone.prefix)
+        var found: [(name: Bytes, row: Bytes)] = []
+        try unsafe self.rows.scan(
+            .record, from: start.span.bytes, to: end.span.bytes, descending: false
+        ) { key, row in
+            found.append(
+                (Bytes(Bytes(copying: key).dropFirst(zone.prefix.count)), Bytes(copying: row)))
+            return found.count < limit ? .next : .stop
+        }
+        self.counters.recordCount += found.count
+        var records: [Record] = []
+        for (name, row) in found {
+            if let record = try self.source.record(
+                row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
+            {
+                records.append(record)
+            }
+        }
+        return (records, found.count == limit ? found.last?.name : nil)
+    }
+}

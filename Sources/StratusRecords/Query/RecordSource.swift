@@ -1,0 +1,7 @@
+package import StratusModel
+
+/// Reads record rows for queries: their format belongs to the records' state.
+package protocol RecordSource: Sendable {
+    /// The record in a row of ``Table/record``; nil for a tombstone.
+    func record(_ row: Bytes, name: String, zone: ZoneID) throws(StoreError) -> Record?
+}

@@ -1,0 +1,195 @@
+import StratusCoding
+import StratusModel
+
+/// A page of a query without sorts: in the order of one index path, zone after zone.
+struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
+    typealias Page = (records: [Record], next: QueryPosition?, QueryCounters)
+
+    private var reader: QueryReader<Rows, Source>
+    private let targets: [QueryTarget]
+    private let limit: Int
+    private let touchCountMax: Int
+
+    private var records: [Record] = []
+    /// Where the last record of the page stands: found one more, the next page starts here.
+    private var lastTaken: QueryPosition?
+
+    init(
+        _ reader: QueryReader<Rows, Source>, _ targets: [QueryTarget], _ request: QueryPageRequest
+    ) {
+        self.reader = reader
+        self.targets = targets
+        self.limit = max(1, request.limit)
+        self.touchCountMax = max(1, request.touchCountMax)
+    }
+
+    private var isSpent: Bool { self.reader.touchCount >= self.touchCountMax }
+
+    mutating func page(
+        after position: (zone: Bytes, path: Int, range: Int, last: Bytes)?
+    ) throws(StoreError) -> Result<Page, QueryRefusal> {
+        for target in self.targets {
+            if let position, Bytes.isOrdered(target.zone.prefix, before: position.zone) { continue }
+            let paths = target.paths
+            var choice: Int
+            var start: (range: Int, last: Bytes)?
+            if let position, position.zone == target.zone.prefix, !position.last.isEmpty {
+                guard position.path < paths.count else { return .failure(.markerInvalid) }
+                choice = position.path
+                start = (position.range, position.last)
+            } else {
+                choice = try self.choose(paths)
+            }
+            self.note(paths[choice])
+            let next: QueryPosition?
+            switch paths[choice].access {
+            case .names(let names):
+                next = try self.take(names, target, choice, after: start?.last)
+            case .ranges(let ranges):
+                if let start {
+                    guard start.range < ranges.count, ranges[start.range].contains(start.last)
+                    else { return .failure(.markerInvalid) }
+                }
+                next = try self.take(ranges, target, choice, after: start)
+            case .records:
+                next = try self.takeAll(target, choice, after: start?.last)
+            }
+            if let next { return .success((self.records, next, self.reader.counters)) }
+        }
+        return .success((self.records, nil, self.reader.counters))
+    }
+
+    private mutating func note(_ path: IndexPath) {
+        switch path.access {
+        case .names: self.reader.counters.plan = .names
+        case .ranges: self.reader.counters.plan = path.rank == 90 ? .extent : .index
+        case .records: self.reader.counters.plan = .scan
+        }
+    }
+
+    /// The path with the fewest rows, looked at no further than it takes to tell.
+    private mutating func choose(_ paths: [IndexPath]) throws(StoreError) -> Int {
+        if paths.count == 1 { return 0 }
+        for cap in [16, 256] {
+            var best: (choice: Int, count: Int)?
+            for (choice, path) in paths.enumerated() {
+                let count: Int
+                switch path.access {
+                case .names(let names): count = names.count
+                case .ranges(let ranges): count = try self.reader.count(ranges, cap: cap)
+                case .records: continue
+                }
+                if count < min(cap, best?.count ?? .max) { best = (choice, count) }
+                if count == 0 { return choice }
+            }
+            if let best { return best.choice }
+        }
+        return 0
+    }
+
+    /// Takes a record that the query accepts.
+    ///
+    /// - Returns: where the next page starts, once this one is full and there is more.
+    private mutating func take(_ record: Record, at position: QueryPosition) -> QueryPosition? {
+        if self.records.count == self.limit { return self.lastTaken }
+        self.records.append(record)
+        self.lastTaken = position
+        return nil
+    }
+
+    private mutating func take(
+        _ names: [Bytes], _ target: QueryTarget, _ choice: Int, after last: Bytes?
+    ) throws(StoreError) -> QueryPosition? {
+        for name in names {
+            if let last, !Bytes.isOrdered(last, before: name) { continue }
+            let position = QueryPosition.unordered(
+                zone: target.zone.prefix, path: choice, range: 0, last: name)
+            if let record = try self.reader.record(name, in: target.zone), target.accepts(record),
+                let next = self.take(record, at: position)
+            {
+                return next
+            }
+            if self.isSpent { return position }
+        }
+        return nil
+    }
+
+    private mutating func take(
+        _ ranges: [KeyRange], _ target: QueryTarget, _ choice: Int,
+        after start: (range: Int, last: Bytes)?
+    ) throws(StoreError) -> QueryPosition? {
+        for number in (start?.range ?? 0)..<max(ranges.count, start?.range ?? 0) {
+            let range = ranges[number]
+            var lower = range.lower
+            if let start, start.range == number { lower = start.last + [0] }
+            while true {
+                let wanted = max(8, self.limit + 1 - self.records.count)
+                let chunk = try self.reader.indexRows(
+                    from: lower, to: range.upper,
+                    limit: min(wanted, max(1, self.touchCountMax - self.reader.touchCount)))
+                for row in chunk {
+                    let position = QueryPosition.unordered(
+                        zone: target.zone.prefix, path: choice, range: number, last: row.key)
+                    if let record = try self.record(of: row, number, ranges, target),
+                        let next = self.take(record, at: position)
+                    {
+                        return next
+                    }
+                    if self.isSpent { return position }
+                }
+                guard let last = chunk.last else { break }
+                lower = last.key + [0]
+            }
+        }
+        return nil
+    }
+
+    /// The record an index row names, if the query accepts it and finds it here first.
+    private mutating func record(
+        of row: IndexRow, _ number: Int, _ ranges: [KeyRange], _ target: QueryTarget
+    ) throws(StoreError) -> Record? {
+        let index = ranges[number].index
+        let width = IndexKey.start(target.zone, index.number).count
+        guard let start = IndexKey.nameStart(in: row.key, of: index, after: width) else {
+            throw StoreError(.unreadable, "index row")
+        }
+        guard let record = try self.reader.record(Bytes(row.key[start...]), in: target.zone),
+            target.accepts(record)
+        else { return nil }
+        // Where a record has many rows, the first range that holds one of them decides, and in it the
+        // first key: the record is on no page twice, and no page needs to remember.
+        guard index.kind == .elements || index.kind == .tokens else { return record }
+        var indexes: [FieldIndex] = []
+        for range in ranges where !indexes.contains(where: { $0.number == range.index.number }) {
+            indexes.append(range.index)
+        }
+        let keys = IndexMaintenance.rows(of: record, for: indexes, zone: target.zone).map(\.key)
+        for (other, range) in ranges.enumerated() {
+            if let first = keys.first(where: range.contains) {
+                return other == number && first == row.key ? record : nil
+            }
+        }
+        return nil
+    }
+
+    private mutating func takeAll(
+        _ target: QueryTarget, _ choice: Int, after last: Bytes?
+    ) throws(StoreError) -> QueryPosition? {
+        var last = last
+        while true {
+            let slice = try self.reader.records(
+                in: target.zone, after: last,
+                limit: min(200, max(1, self.touchCountMax - self.reader.touchCount)))
+            for record in slice.records where target.accepts(record) {
+                let position = QueryPosition.unordered(
+                    zone: target.zone.prefix, path: choice, range: 0, last: Bytes(record.name.utf8))
+                if let next = self.take(record, at: position) { return next }
+            }
+            guard let seen = slice.last else { return nil }
+            last = seen
+            if self.isSpent {
+                return .unordered(zone: target.zone.prefix, path: choice, range: 0, last: seen)
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package import StratusModel
+
+/// What a ``RecordQuery`` answered.
+package enum RecordAnswer: Sendable, Equatable {
+    case lookup(LookupAnswer)
+    case zones([ZoneAnswer])
+    case zoneChanges(ZoneChangesPage)
+    /// Why this one zone cannot answer: an item's error in `changes/zone`.
+    case zoneRefused(ZoneRefusal)
+    case databaseChanges(DatabaseChangesPage)
+    case page(QueryPage)
+    /// Nil: this partition holds none.
+    case schema(Schema?)
+    case jobs(isWaiting: Bool)
+    case refused(RequestRefusal)
+}
+
+package struct LookupAnswer: Sendable, Equatable {
+    package enum Item: Sendable, Equatable {
+        case found(Record)
+        case refused(RecordRefusal)
+        /// The answer grew too large before this name: ask again for it and those after it.
+        case deferred
+    }
+
+    /// In the order asked.
+    package var items: [Item]
+    /// Nil for a default zone that was never written.
+    package var zone: ZoneSummary?
+
+    package init(items: [Item], zone: ZoneSummary?) {
+        self.items = items
+        self.zone = zone
+    }
+}
+
+package enum ZoneAnswer: Sendable, Equatable {
+    /// A default zone that was never written is answered with incarnation and tag zero.
+    case zone(ZoneSummary)
+    case refused(ZoneRefusal)
+}
+
+package struct ZoneChangesPage: Sendable, Equatable {
+    package enum Change: Sendable, Equatable {
+        case changed(Record)
+        case deleted(name: String, tag: ChangeTag)
+    }
+
+    package var changes: [Change]
+    /// What the next page's `after` is, and the client's new token.
+    package var position: FeedPosition
+    package var moreComing: Bool
+
+    package init(changes: [Change], position: FeedPosition, moreComing: Bool) {
+        self.changes = changes
+        self.position = position
+        self.moreComing = moreComing
+    }
+}
+
+package struct DatabaseChangesPage: Sendable, Equatable {
+    package struct Change: Sendable, Equatable {
+        package var name: String
+        package var isDeleted: Bool
+        /// The zone's position at or before the incoming database position: safe to fetch from. Nil
+        /// for a deleted zone and for "from the beginning".
+        package var since: FeedPosition?
+        /// The zone's last change; nil for a deleted zone.
+        package var zone: ZoneSummary?
+
+        package init(name: String, isDeleted: Bool, since: FeedPosition?, zone: ZoneSummary?) {
+            self.name = name
+            self.isDeleted = isDeleted
+            self.since = since
+            self.zone = zone
+        }
+    }
+
+    package var changes: [Change]
+    package var position: DatabasePosition
+    package var moreComing: Bool
+
+    package init(changes: [Change], position: DatabasePosition, moreComing: Bool) {
+        self.changes = changes
+        self.position = position
+        self.moreComing = moreComing
+    }
+}
+
+package struct QueryPage: Sendable, Equatable {
+    package var records: [Record]
+    /// Where the next page starts; nil when there is none.
+    package var next: Bytes?
+    /// Of the zone asked for; nil for all zones or one never written.
+    package var zone: ZoneSummary?
+    /// How many rows were read to answer: tests prove with it that indexes are used.
+    package var touchCount: Int
+
+    package init(records: [Record], next: Bytes?, zone: ZoneSummary?, touchCount: Int) {
+        self.records = records
+        self.next = next
+        self.zone = zone
+        self.touchCount = touchCount
+    }
+}

@@ -1,0 +1,102 @@
+package import StratusModel
+
+/// What a gateway asks the records' state to do: the body of a `Command` of kind `.records`.
+package enum RecordCommand: Sendable, Equatable {
+    case modifyRecords(ModifyRecords)
+    case modifyZones(ModifyZones)
+    case schema(SchemaCommand)
+    /// Stratus' own: continues what earlier entries left to be done.
+    case continueJobs(ContinueJobs)
+}
+
+/// `records/modify`: operations on one zone.
+package struct ModifyRecords: Sendable, Equatable {
+    package var database: DatabaseID
+    /// The zone's name; its owner is the database's.
+    package var zone: String
+    /// All or nothing. Refused in default zones.
+    package var isAtomic: Bool
+    /// What `created` and `modified` will say; never empty.
+    package var deviceID: String
+    /// The incarnation of the default zone, should this be its first write.
+    package var drawnIncarnation: ZoneIncarnation
+    package var rules: RecordRules
+    /// 1…200, no record name twice (else the request is refused).
+    package var operations: [RecordOperation]
+
+    package init(
+        database: DatabaseID, zone: String = ZoneID.defaultName, isAtomic: Bool = false,
+        deviceID: String = "2", drawnIncarnation: ZoneIncarnation,
+        rules: RecordRules = .standard, operations: [RecordOperation]
+    ) {
+        self.database = database
+        self.zone = zone
+        self.isAtomic = isAtomic
+        self.deviceID = deviceID
+        self.drawnIncarnation = drawnIncarnation
+        self.rules = rules
+        self.operations = operations
+    }
+}
+
+/// `zones/modify`: in order, all attempted, never atomic.
+package struct ModifyZones: Sendable, Equatable {
+    package enum Kind: UInt8, Sendable, Hashable {
+        case create = 1
+        case delete = 2
+    }
+
+    package struct Operation: Sendable, Hashable {
+        package var kind: Kind
+        package var zone: String
+        /// For `create`; ignored by `delete`.
+        package var drawnIncarnation: ZoneIncarnation
+
+        package init(_ kind: Kind, zone: String, drawnIncarnation: ZoneIncarnation) {
+            self.kind = kind
+            self.zone = zone
+            self.drawnIncarnation = drawnIncarnation
+        }
+    }
+
+    package var database: DatabaseID
+    package var rules: RecordRules
+    package var operations: [Operation]
+
+    package init(database: DatabaseID, rules: RecordRules = .standard, operations: [Operation]) {
+        self.database = database
+        self.rules = rules
+        self.operations = operations
+    }
+}
+
+/// What changes the copy of a container's schema that a partition holds.
+package enum SchemaCommand: Sendable, Equatable {
+    /// Takes the container's schema as it is at its home. An older version than the held one is
+    /// ignored: the outcome names the version that stands.
+    case install(Schema)
+    /// Adds types, fields and indexes at the container's home; the first type of a field wins.
+    case extend([RecordType])
+}
+
+/// One bounded slice of the partition's jobs: purging deleted zones, long cascades, old tombstones,
+/// filling new indexes.
+package struct ContinueJobs: Sendable, Equatable {
+    /// Rows the slice may remove or write, roughly.
+    package var budget: Int
+
+    package init(budget: Int = 500) { self.budget = budget }
+}
+
+extension RecordCommand {
+    /// The envelope around this command.
+    package func enveloped(
+        container: ContainerReference, identity: RequestIdentity, deadlineMilliseconds: Int64,
+        schemaVersion: UInt64, principal: Principal
+    ) -> Command {
+        Command(
+            kind: .records, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
+            container: container, schemaVersion: schemaVersion, principal: principal,
+            body: self.encoded())
+    }
+}

@@ -1,0 +1,81 @@
+package import StratusModel
+
+/// One operation of `records/modify`, complete: whatever the server draws was drawn by the gateway.
+package struct RecordOperation: Sendable, Hashable {
+    /// CloudKit's operation types. The raw value is in the log for ever.
+    package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
+        case create = 1
+        case update = 2
+        case forceUpdate = 3
+        case replace = 4
+        case forceReplace = 5
+        case delete = 6
+        case forceDelete = 7
+
+        package var isDelete: Bool { self == .delete || self == .forceDelete }
+        /// Compares the client's change tag with the stored one.
+        package var checksTag: Bool { self == .update || self == .replace || self == .delete }
+        /// Makes the record where it is missing.
+        package var createsMissing: Bool {
+            self == .create || self == .forceUpdate || self == .forceReplace
+        }
+        /// Keeps the fields it does not mention.
+        package var merges: Bool { self == .update || self == .forceUpdate }
+    }
+
+    /// What happens to the record's place in its sharing hierarchy.
+    package enum ParentChange: Sendable, Hashable {
+        /// Not mentioned: kept by a merge, cleared by a replacement.
+        case unmentioned
+        case cleared
+        case set(String)
+    }
+
+    package var kind: Kind
+    /// Drawn by the gateway where the client gave none.
+    package var recordName: String
+    package var recordType: String?
+    /// The client's text, compared byte for byte with the stored tag's.
+    package var changeTag: String?
+    /// Fields to set, sorted by name, no name twice. The gateway has coerced them to the schema.
+    package var fields: [Field]
+    /// Fields to clear, sorted, none of them in `fields`.
+    package var clearedFields: [String]
+    package var parent: ParentChange
+    /// The short GUID to give the record if it has none yet; nil: none was asked for.
+    package var drawnShortGUID: String?
+
+    /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and setting
+    /// beats clearing.
+    package init(
+        _ kind: Kind, recordName: String, recordType: String? = nil, changeTag: String? = nil,
+        fields: [Field] = [], clearedFields: [String] = [], parent: ParentChange = .unmentioned,
+        drawnShortGUID: String? = nil
+    ) {
+        self.kind = kind
+        self.recordName = recordName
+        self.recordType = recordType
+        self.changeTag = changeTag
+        self.fields = Self.sortedFields(fields)
+        self.clearedFields = []
+        self.parent = parent
+        self.drawnShortGUID = drawnShortGUID
+        for name in clearedFields.sorted() where self.clearedFields.last != name {
+            if !self.fields.contains(where: { $0.name == name }) { self.clearedFields.append(name) }
+        }
+    }
+
+    private static func sortedFields(_ fields: [Field]) -> [Field] {
+        let isSorted = zip(fields, fields.dropFirst()).allSatisfy { $0.name < $1.name }
+        if isSorted { return fields }
+        var sorted: [Field] = []
+        // A stable sort keeps the client's order among equal names, so that the last one wins.
+        for (_, field) in fields.enumerated().sorted(by: {
+            ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
+        }) {
+            if sorted.last?.name == field.name { sorted.removeLast() }
+            sorted.append(field)
+        }
+        return sorted
+    }
+}

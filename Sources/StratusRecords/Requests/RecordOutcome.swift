@@ -1,0 +1,121 @@
+package import StratusModel
+
+/// What applying a ``RecordCommand`` answered.
+package enum RecordOutcome: Sendable, Equatable {
+    case records(ModifiedRecords)
+    /// In the order of the operations.
+    case zones([ZoneResult])
+    /// The version of the schema that stands after the command.
+    case schema(version: UInt64)
+    case jobs(JobProgress)
+    case refused(RequestRefusal)
+}
+
+/// The results of a `records/modify`, one per operation, in order.
+package struct ModifiedRecords: Sendable, Equatable {
+    package enum Result: Sendable, Equatable {
+        case saved(SavedRecord)
+        /// `tag` is the tombstone's; nil where there was nothing to delete.
+        case deleted(tag: ChangeTag?)
+        case refused(RecordRefusal)
+    }
+
+    /// The zone after the command: what `getCurrentSyncToken` answers.
+    package var zone: ZoneSummary
+    package var results: [Result]
+
+    package init(zone: ZoneSummary, results: [Result]) {
+        self.zone = zone
+        self.results = results
+    }
+}
+
+/// A record as an operation left it.
+package struct SavedRecord: Sendable, Equatable {
+    package var tag: ChangeTag
+    /// When `modified` says it was.
+    package var milliseconds: Int64
+    /// The complete record, exactly as this write left it. Nil in an outcome that was remembered for a
+    /// repeated command: outcomes are remembered without bodies, so look the record up; where its tag
+    /// is still `tag` that is the same record.
+    package var record: Record?
+
+    package init(tag: ChangeTag, milliseconds: Int64, record: Record?) {
+        self.tag = tag
+        self.milliseconds = milliseconds
+        self.record = record
+    }
+}
+
+package enum ZoneResult: Sendable, Equatable {
+    case created(ZoneSummary)
+    case deleted
+    case refused(ZoneRefusal)
+}
+
+/// A position in a zone's feed: what a sync token seals.
+package struct FeedPosition: Sendable, Hashable {
+    package var incarnation: ZoneIncarnation
+    /// The tag of the last change seen. Zero: before everything.
+    package var tag: ChangeTag
+
+    package init(incarnation: ZoneIncarnation, tag: ChangeTag) {
+        self.incarnation = incarnation
+        self.tag = tag
+    }
+}
+
+/// A position in a database's feed.
+package struct DatabasePosition: Sendable, Hashable, Comparable {
+    /// Counts the times another zone became the last one changed.
+    package var turn: UInt64
+    /// How far the zone of that turn had come.
+    package var tag: ChangeTag
+
+    package init(turn: UInt64, tag: ChangeTag) {
+        self.turn = turn
+        self.tag = tag
+    }
+    package static let start = DatabasePosition(turn: 0, tag: ChangeTag(0))
+
+    package static func < (one: Self, other: Self) -> Bool {
+        (one.turn, one.tag) < (other.turn, other.tag)
+    }
+}
+
+/// A live zone.
+package struct ZoneSummary: Sendable, Hashable {
+    package var name: String
+    package var incarnation: ZoneIncarnation
+    /// Its last change.
+    package var position: FeedPosition {
+        FeedPosition(incarnation: self.incarnation, tag: self.lastTag)
+    }
+    package var lastTag: ChangeTag
+    package var recordCount: UInt64
+
+    package init(
+        name: String, incarnation: ZoneIncarnation, lastTag: ChangeTag, recordCount: UInt64 = 0
+    ) {
+        self.name = name
+        self.incarnation = incarnation
+        self.lastTag = lastTag
+        self.recordCount = recordCount
+    }
+
+    /// Atomic batches, a change feed, sharing: custom zones have all of them, default zones none.
+    package var isDefault: Bool { self.name == ZoneID.defaultName }
+}
+
+/// What a slice of the jobs did.
+package struct JobProgress: Sendable, Hashable {
+    /// Rows removed or written.
+    package var rowCount: Int
+    /// Whether jobs remain.
+    package var hasMore: Bool
+
+    package init(rowCount: Int, hasMore: Bool) {
+        self.rowCount = rowCount
+        self.hasMore = hasMore
+    }
+}

@@ -1,0 +1,111 @@
+package import StratusModel
+
+/// A read of the records' state, on behalf of `principal`: the body of a `Query` of kind `.records`.
+package struct RecordQuery: Sendable, Equatable {
+    package enum Ask: Sendable, Equatable {
+        case lookup(RecordLookup)
+        /// `names` nil: every live zone, the default zone included.
+        case zones(DatabaseID, names: [String]?)
+        case zoneChanges(ZoneChangesAsk)
+        case databaseChanges(DatabaseChangesAsk)
+        case page(QueryPageAsk)
+        /// The schema this partition holds for the container.
+        case schema(ContainerReference)
+        /// Whether jobs wait in this partition.
+        case jobs
+    }
+
+    package var principal: Principal
+    package var ask: Ask
+
+    package init(principal: Principal, _ ask: Ask) {
+        self.principal = principal
+        self.ask = ask
+    }
+
+    /// The envelope around this query.
+    package func enveloped() -> Query { Query(kind: .records, body: self.encoded()) }
+}
+
+/// `records/lookup`: names in one zone.
+package struct RecordLookup: Sendable, Equatable {
+    package var database: DatabaseID
+    package var zone: String
+    /// Up to 200; a name may stand twice.
+    package var names: [String]
+
+    package init(database: DatabaseID, zone: String = ZoneID.defaultName, names: [String]) {
+        self.database = database
+        self.zone = zone
+        self.names = names
+    }
+}
+
+/// A page of one zone's feed.
+package struct ZoneChangesAsk: Sendable, Equatable {
+    package var database: DatabaseID
+    package var zone: String
+    /// Nil: from the beginning (or, in reverse, from the end).
+    package var after: FeedPosition?
+    /// 1…200.
+    package var limit: Int
+    /// Newest first; `after` then names the oldest change already seen.
+    package var reverse: Bool
+    /// Changed records of these types only; nil or empty: all. Deletions always come.
+    package var recordTypes: [String]?
+
+    package init(
+        database: DatabaseID, zone: String, after: FeedPosition? = nil, limit: Int = 200,
+        reverse: Bool = false, recordTypes: [String]? = nil
+    ) {
+        self.database = database
+        self.zone = zone
+        self.after = after
+        self.limit = limit
+        self.reverse = reverse
+        self.recordTypes = recordTypes
+    }
+}
+
+/// A page of a database's feed.
+package struct DatabaseChangesAsk: Sendable, Equatable {
+    package var database: DatabaseID
+    /// Nil: every existing zone.
+    package var after: DatabasePosition?
+    package var limit: Int
+
+    package init(database: DatabaseID, after: DatabasePosition? = nil, limit: Int = 200) {
+        self.database = database
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// A page of `records/query`.
+package struct QueryPageAsk: Sendable, Equatable {
+    package var database: DatabaseID
+    /// Nil: all zones of the database.
+    package var zone: String?
+    package var predicate: RecordPredicate
+    package var limit: Int
+    /// Where the last page ended, as its answer said.
+    package var after: Bytes?
+    /// Index rows the page may touch before it answers with what it has.
+    package var touchCountMax: Int
+    /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
+    package var requiresIndexes: Bool
+
+    package init(
+        database: DatabaseID, zone: String? = ZoneID.defaultName, predicate: RecordPredicate,
+        limit: Int = 200, after: Bytes? = nil, touchCountMax: Int = 10_000,
+        requiresIndexes: Bool = true
+    ) {
+        self.database = database
+        self.zone = zone
+        self.predicate = predicate
+        self.limit = limit
+        self.after = after
+        self.touchCountMax = touchCountMax
+        self.requiresIndexes = requiresIndexes
+    }
+}

@@ -1,0 +1,114 @@
+/// Why one operation of a batch, or one record, was refused. The gateway turns it into a code and a
+/// reason of CloudKit's.
+package struct RecordRefusal: Sendable, Hashable {
+    /// The raw value is in stored outcomes for ever.
+    package enum Reason: UInt8, Sendable, Hashable, CaseIterable {
+        /// `create` of a name that is taken.
+        case exists = 1
+        /// The client's tag is not the stored one.
+        case tagMismatch = 2
+        /// `update` or `replace` of an existing record without a tag.
+        case tagMissing = 3
+        /// There is no such record, or the caller may not read it.
+        case notFound = 4
+        /// The schema has no such record type. Subject: the type.
+        case typeUnknown = 5
+        /// A record would be created and the request names no type.
+        case typeMissing = 6
+        /// The request's type is not the record's. Subject: the record's type.
+        case typeMismatch = 7
+        /// The schema has no such field. Subject: the field.
+        case fieldUnknown = 8
+        /// The field has another type in the schema. Subject: the field.
+        case fieldTypeMismatch = 9
+        /// The record with its new fields would be larger than a record may be.
+        case tooLarge = 10
+        /// The caller may not create records of this type. Subject: the type.
+        case createDenied = 11
+        /// The caller may not change or delete this record. Subject: its type.
+        case writeDenied = 12
+        /// A VALIDATE reference points at no record. Subject: the target's name.
+        case referenceTargetMissing = 13
+        /// VALIDATE references to this record, or to one its cascade would remove, stand in the way.
+        /// Subject: a referring record.
+        case referenced = 14
+        /// The target has as many DELETE_SELF referrers as it may. Subject: the target's name.
+        case tooManyReferrers = 15
+        /// A reference points into another zone. Subject: the field.
+        case crossZoneReference = 16
+        /// The parent does not exist. Subject: its name.
+        case parentMissing = 17
+        /// The delete's cascade is larger than one atomic batch may be. Subject: the limit.
+        case cascadeTooLarge = 18
+        /// Another operation of the atomic batch failed.
+        case atomicFailure = 19
+        /// The name breaks the rules for names. Subject: the name.
+        case nameInvalid = 20
+        /// The type is the system's (`Users`, …). Subject: the type.
+        case typeReserved = 21
+        /// The request writes more acting references (DELETE_SELF, VALIDATE) than one may.
+        case tooManyReferences = 22
+    }
+
+    package var reason: Reason
+    /// What the reason is about, as its comment says; else empty.
+    package var subject: String
+
+    package init(_ reason: Reason, _ subject: String = "") {
+        self.reason = reason
+        self.subject = subject
+    }
+}
+
+/// Why one zone of a request was refused.
+package enum ZoneRefusal: UInt8, Sendable, Hashable, CaseIterable {
+    case notFound = 1
+    /// Not a name for a custom zone, the default zone, or one named twice in the request.
+    case nameInvalid = 2
+    /// The public database has no custom zones.
+    case customZonesUnavailable = 3
+    /// Only with the rule `existingZoneIsRefused`.
+    case exists = 4
+    /// Default zones have no change feed.
+    case noFeed = 5
+    /// The position is of an earlier incarnation, or older than what is kept.
+    case positionExpired = 6
+    case accessDenied = 7
+    case tooManyZones = 8
+}
+
+/// Why a whole request was refused: nothing was done.
+package struct RequestRefusal: Sendable, Hashable {
+    package enum Reason: UInt8, Sendable, Hashable, CaseIterable {
+        /// Subject: the zone's name.
+        case zoneNotFound = 1
+        case atomicInDefaultZone = 2
+        /// A record name stands in two operations. Subject: the name.
+        case duplicateRecord = 3
+        /// The command needs a newer schema than this partition holds: install it, then send the
+        /// command under a new identity. Subject: the held version.
+        case schemaBehind = 4
+        /// The caller may not use this database.
+        case accessDenied = 5
+        /// More operations or names than one request may hold.
+        case tooManyItems = 6
+        /// The feed position is expired. Subject: empty.
+        case positionExpired = 7
+        /// A query that cannot be answered as asked. Subject: the reason, in CloudKit's words.
+        case queryInvalid = 8
+        /// A query about a type the schema does not have. Subject: the type.
+        case typeUnknown = 9
+        /// The schema change contradicts the schema. Subject: why.
+        case schemaConflict = 10
+        /// No operation at all.
+        case empty = 11
+    }
+
+    package var reason: Reason
+    package var subject: String
+
+    package init(_ reason: Reason, _ subject: String = "") {
+        self.reason = reason
+        self.subject = subject
+    }
+}

@@ -1,0 +1,107 @@
+import StratusCoding
+import StratusModel
+
+// Counters of a partition, format 1: 1 format, varint next database number, varint next zone number.
+//
+// Database row, format 1:
+//
+// | bytes  | what                                                                        |
+// | ------ | --------------------------------------------------------------------------- |
+// | 1      | format, 1                                                                   |
+// | varint | number                                                                      |
+// | varint | turn: the feed's last position                                              |
+// | text   | the custom zone whose turn it is; empty before the first                    |
+// | varint | oldest turn a position may name                                             |
+// | varint | tag floor: new zones start above it                                         |
+// | varint | live custom zones                                                           |
+// | varint | deleted zones that are still remembered                                     |
+
+/// Hands out the numbers that stand in keys.
+struct PartitionCounters: Equatable {
+    var nextDatabase: UInt32 = 1
+    var nextZone: UInt32 = 1
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 12)
+        writer.write(1 as UInt8)
+        writer.write(varint: UInt64(self.nextDatabase))
+        writer.write(varint: UInt64(self.nextZone))
+        return writer.bytes
+    }
+
+    init() {}
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.format(1)
+        self.nextDatabase = try reader.number32()
+        self.nextZone = try reader.number32()
+        try reader.finish()
+    }
+}
+
+/// What a partition knows of one database.
+///
+/// The database's feed is a list of *turns*: a turn begins when another zone than the last one
+/// changes, and that zone's place moves to it. While one zone is written again and again the turn
+/// stands still, and a position in the feed says how far the zone of its turn had come. A save in
+/// the zone that changed last therefore costs the feed nothing.
+struct DatabaseRow: Equatable {
+    /// Custom zones a database may hold.
+    static let zoneCountMax: UInt64 = 100_000
+    /// Deleted zones the feed remembers.
+    static let deletedZoneCountMax: UInt64 = 10_000
+
+    var number: DatabaseNumber
+    var turn: UInt64 = 0
+    var turnZone: String = ""
+    var oldestTurn: UInt64 = 0
+    var tagFloor: UInt64 = 0
+    var zoneCount: UInt64 = 0
+    var deletedZoneCount: UInt64 = 0
+
+    init(number: DatabaseNumber) { self.number = number }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 48)
+        writer.write(1 as UInt8)
+        writer.write(varint: UInt64(self.number.raw))
+        writer.write(varint: self.turn)
+        writer.write(text: self.turnZone)
+        writer.write(varint: self.oldestTurn)
+        writer.write(varint: self.tagFloor)
+        writer.write(varint: self.zoneCount)
+        writer.write(varint: self.deletedZoneCount)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.format(1)
+        self.number = DatabaseNumber(try reader.number32())
+        self.turn = try reader.varint()
+        self.turnZone = try reader.text()
+        self.oldestTurn = try reader.varint()
+        self.tagFloor = try reader.varint()
+        self.zoneCount = try reader.varint()
+        self.deletedZoneCount = try reader.varint()
+        try reader.finish()
+    }
+}
+
+extension ByteReader {
+    mutating func format(_ expected: UInt8) throws(DecodingError) {
+        let version = try self.byte()
+        guard version == expected else {
+            throw DecodingError(.unknownVersion(version), at: self.offset - 1)
+        }
+    }
+
+    mutating func number32() throws(DecodingError) -> UInt32 {
+        let start = self.offset
+        guard let number = UInt32(exactly: try self.varint()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        return number
+    }
+}

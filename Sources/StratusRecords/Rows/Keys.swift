@@ -1,0 +1,154 @@
+import StratusModel
+
+/// One incarnation of a zone inside one partition: the first four bytes of every key that belongs to
+/// it. Numbers are given in order and never again, so that a deleted zone's rows are out of sight the
+/// moment its zone row no longer names its number.
+package struct ZoneNumber: Sendable, Hashable, Comparable {
+    package var raw: UInt32
+    package init(_ raw: UInt32) { self.raw = raw }
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+}
+
+/// A database inside one partition.
+package struct DatabaseNumber: Sendable, Hashable {
+    package var raw: UInt32
+    package init(_ raw: UInt32) { self.raw = raw }
+}
+
+// Keys, all numbers big-endian so that bytes order as the numbers do. Names are the UTF-8 of names
+// that hold no control characters, so a zero byte ends one.
+//
+// | table     | key                                                                        |
+// | --------- | -------------------------------------------------------------------------- |
+// | database  | 0x00: the partition's counters                                             |
+// |           | 0x01, 1 environment, 1 scope, container, 0x00, owner: a database             |
+// | zone      | 4 database, 0x00, zone name: a zone, live or deleted                        |
+// |           | 4 database, 0x01, 8 turn: the zone that had that turn last                  |
+// | record    | 4 zone, record name: a live record or a tombstone                           |
+// | feed      | 4 zone, 8 change tag: the record or tombstone that changed there last        |
+// | reference | 4 zone, target name, 0x00, 0x00: how many DELETE_SELF referrers it has       |
+// |           | 4 zone, target name, 0x00, 1 action, referrer name: one reference            |
+// | schema    | 0x00, 1 environment, container: the schema held (others: StratusRecords/Schema) |
+// | job       | 1 kind, 4 zone, and what the kind needs to tell its jobs apart               |
+// | index     | 4 zone, then what StratusRecords/Query says                                  |
+
+enum Keys {
+    static let counters: Bytes = [0x00]
+
+    static func database(_ database: DatabaseID) -> Bytes {
+        var key = Self.databases(of: database.container, database.scope)
+        key.append(contentsOf: database.owner.utf8)
+        return key
+    }
+
+    /// What the keys of a container's databases of one scope start with.
+    static func databases(of container: ContainerReference, _ scope: DatabaseScope) -> Bytes {
+        var key: Bytes = [0x01, container.environment.rawValue, scope.rawValue]
+        key.reserveCapacity(64)
+        key.append(contentsOf: container.container.utf8)
+        key.append(0)
+        return key
+    }
+
+    static func schema(_ container: ContainerReference) -> Bytes {
+        [0x00, container.environment.rawValue] + Bytes(container.container.utf8)
+    }
+
+    static func zone(_ database: DatabaseNumber, _ name: String) -> Bytes {
+        var key = Self.bytes(database.raw, reserving: 1 + name.utf8.count)
+        key.append(0)
+        key.append(contentsOf: name.utf8)
+        return key
+    }
+
+    static func zonePrefix(_ database: DatabaseNumber) -> Bytes {
+        var key = Self.bytes(database.raw, reserving: 1)
+        key.append(0)
+        return key
+    }
+
+    static func turn(_ database: DatabaseNumber, _ turn: UInt64) -> Bytes {
+        var key = Self.bytes(database.raw, reserving: 9)
+        key.append(1)
+        Self.append(turn, to: &key)
+        return key
+    }
+
+    static func record(_ zone: ZoneNumber, _ name: String) -> Bytes {
+        var key = Self.bytes(zone.raw, reserving: name.utf8.count)
+        key.append(contentsOf: name.utf8)
+        return key
+    }
+
+    static func feed(_ zone: ZoneNumber, _ tag: ChangeTag) -> Bytes {
+        var key = Self.bytes(zone.raw, reserving: 8)
+        Self.append(tag.raw, to: &key)
+        return key
+    }
+
+    /// The count of a target's DELETE_SELF referrers, and the start of its references.
+    static func referrerCount(_ zone: ZoneNumber, target: String) -> Bytes {
+        var key = Self.referencePrefix(zone, target: target)
+        key.append(0)
+        return key
+    }
+
+    static func references(_ zone: ZoneNumber, target: String, _ action: Reference.Action) -> Bytes
+    {
+        var key = Self.referencePrefix(zone, target: target)
+        key.append(action.rawValue)
+        return key
+    }
+
+    static func reference(
+        _ zone: ZoneNumber, target: String, _ action: Reference.Action, referrer: String
+    ) -> Bytes {
+        var key = Self.references(zone, target: target, action)
+        key.append(contentsOf: referrer.utf8)
+        return key
+    }
+
+    private static func referencePrefix(_ zone: ZoneNumber, target: String) -> Bytes {
+        var key = Self.bytes(zone.raw, reserving: target.utf8.count + 40)
+        key.append(contentsOf: target.utf8)
+        key.append(0)
+        return key
+    }
+
+    /// Everything that belongs to one zone, in any table whose keys start with its number.
+    static func zoneStart(_ zone: ZoneNumber) -> Bytes { Self.bytes(zone.raw, reserving: 0) }
+
+    /// The first key after every key that starts with `prefix`; empty when there is none.
+    static func end(of prefix: Bytes) -> Bytes {
+        var end = prefix
+        while let last = end.popLast() {
+            if last < 0xFF {
+                end.append(last + 1)
+                return end
+            }
+        }
+        return []
+    }
+
+    static func bytes(_ number: UInt32, reserving capacity: Int) -> Bytes {
+        var key = Bytes()
+        key.reserveCapacity(4 + capacity)
+        key.append(UInt8(truncatingIfNeeded: number >> 24))
+        key.append(UInt8(truncatingIfNeeded: number >> 16))
+        key.append(UInt8(truncatingIfNeeded: number >> 8))
+        key.append(UInt8(truncatingIfNeeded: number))
+        return key
+    }
+
+    static func append(_ number: UInt64, to key: inout Bytes) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            key.append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
+        }
+    }
+
+    static func number(_ key: Bytes, at offset: Int) -> UInt64 {
+        var number: UInt64 = 0
+        for byte in key[offset..<(offset + 8)] { number = number << 8 | UInt64(byte) }
+        return number
+    }
+}

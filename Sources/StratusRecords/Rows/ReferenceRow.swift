@@ -1,0 +1,91 @@
+import StratusCoding
+import StratusModel
+
+// A reference's row in the reference table: varint, the tag of the save that first wrote it.
+// A target's count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
+
+/// A reference that the state acts on, seen from the record that holds it.
+struct ActingReference: Hashable, Comparable {
+    var target: String
+    var action: Reference.Action
+
+    static func < (one: Self, other: Self) -> Bool {
+        (one.action.rawValue, one.target) < (other.action.rawValue, other.target)
+    }
+
+    /// What is in `whole` and not in `part`. Both are sorted.
+    static func subtract(_ part: [Self], from whole: [Self]) -> [Self] {
+        if part.isEmpty || whole.isEmpty { return whole }
+        var rest = part[...]
+        return whole.filter { reference in
+            while let first = rest.first, first < reference { rest.removeFirst() }
+            return rest.first != reference
+        }
+    }
+}
+
+/// How many records refer to a target so that the state must act on it. No row: none.
+struct ReferrerCounts: Equatable {
+    var deleteSelf: UInt64 = 0
+    var validate: UInt64 = 0
+
+    var isEmpty: Bool { self.deleteSelf == 0 && self.validate == 0 }
+
+    init() {}
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 8)
+        writer.write(varint: self.deleteSelf)
+        writer.write(varint: self.validate)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        self.deleteSelf = try reader.varint()
+        self.validate = try reader.varint()
+        try reader.finish()
+    }
+}
+
+extension Record {
+    /// The references that the state acts on: each (target, action) once, sorted.
+    var actingReferences: [ActingReference] {
+        var found: [ActingReference] = []
+        for field in self.fields { field.value.collectActing(into: &found) }
+        if found.count < 2 { return found }
+        found.sort()
+        var unique: [ActingReference] = []
+        for reference in found where unique.last != reference { unique.append(reference) }
+        return unique
+    }
+}
+
+extension FieldValue {
+    fileprivate func collectActing(into found: inout [ActingReference]) {
+        switch self {
+        case .scalar(.reference(let reference)) where reference.action != .none:
+            found.append(
+                ActingReference(target: reference.recordName, action: reference.action))
+        case .list(.reference, let scalars):
+            for case .reference(let reference) in scalars where reference.action != .none {
+                found.append(
+                    ActingReference(target: reference.recordName, action: reference.action))
+            }
+        default: break
+        }
+    }
+
+    /// Whether a reference in here points outside `zone`.
+    func leaves(_ zone: ZoneID, actingOnly: Bool) -> Bool {
+        func leaves(_ scalar: Scalar) -> Bool {
+            guard case .reference(let reference) = scalar else { return false }
+            return reference.zone != zone && !(actingOnly && reference.action == .none)
+        }
+        return switch self {
+        case .scalar(let scalar): leaves(scalar)
+        case .list(.reference, let scalars): scalars.contains(where: leaves)
+        default: false
+        }
+    }
+}

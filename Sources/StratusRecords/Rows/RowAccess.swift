@@ -1,0 +1,59 @@
+import StratusCoding
+import StratusModel
+
+extension RowReader {
+    func row(_ table: Table, _ key: Bytes) throws(StoreError) -> Bytes? {
+        try unsafe self.row(table, key.span.bytes)
+    }
+
+    /// The first `limit` rows of `[start, end)`, or the last ones when `descending`.
+    func rows(
+        _ table: Table, from start: Bytes, to end: Bytes, descending: Bool = false, limit: Int
+    ) throws(StoreError) -> [(key: Bytes, row: Bytes)] {
+        if limit <= 0 { return [] }
+        var found: [(key: Bytes, row: Bytes)] = []
+        try unsafe self.scan(
+            table, from: start.span.bytes, to: end.span.bytes, descending: descending
+        ) {
+            key, row in
+            found.append((Bytes(copying: key), Bytes(copying: row)))
+            return found.count < limit ? .next : .stop
+        }
+        return found
+    }
+}
+
+extension RowReader {
+    /// The first `limit` keys of `[start, end)`: a row may be a megabyte.
+    func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int) throws(StoreError)
+        -> [Bytes]
+    {
+        if limit <= 0 { return [] }
+        var found: [Bytes] = []
+        try unsafe self.scan(
+            table, from: start.span.bytes, to: end.span.bytes, descending: false
+        ) { key, _ in
+            found.append(Bytes(copying: key))
+            return found.count < limit ? .next : .stop
+        }
+        return found
+    }
+}
+
+extension RowStore {
+    mutating func put(_ table: Table, _ key: Bytes, _ row: Bytes) throws(StoreError) {
+        try unsafe self.put(table, key.span.bytes, row.span.bytes)
+    }
+
+    mutating func remove(_ table: Table, _ key: Bytes) throws(StoreError) {
+        try unsafe self.remove(table, key.span.bytes)
+    }
+}
+
+/// Decodes a row. Bytes that do not decode were written by a newer version or are damaged: a fault of
+/// the world.
+func decodingRow<Value>(
+    _ what: StaticString, _ decode: () throws(DecodingError) -> Value
+) throws(StoreError) -> Value {
+    do { return try decode() } catch { throw StoreError(.unreadable, "\(what): \(error)") }
+}

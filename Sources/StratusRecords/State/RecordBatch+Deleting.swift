@@ -1,0 +1,101 @@
+import StratusModel
+
+extension RecordBatch {
+    /// `delete` and `forceDelete`. The closure of the delete is known before anything is changed.
+    mutating func delete(_ operation: RecordOperation, over rows: borrowing some RowReader)
+        throws(StoreError) -> ModifiedRecords.Result
+    {
+        let flags = self.modify.rules.flags
+        guard let existing = try self.edit.record(operation.recordName, over: rows) else {
+            let succeeds = operation.kind == .forceDelete || flags.contains(.deleteMissingSucceeds)
+            return succeeds ? .deleted(tag: nil) : .refused(RecordRefusal(.notFound))
+        }
+        if operation.kind == .delete, let tag = operation.changeTag, tag != existing.tag.text {
+            return .refused(RecordRefusal(.tagMismatch))
+        }
+        if let type = operation.recordType, type != existing.type,
+            !flags.contains(.typeMismatchIsIgnored)
+        {
+            return .refused(RecordRefusal(.typeMismatch, existing.type))
+        }
+        if let refusal = self.checkDeleteAccess(existing) { return .refused(refusal) }
+
+        let limit = self.modify.rules.cascadeCountMax
+        let closure = try self.closure(
+            of: existing.name, limit: max(1, limit - self.deletedCount), over: rows)
+        if closure == nil, self.modify.isAtomic {
+            return .refused(RecordRefusal(.cascadeTooLarge, String(limit)))
+        }
+        // Too many for this entry: the root goes now, a job goes on from its position.
+        let victims = closure ?? [existing.name]
+        if let referrer = try self.validatingReferrer(of: victims, over: rows) {
+            return .refused(RecordRefusal(.referenced, referrer))
+        }
+        let tag = try self.edit.delete(existing, over: rows)
+        for name in victims.dropFirst() {
+            guard let victim = try self.edit.record(name, over: rows) else { continue }
+            try self.edit.delete(victim, over: rows)
+        }
+        self.deletedCount += victims.count
+        if closure == nil {
+            self.edit.enqueue(
+                .cascade(
+                    self.edit.zone.number, self.edit.place, target: existing.name, before: tag,
+                    cursor: ""))
+        }
+        return .deleted(tag: tag)
+    }
+
+    private func checkDeleteAccess(_ existing: Record) -> RecordRefusal? {
+        let type = self.schema?.type(named: existing.type)
+        let creator = existing.created.userRecordName
+        let database = self.modify.database
+        if AccessRules.allows(.write, type, creator: creator, in: database, self.principal) {
+            return nil
+        }
+        let mayRead = AccessRules.allows(
+            .read, type, creator: creator, in: database, self.principal)
+        return mayRead ? RecordRefusal(.writeDenied, existing.type) : RecordRefusal(.notFound)
+    }
+
+    /// `root` and everything that its deletion deletes, breadth first; nil if that is more than `limit`.
+    private mutating func closure(
+        of root: String, limit: Int, over rows: borrowing some RowReader
+    ) throws(StoreError) -> [String]? {
+        var found = [root]
+        var known: Set<String> = [root]
+        var next = 0
+        while next < found.count {
+            let target = found[next]
+            next += 1
+            let counts = try self.edit.referrerCounts(of: target, over: rows)
+            if counts.deleteSelf == 0 { continue }
+            // A circle may name again what is known already: ask for enough to see past that.
+            let referrers = try self.edit.referrers(
+                of: target, .deleteSelf, limit: limit + 1, over: rows)
+            for referrer in referrers where known.insert(referrer.name).inserted {
+                found.append(referrer.name)
+                if found.count > limit { return nil }
+            }
+        }
+        return found
+    }
+
+    /// A record outside `victims` whose VALIDATE reference forbids that they go.
+    private mutating func validatingReferrer(
+        of victims: [String], over rows: borrowing some RowReader
+    ) throws(StoreError) -> String? {
+        var going: Set<String> = []
+        for victim in victims {
+            let counts = try self.edit.referrerCounts(of: victim, over: rows)
+            if counts.validate == 0 { continue }
+            if going.isEmpty { going = Set(victims) }
+            let referrers = try self.edit.referrers(
+                of: victim, .validate, limit: victims.count + 1, over: rows)
+            if let outside = referrers.first(where: { !going.contains($0.name) }) {
+                return outside.name
+            }
+        }
+        return nil
+    }
+}

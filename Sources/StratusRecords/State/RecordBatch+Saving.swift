@@ -1,0 +1,257 @@
+import StratusCoding
+import StratusModel
+
+extension RecordBatch {
+    /// `create`, `update`, `forceUpdate`, `replace`, `forceReplace`.
+    mutating func save(_ operation: RecordOperation, over rows: borrowing some RowReader)
+        throws(StoreError) -> ModifiedRecords.Result
+    {
+        if let refusal = self.checkNames(of: operation) { return .refused(refusal) }
+        let existing = try self.edit.record(operation.recordName, over: rows)
+        if let existing {
+            if let decided = self.checkExisting(existing, operation) { return decided }
+        } else if !operation.kind.createsMissing {
+            return .refused(RecordRefusal(.notFound))
+        }
+        guard let typeName = existing?.type ?? operation.recordType else {
+            return .refused(RecordRefusal(.typeMissing))
+        }
+        let type: RecordType?
+        switch self.checkSchema(operation, typeName: typeName) {
+        case .failure(let refusal): return .refused(refusal.refusal)
+        case .success(let found): type = found
+        }
+        if let refusal = self.checkAccess(existing, type, typeName) { return .refused(refusal) }
+        return try self.store(
+            self.merged(operation, existing, typeName: typeName), over: existing, rows)
+    }
+
+    /// The rules that need nothing but the request.
+    private func checkNames(of operation: RecordOperation) -> RecordRefusal? {
+        let name = operation.recordName
+        let limit = RecordState.nameLengthMax
+        if !NameRules.isRecordName(name, limit: limit), !self.isOwnUserRecord(operation) {
+            return RecordRefusal(.nameInvalid, name)
+        }
+        if let type = operation.recordType {
+            if type.hasPrefix("cloudkit.") { return RecordRefusal(.typeReserved, type) }
+            guard NameRules.isIdentifier(type, limit: limit) else {
+                return RecordRefusal(.typeUnknown, type)
+            }
+        }
+        return nil
+    }
+
+    /// Names that begin with an underscore are users': a user's own record, or Stratus' business.
+    private func isOwnUserRecord(_ operation: RecordOperation) -> Bool {
+        let name = operation.recordName
+        guard name.utf8.first == UInt8(ascii: "_"),
+            NameRules.isRecordName(String(name.dropFirst()), limit: RecordState.nameLengthMax - 1)
+        else { return false }
+        switch self.principal.kind {
+        case .system, .administrator: return true
+        case .anonymous: return false
+        case .user, .serverKey:
+            return self.modify.database.scope == .public
+                && name == self.principal.userRecordName
+                && (operation.recordType ?? RecordState.userType) == RecordState.userType
+        }
+    }
+
+    /// What an existing record has against a save; nil: nothing.
+    private func checkExisting(_ existing: Record, _ operation: RecordOperation)
+        -> ModifiedRecords.Result?
+    {
+        let flags = self.modify.rules.flags
+        if operation.kind == .create {
+            if flags.contains(.repeatedCreateSucceeds), self.repeats(operation, existing) {
+                return .saved(
+                    SavedRecord(
+                        tag: existing.tag, milliseconds: existing.modified.milliseconds,
+                        record: existing))
+            }
+            return .refused(RecordRefusal(.exists))
+        }
+        if operation.kind != .forceUpdate, operation.kind != .forceReplace {
+            if let tag = operation.changeTag {
+                if tag != existing.tag.text { return .refused(RecordRefusal(.tagMismatch)) }
+            } else if !flags.contains(.tagIsOptional) {
+                return .refused(RecordRefusal(.tagMissing))
+            }
+        }
+        if let type = operation.recordType, type != existing.type,
+            !flags.contains(.typeMismatchIsIgnored)
+        {
+            return .refused(RecordRefusal(.typeMismatch, existing.type))
+        }
+        return nil
+    }
+
+    /// Whether `operation` is the create that made `existing`, sent again.
+    private func repeats(_ operation: RecordOperation, _ existing: Record) -> Bool {
+        var parent: String?
+        if case .set(let name) = operation.parent { parent = name }
+        return existing.created == existing.modified
+            && existing.created.userRecordName == self.principal.userRecordName
+            && existing.type == operation.recordType && existing.fields == operation.fields
+            && existing.parent == parent
+    }
+
+    private struct SchemaRefusal: Error { let refusal: RecordRefusal }
+
+    /// The gateway has coerced the fields to the schema it knew; the schema held here may be newer.
+    private func checkSchema(_ operation: RecordOperation, typeName: String)
+        -> Result<RecordType?, SchemaRefusal>
+    {
+        guard let schema = self.schema else { return .success(nil) }
+        guard let type = schema.type(named: typeName) else {
+            if typeName == RecordState.userType { return .success(nil) }
+            return .failure(SchemaRefusal(refusal: RecordRefusal(.typeUnknown, typeName)))
+        }
+        for field in operation.fields {
+            guard let definition = type.field(named: field.name) else {
+                return .failure(
+                    SchemaRefusal(refusal: RecordRefusal(.fieldUnknown, field.name)))
+            }
+            guard definition.type == field.value.type else {
+                return .failure(
+                    SchemaRefusal(refusal: RecordRefusal(.fieldTypeMismatch, field.name)))
+            }
+        }
+        for name in operation.clearedFields where type.field(named: name) == nil {
+            return .failure(SchemaRefusal(refusal: RecordRefusal(.fieldUnknown, name)))
+        }
+        return .success(type)
+    }
+
+    private func checkAccess(_ existing: Record?, _ type: RecordType?, _ typeName: String)
+        -> RecordRefusal?
+    {
+        let database = self.modify.database
+        guard let existing else {
+            let mayCreate = AccessRules.allows(
+                .create, type, creator: nil, in: database, self.principal)
+            return mayCreate ? nil : RecordRefusal(.createDenied, typeName)
+        }
+        let creator = existing.created.userRecordName
+        if AccessRules.allows(.write, type, creator: creator, in: database, self.principal) {
+            return nil
+        }
+        let mayRead = AccessRules.allows(
+            .read, type, creator: creator, in: database, self.principal)
+        return mayRead ? RecordRefusal(.writeDenied, typeName) : RecordRefusal(.notFound)
+    }
+
+    /// The record as the operation leaves it, with the next tag.
+    private func merged(_ operation: RecordOperation, _ existing: Record?, typeName: String)
+        -> Record
+    {
+        let stamp = ChangeStamp(
+            milliseconds: self.edit.milliseconds, userRecordName: self.principal.userRecordName,
+            deviceID: self.modify.deviceID)
+        var record = Record(
+            name: operation.recordName, type: typeName, zone: self.edit.id,
+            tag: self.edit.nextTag, created: existing?.created ?? stamp, modified: stamp,
+            fields: operation.fields, parent: nil,
+            shortGUID: existing?.shortGUID ?? operation.drawnShortGUID, share: existing?.share)
+        if operation.kind.merges, let existing {
+            record.fields = Self.merge(existing.fields, operation)
+            record.parent = existing.parent
+        }
+        switch operation.parent {
+        case .unmentioned: break
+        case .cleared: record.parent = nil
+        case .set(let parent): record.parent = parent
+        }
+        return record
+    }
+
+    /// Both sides are sorted by name, and so is what comes out.
+    private static func merge(_ old: [Field], _ operation: RecordOperation) -> [Field] {
+        var merged: [Field] = []
+        merged.reserveCapacity(old.count + operation.fields.count)
+        var new = operation.fields[...]
+        var cleared = operation.clearedFields[...]
+        for field in old {
+            while let next = new.first, next.name < field.name {
+                merged.append(next)
+                new.removeFirst()
+            }
+            while let next = cleared.first, next < field.name { cleared.removeFirst() }
+            if let next = new.first, next.name == field.name {
+                merged.append(next)
+                new.removeFirst()
+            } else if cleared.first != field.name {
+                merged.append(field)
+            }
+        }
+        merged.append(contentsOf: new)
+        return merged
+    }
+
+    /// The checks that need the whole record, then the change.
+    private mutating func store(
+        _ record: Record, over existing: Record?, _ rows: borrowing some RowReader
+    ) throws(StoreError) -> ModifiedRecords.Result {
+        var head = ByteWriter(reserving: 512)
+        head.write(recordHead: record)
+        let headCount = head.bytes.count
+        head.write(fields: record.fields)
+        let encoded = head.bytes
+        if encoded.count - headCount > self.modify.rules.recordSizeMax {
+            return .refused(RecordRefusal(.tooLarge))
+        }
+        if let refusal = try self.checkParent(of: record, existing, over: rows) {
+            return .refused(refusal)
+        }
+        let isFlagged = self.modify.rules.flags.contains(.crossZoneReferencesAllowed)
+        for field in record.fields where field.value.leaves(self.edit.id, actingOnly: isFlagged) {
+            return .refused(RecordRefusal(.crossZoneReference, field.name))
+        }
+        let new = record.actingReferences
+        let old = existing?.actingReferences ?? []
+        let added = ActingReference.subtract(old, from: new)
+        let removed = ActingReference.subtract(new, from: old)
+        if let refusal = try self.checkReferences(added, of: record, over: rows) {
+            return .refused(refusal)
+        }
+        try self.edit.save(
+            record, encoded: encoded, addedReferences: added, removedReferences: removed,
+            over: rows)
+        return .saved(
+            SavedRecord(tag: record.tag, milliseconds: self.edit.milliseconds, record: record))
+    }
+
+    private mutating func checkParent(
+        of record: Record, _ existing: Record?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordRefusal? {
+        guard let parent = record.parent, parent != existing?.parent else { return nil }
+        if parent == record.name { return RecordRefusal(.parentMissing, parent) }
+        let found = try self.edit.record(parent, over: rows)
+        return found == nil ? RecordRefusal(.parentMissing, parent) : nil
+    }
+
+    private mutating func checkReferences(
+        _ added: [ActingReference], of record: Record, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordRefusal? {
+        if self.edit.references.addedCount + added.count > Self.addedReferenceCountMax {
+            return RecordRefusal(.tooManyReferences)
+        }
+        for reference in added {
+            guard NameRules.isReferenceTarget(reference.target, limit: RecordState.nameLengthMax)
+            else { return RecordRefusal(.nameInvalid, reference.target) }
+            if reference.action == .validate {
+                if reference.target == record.name { continue }
+                if try self.edit.record(reference.target, over: rows) == nil {
+                    return RecordRefusal(.referenceTargetMissing, reference.target)
+                }
+            } else {
+                let counts = try self.edit.referrerCounts(of: reference.target, over: rows)
+                if counts.deleteSelf >= self.modify.rules.deleteSelfReferrerCountMax {
+                    return RecordRefusal(.tooManyReferrers, reference.target)
+                }
+            }
+        }
+        return nil
+    }
+}

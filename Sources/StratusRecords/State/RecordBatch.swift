@@ -1,0 +1,143 @@
+import StratusCoding
+import StratusModel
+
+/// Decides the operations of one `records/modify`, in order, over one zone.
+///
+/// Each operation reads, decides and, when nothing stands against it, changes the edit; a refused
+/// operation leaves no trace. A save that needs a record which a later operation makes (a VALIDATE
+/// target, a parent) is decided after that operation, whatever the order in the request.
+struct RecordBatch {
+    /// References that the state acts on, added by one entry: each costs a look-up.
+    static let addedReferenceCountMax = 20_000
+
+    var edit: ZoneEdit
+    let modify: ModifyRecords
+    let schema: Schema?
+    let principal: Principal
+    private var results: [ModifiedRecords.Result?]
+    /// The bodies of the saved records, in the order of the operations.
+    private var bodies: [Bytes?]
+    /// Records deleted so far, victims included.
+    var deletedCount = 0
+
+    init(_ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal) {
+        self.modify = modify
+        self.edit = edit
+        self.schema = schema
+        self.principal = principal
+        self.results = Array(repeating: nil, count: modify.operations.count)
+        self.bodies = Array(repeating: nil, count: modify.operations.count)
+    }
+
+    /// Decides every operation. False: the batch was atomic and something was refused, so the edit
+    /// must be dropped.
+    mutating func run(over rows: borrowing some RowReader) throws(StoreError) -> Bool {
+        var hasRefusal = false
+        for index in self.order() {
+            let result = try self.decide(self.modify.operations[index], over: rows)
+            if case .refused = result { hasRefusal = true }
+            if case .saved(let saved) = result { self.bodies[index] = self.body(of: saved) }
+            self.results[index] = result
+        }
+        guard self.modify.isAtomic, hasRefusal else { return true }
+        for index in self.results.indices {
+            if case .refused = self.results[index] { continue }
+            self.results[index] = .refused(RecordRefusal(.atomicFailure))
+            self.bodies[index] = nil
+        }
+        return false
+    }
+
+    /// Whether anything was changed that must be written.
+    func changes(since zone: ZoneRow) -> Bool { self.edit.zone.lastTag != zone.lastTag }
+
+    /// One result per operation. To be asked after ``run(over:)``.
+    func finalResults() -> [ModifiedRecords.Result] {
+        self.results.map { result in
+            guard let result else { preconditionFailure("an operation was not decided") }
+            return result
+        }
+    }
+
+    /// See the detail's byte table beside `RecordOutcome.encoded()`.
+    func encodedDetail() -> Bytes {
+        let size = self.bodies.reduce(64) { $0 + ($1?.count ?? -64) + 64 }
+        var writer = ByteWriter(reserving: size)
+        writer.write(1 as UInt8)
+        writer.write(text: self.modify.database.owner)
+        for (index, body) in self.bodies.enumerated() {
+            guard let body else { continue }
+            writer.write(text: self.modify.operations[index].recordName)
+            writer.write(raw: body)
+        }
+        return writer.bytes
+    }
+
+    private func body(of saved: SavedRecord) -> Bytes {
+        guard let record = saved.record else { preconditionFailure("a save without its record") }
+        if let encoded = self.edit.encodedRow(of: record.name), !encoded.isEmpty { return encoded }
+        // A repeated create changed nothing.
+        var writer = ByteWriter(reserving: 512)
+        writer.write(recordBody: record)
+        return writer.bytes
+    }
+
+    private mutating func decide(
+        _ operation: RecordOperation, over rows: borrowing some RowReader
+    ) throws(StoreError) -> ModifiedRecords.Result {
+        operation.kind.isDelete
+            ? try self.delete(operation, over: rows) : try self.save(operation, over: rows)
+    }
+
+    /// Indices of the operations in the order they are decided: the request's, except that what a save
+    /// needs comes before it. A circle of needs is entered where the request enters it.
+    private func order() -> [Int] {
+        let operations = self.modify.operations
+        let needs = operations.map(\.neededNames)
+        if needs.allSatisfy(\.isEmpty) { return Array(operations.indices) }
+        var makers: [String: Int] = [:]
+        for (index, operation) in operations.enumerated() where operation.kind.createsMissing {
+            makers[operation.recordName] = index
+        }
+        var order: [Int] = []
+        var isEntered = Array(repeating: false, count: operations.count)
+        for start in operations.indices where !isEntered[start] {
+            // Depth first without recursion: a request may chain as deep as it is long.
+            var path = [(index: start, next: 0)]
+            isEntered[start] = true
+            while let top = path.last {
+                guard top.next < needs[top.index].count else {
+                    order.append(top.index)
+                    path.removeLast()
+                    continue
+                }
+                path[path.count - 1].next += 1
+                if let maker = makers[needs[top.index][top.next]], !isEntered[maker] {
+                    isEntered[maker] = true
+                    path.append((maker, 0))
+                }
+            }
+        }
+        return order
+    }
+}
+
+extension RecordOperation {
+    /// The records that must exist when this operation is decided.
+    fileprivate var neededNames: [String] {
+        if self.kind.isDelete { return [] }
+        var names: [String] = []
+        if case .set(let parent) = self.parent { names.append(parent) }
+        for field in self.fields {
+            switch field.value {
+            case .scalar(.reference(let reference)) where reference.action == .validate:
+                names.append(reference.recordName)
+            case .list(.reference, let scalars):
+                for case .reference(let reference) in scalars
+                where reference.action == .validate { names.append(reference.recordName) }
+            default: break
+            }
+        }
+        return names
+    }
+}

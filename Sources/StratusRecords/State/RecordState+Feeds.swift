@@ -1,0 +1,228 @@
+import StratusCoding
+import StratusModel
+
+extension RecordState {
+    /// Changes on one page, whatever is asked.
+    static let pageCountMax = 200
+    /// Feed rows one page may pass over: filtered pages may come short, with more to come.
+    static let pageTouchMax = 2_000
+
+    // MARK: changes/zone
+
+    /// A page of a zone's feed. It reads as many rows as the page is long, wherever in the feed it is.
+    func zoneChanges(_ ask: ZoneChangesAsk, over rows: borrowing some RowReader)
+        throws(StoreError) -> Bytes
+    {
+        func refused(_ refusal: ZoneRefusal) -> Bytes {
+            RecordAnswer.zoneRefused(refusal).encoded()
+        }
+        if ask.zone == ZoneID.defaultName { return refused(.noFeed) }
+        guard let zone = try self.liveZone(ask.zone, of: ask.database, over: rows) else {
+            return refused(.notFound)
+        }
+        if let after = ask.after {
+            guard after.incarnation == zone.incarnation, after.tag.raw <= zone.lastTag,
+                ask.reverse || zone.honours(after.tag)
+            else { return refused(.positionExpired) }
+        }
+        var page = FeedPage(ask, zone: zone)
+        while page.wantsMore {
+            let chunk = page.nextChunk
+            let found = try rows.rows(
+                .feed, from: chunk.from, to: chunk.to, descending: ask.reverse,
+                limit: chunk.limit)
+            var takenCount = 0
+            for (key, row) in found {
+                if page.isFull { break }
+                takenCount += 1
+                let feed = try decodingRow("feed") { () throws(DecodingError) in
+                    try FeedRow(decoding: row)
+                }
+                let tag = ChangeTag(Keys.number(key, at: 4))
+                var body: Bytes?
+                if !feed.isDeletion {
+                    body = try rows.row(.record, Keys.record(zone.number, feed.name))
+                    guard let body, try RecordRow.isLive(body) else {
+                        throw StoreError(.corrupt, "a feed row without its record")
+                    }
+                }
+                try page.take(feed, at: tag, body: body)
+            }
+            if takenCount == found.count, found.count < chunk.limit { page.reachedEnd() }
+        }
+        return page.encoded()
+    }
+
+    // MARK: changes/database
+
+    func databaseChanges(_ ask: DatabaseChangesAsk, over rows: borrowing some RowReader)
+        throws(StoreError) -> RecordAnswer
+    {
+        guard let database = try StoredRows.database(ask.database, over: rows) else {
+            if let after = ask.after, after != .start { return .zoneRefused(.positionExpired) }
+            return .databaseChanges(
+                DatabaseChangesPage(changes: [], position: .start, moreComing: false))
+        }
+        let after = ask.after ?? .start
+        if after.turn > database.turn || (after.turn != 0 && after.turn < database.oldestTurn) {
+            return .zoneRefused(.positionExpired)
+        }
+        let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
+        let found = try rows.rows(
+            .zone, from: Keys.turn(database.number, max(after.turn, 1)),
+            to: Keys.turn(database.number, database.turn + 1), limit: Self.pageTouchMax)
+        var page = DatabaseChangesPage(changes: [], position: after, moreComing: false)
+        for (key, row) in found {
+            if page.changes.count == limit {
+                page.moreComing = true
+                return .databaseChanges(page)
+            }
+            guard let name = String(validating: row, as: UTF8.self),
+                let zone = try StoredRows.zone(name, in: database.number, over: rows)
+            else { throw StoreError(.unreadable, "turn") }
+            let turn = Keys.number(key, at: 5)
+            let position = DatabasePosition(turn: turn, tag: ChangeTag(zone.lastTag))
+            // The zone whose turn it was may have gone on in that turn.
+            if turn == after.turn, zone.lastTag <= after.tag.raw { continue }
+            page.position = position
+            if zone.isDeleted {
+                // Who starts from nothing knew no zone that could be gone.
+                if ask.after == nil { continue }
+                page.changes.append(
+                    DatabaseChangesPage.Change(
+                        name: name, isDeleted: true, since: nil, zone: nil))
+            } else {
+                var since: FeedPosition?
+                if ask.after != nil { since = try self.position(of: zone, at: after, over: rows) }
+                page.changes.append(
+                    DatabaseChangesPage.Change(
+                        name: name, isDeleted: false, since: since,
+                        zone: zone.summary(name: name)))
+            }
+        }
+        page.moreComing = found.count == Self.pageTouchMax
+        return .databaseChanges(page)
+    }
+
+    /// Where the zone's feed stood when the database's stood at `position`; nil: at its beginning.
+    ///
+    /// Every feed row carries the turn it was written in, and both grow together: a binary search over
+    /// tags finds the first row that `position` has not seen.
+    private func position(
+        of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
+    ) throws(StoreError) -> FeedPosition? {
+        var seen = zone.baseTag
+        var unseen = zone.lastTag + 1
+        let end = Keys.end(of: Keys.zoneStart(zone.number))
+        while seen + 1 < unseen {
+            let middle = seen + (unseen - seen) / 2
+            guard
+                let (key, row) = try rows.rows(
+                    .feed, from: Keys.feed(zone.number, ChangeTag(middle)), to: end, limit: 1
+                ).first
+            else {
+                unseen = middle
+                continue
+            }
+            let feed = try decodingRow("feed") { () throws(DecodingError) in
+                try FeedRow(decoding: row)
+            }
+            let tag = Keys.number(key, at: 4)
+            if (feed.turn, tag) > (position.turn, position.tag.raw) {
+                unseen = middle
+            } else {
+                seen = max(tag, middle)
+            }
+        }
+        if seen <= zone.baseTag || seen < zone.oldestTag { return nil }
+        return FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(seen))
+    }
+}
+
+/// Collects one page of a zone's feed.
+private struct FeedPage {
+    private let ask: ZoneChangesAsk
+    private let zone: ZoneRow
+    private let id: ZoneID
+    private let limit: Int
+    private let types: Set<String>
+    private var changes = AnswerWriter()
+    private var changeCount = 0
+    private var touchCount = 0
+    /// The last feed row passed; nil before the first.
+    private var lastTag: ChangeTag?
+    private var isAtEnd = false
+
+    init(_ ask: ZoneChangesAsk, zone: ZoneRow) {
+        self.ask = ask
+        self.zone = zone
+        self.id = ZoneID(name: ask.zone, owner: ask.database.owner)
+        self.limit = min(
+            ask.limit <= 0 ? RecordState.pageCountMax : ask.limit, RecordState.pageCountMax)
+        self.types = Set(ask.recordTypes ?? [])
+    }
+
+    var isFull: Bool {
+        self.changeCount >= self.limit || self.touchCount >= RecordState.pageTouchMax
+            || self.changes.bytes.bytes.count >= RecordState.answerSizeMax
+    }
+
+    var wantsMore: Bool { !self.isFull && !self.isAtEnd }
+
+    mutating func reachedEnd() { self.isAtEnd = true }
+
+    /// The next rows to read, in the direction of the page. One row more than the page holds tells
+    /// whether more is to come.
+    var nextChunk: (from: Bytes, to: Bytes, limit: Int) {
+        let limit = self.limit - self.changeCount + 1
+        let start = Keys.zoneStart(self.zone.number)
+        let last = self.lastTag ?? self.ask.after?.tag
+        if self.ask.reverse {
+            return (
+                start, last.map { Keys.feed(self.zone.number, $0) } ?? Keys.end(of: start), limit
+            )
+        }
+        let from = last.map { Keys.feed(self.zone.number, ChangeTag($0.raw + 1)) } ?? start
+        return (from, Keys.end(of: start), limit)
+    }
+
+    mutating func take(_ feed: FeedRow, at tag: ChangeTag, body: Bytes?) throws(StoreError) {
+        self.lastTag = tag
+        self.touchCount += 1
+        guard let body else {
+            self.changes.bytes.write(2 as UInt8)
+            self.changes.bytes.write(text: feed.name)
+            self.changes.bytes.write(varint: tag.raw)
+            self.changeCount += 1
+            return
+        }
+        if !self.types.isEmpty {
+            let type = try decodingRow("record") { () throws(DecodingError) in
+                var reader = ByteReader(body)
+                return try reader.recordTypeAndCreator().type
+            }
+            if !self.types.contains(type) { return }
+        }
+        self.changes.bytes.write(1 as UInt8)
+        self.changes.write(row: body, name: feed.name, zone: self.id)
+        self.changeCount += 1
+    }
+
+    func encoded() -> Bytes {
+        var answer = AnswerWriter()
+        answer.begin(.zoneChanges)
+        answer.bytes.write(count: self.changeCount)
+        answer.bytes.write(raw: self.changes.bytes.bytes)
+        answer.bytes.write(self.position)
+        answer.bytes.write(flag: !self.isAtEnd)
+        return answer.bytes.bytes
+    }
+
+    /// Caught up means the zone's last change, so that an idle zone's token stands still.
+    private var position: FeedPosition {
+        var tag = self.lastTag ?? self.ask.after?.tag
+        if !self.ask.reverse, self.isAtEnd { tag = ChangeTag(self.zone.lastTag) }
+        return FeedPosition(
+            incarnation: self.zone.incarnation, tag: tag ?? ChangeTag(self.zone.lastTag))
+    }
+}

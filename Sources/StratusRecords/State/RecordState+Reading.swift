@@ -1,0 +1,187 @@
+import StratusCoding
+package import StratusModel
+
+extension RecordState {
+    /// Bytes of rows in one answer. What does not fit is asked for again.
+    static let answerSizeMax = 16 << 20
+
+    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+        -> QueryAnswer
+    {
+        guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
+            let refusal = RequestRefusal(.queryInvalid, "unreadable")
+            return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
+        }
+        if let database = query.database, !AccessRules.mayUse(database, query.principal) {
+            let refusal = RequestRefusal(.accessDenied)
+            return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
+        }
+        switch query.ask {
+        case .lookup(let ask):
+            return QueryAnswer(body: try self.lookup(ask, query.principal, over: rows))
+        case .zones(let database, let names):
+            return QueryAnswer(
+                body: try self.zones(of: database, names: names, over: rows).encoded())
+        case .zoneChanges(let ask):
+            return QueryAnswer(body: try self.zoneChanges(ask, over: rows))
+        case .databaseChanges(let ask):
+            return QueryAnswer(body: try self.databaseChanges(ask, over: rows).encoded())
+        case .page(let ask):
+            return QueryAnswer(
+                body: try self.page(ask, query.principal, over: rows).encoded())
+        case .schema(let container):
+            let schema = try StoredRows.schema(container, over: rows)
+            return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
+        case .jobs:
+            let isWaiting = try !rows.keys(.job, from: [], to: [], limit: 1).isEmpty
+            return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
+        }
+    }
+
+    // MARK: records/lookup
+
+    private func lookup(
+        _ ask: RecordLookup, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bytes {
+        func refused(_ refusal: RequestRefusal) -> Bytes {
+            RecordAnswer.refused(refusal).encoded()
+        }
+        if ask.names.count > Self.operationCountMax {
+            return refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
+        }
+        let zone = try self.liveZone(ask.zone, of: ask.database, over: rows)
+        if zone == nil, ask.zone != ZoneID.defaultName {
+            return refused(RequestRefusal(.zoneNotFound, ask.zone))
+        }
+        let schema =
+            ask.database.scope == .public
+            ? try StoredRows.schema(ask.database.container, over: rows) : nil
+        let id = ZoneID(name: ask.zone, owner: ask.database.owner)
+        var writer = AnswerWriter()
+        writer.begin(.lookup)
+        writer.bytes.write(count: ask.names.count)
+        for name in ask.names {
+            guard writer.bytes.bytes.count < Self.answerSizeMax else {
+                writer.bytes.write(3 as UInt8)
+                continue
+            }
+            var row: Bytes?
+            if let zone { row = try rows.row(.record, Keys.record(zone.number, name)) }
+            guard let row, try RecordRow.isLive(row),
+                try Self.mayRead(row, in: ask.database, principal, schema?.schema)
+            else {
+                writer.bytes.write(2 as UInt8)
+                writer.bytes.write(RecordRefusal(.notFound))
+                continue
+            }
+            writer.bytes.write(1 as UInt8)
+            writer.write(row: row, name: name, zone: id)
+        }
+        writer.write(zone?.summary(name: ask.zone))
+        return writer.bytes.bytes
+    }
+
+    /// Whether `principal` may read the record of this row. Only a public database asks.
+    private static func mayRead(
+        _ row: Bytes, in database: DatabaseID, _ principal: Principal, _ schema: Schema?
+    ) throws(StoreError) -> Bool {
+        if database.scope != .public { return true }
+        let (type, creator) = try decodingRow("record") { () throws(DecodingError) in
+            var reader = ByteReader(row)
+            return try reader.recordTypeAndCreator()
+        }
+        return AccessRules.allows(
+            .read, schema?.type(named: type), creator: creator, in: database, principal)
+    }
+
+    func liveZone(_ name: String, of id: DatabaseID, over rows: borrowing some RowReader)
+        throws(StoreError) -> ZoneRow?
+    {
+        guard let database = try StoredRows.database(id, over: rows),
+            let zone = try StoredRows.zone(name, in: database.number, over: rows), !zone.isDeleted
+        else { return nil }
+        return zone
+    }
+
+    /// Every live zone of a database, by name.
+    func liveZones(of id: DatabaseID, over rows: borrowing some RowReader) throws(StoreError)
+        -> [(name: String, zone: ZoneRow)]
+    {
+        guard let database = try StoredRows.database(id, over: rows) else { return [] }
+        let prefix = Keys.zonePrefix(database.number)
+        var zones: [(name: String, zone: ZoneRow)] = []
+        for (key, row) in try rows.rows(
+            .zone, from: prefix, to: Keys.end(of: prefix), limit: .max)
+        {
+            let zone = try StoredRows.zone(decoding: row)
+            guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
+                throw StoreError(.unreadable, "zone key")
+            }
+            if !zone.isDeleted { zones.append((name, zone)) }
+        }
+        return zones
+    }
+
+    // MARK: zones/list, zones/lookup
+
+    private func zones(
+        of id: DatabaseID, names: [String]?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        if let names {
+            let database = try StoredRows.database(id, over: rows)
+            if names.count > Self.operationCountMax {
+                return .refused(
+                    RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
+            }
+            var answers: [ZoneAnswer] = []
+            for name in names {
+                var zone: ZoneRow?
+                if let database {
+                    zone = try StoredRows.zone(name, in: database.number, over: rows)
+                }
+                if let zone, !zone.isDeleted {
+                    answers.append(.zone(zone.summary(name: name)))
+                } else if name == ZoneID.defaultName {
+                    answers.append(.zone(ZoneRow.unwritten.summary(name: name)))
+                } else {
+                    answers.append(.refused(.notFound))
+                }
+            }
+            return .zones(answers)
+        }
+        var zones: [ZoneSummary] = []
+        for (name, zone) in try self.liveZones(of: id, over: rows) {
+            zones.append(zone.summary(name: name))
+        }
+        if !zones.contains(where: \.isDefault) {
+            zones.insert(ZoneRow.unwritten.summary(name: ZoneID.defaultName), at: 0)
+        }
+        return .zones(zones.map { .zone($0) })
+    }
+}
+
+extension RecordQuery {
+    /// The database asked about; nil for questions about a container or a partition.
+    fileprivate var database: DatabaseID? {
+        switch self.ask {
+        case .lookup(let ask): ask.database
+        case .zones(let database, _): database
+        case .zoneChanges(let ask): ask.database
+        case .databaseChanges(let ask): ask.database
+        case .page(let ask): ask.database
+        case .schema, .jobs: nil
+        }
+    }
+}
+
+extension ByteReader {
+    /// The first part of a record body, as far as permissions need it.
+    mutating func recordTypeAndCreator() throws(DecodingError) -> (type: String, creator: String) {
+        try self.format(RecordRow.liveFormat)
+        _ = try self.byte()
+        _ = try self.varint()
+        let type = try self.text()
+        _ = try self.signed()
+        return (type, try self.text())
+    }
+}

@@ -1,0 +1,128 @@
+import StratusModel
+
+extension RecordState {
+    /// `zones/modify`: in order, each on its own.
+    mutating func apply(
+        _ modify: ModifyZones, of command: Command, over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        guard AccessRules.mayUse(modify.database, command.principal) else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
+        if modify.operations.isEmpty { return .refused(RequestRefusal(.empty)) }
+        if modify.operations.count > Self.operationCountMax {
+            return .refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
+        }
+        var named: Set<String> = []
+        var results: [ZoneResult] = []
+        for operation in modify.operations {
+            if let refusal = Self.check(operation, in: modify.database, named: &named) {
+                results.append(.refused(refusal))
+                continue
+            }
+            switch operation.kind {
+            case .create: results.append(try self.create(operation, modify, over: &rows))
+            case .delete: results.append(try self.delete(operation, modify, over: &rows))
+            }
+        }
+        return .zones(results)
+    }
+
+    private static func check(
+        _ operation: ModifyZones.Operation, in database: DatabaseID, named: inout Set<String>
+    ) -> ZoneRefusal? {
+        if database.scope == .public { return .customZonesUnavailable }
+        guard NameRules.isCustomZoneName(operation.zone, limit: Self.nameLengthMax),
+            named.insert(operation.zone).inserted
+        else { return .nameInvalid }
+        return nil
+    }
+
+    private mutating func create(
+        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: inout some RowStore
+    ) throws(StoreError) -> ZoneResult {
+        var numbers = NumberDraw()
+        var database: DatabaseRow
+        if let known = try self.cache.database(modify.database, over: rows) {
+            database = known
+        } else {
+            database = DatabaseRow(number: try numbers.database(over: rows))
+        }
+        let before = try self.cache.zone(operation.zone, in: database.number, over: rows)
+        if let before, !before.isDeleted {
+            return modify.rules.flags.contains(.existingZoneIsRefused)
+                ? .refused(.exists) : .created(before.summary(name: operation.zone))
+        }
+        if database.zoneCount >= DatabaseRow.zoneCountMax { return .refused(.tooManyZones) }
+        // Tags start above every tag the name's earlier incarnations had: an old tag in a client's
+        // hand must match nothing.
+        let base = max(before?.lastTag ?? 0, database.tagFloor)
+        var zone = ZoneRow(
+            number: try numbers.zone(over: rows), incarnation: operation.drawnIncarnation,
+            baseTag: base)
+        zone.turn = before?.turn ?? 0
+        database.zoneCount += 1
+        if before != nil { database.deletedZoneCount -= 1 }
+        try database.advance(to: operation.zone, &zone, in: &rows)
+        try numbers.write(into: &rows)
+        try self.write(zone, operation.zone, database, modify.database, into: &rows)
+        return .created(zone.summary(name: operation.zone))
+    }
+
+    private mutating func delete(
+        _ operation: ModifyZones.Operation, _ modify: ModifyZones, over rows: inout some RowStore
+    ) throws(StoreError) -> ZoneResult {
+        guard var database = try self.cache.database(modify.database, over: rows),
+            var zone = try self.cache.zone(operation.zone, in: database.number, over: rows),
+            !zone.isDeleted
+        else { return .refused(.notFound) }
+        let purge = Job.purge(zone.number)
+        try rows.put(.job, purge.key, purge.encoded())
+        zone.isDeleted = true
+        zone.recordCount = 0
+        zone.tombstoneCount = 0
+        database.zoneCount -= 1
+        database.deletedZoneCount += 1
+        try database.advance(to: operation.zone, &zone, in: &rows)
+        if database.deletedZoneCount > DatabaseRow.deletedZoneCountMax {
+            try self.forgetOldestDeleted(&database, over: &rows)
+        }
+        try self.write(zone, operation.zone, database, modify.database, into: &rows)
+        return .deleted
+    }
+
+    private mutating func write(
+        _ zone: ZoneRow, _ name: String, _ database: DatabaseRow, _ id: DatabaseID,
+        into rows: inout some RowStore
+    ) throws(StoreError) {
+        try rows.put(.zone, Keys.zone(database.number, name), zone.encoded())
+        try rows.put(.database, Keys.database(id), database.encoded())
+        self.cache.remember(zone, name, in: database.number)
+        self.cache.remember(database, of: id)
+    }
+
+    /// Drops the oldest deleted zone from the feed; positions that have not seen it expire.
+    private mutating func forgetOldestDeleted(
+        _ database: inout DatabaseRow, over rows: inout some RowStore
+    ) throws(StoreError) {
+        // Zones that live on where they last changed lie between; a bound on how many are passed keeps
+        // a delete's cost bounded, and what is not found now is found by a later delete.
+        let turns = try rows.rows(
+            .zone, from: Keys.turn(database.number, database.oldestTurn),
+            to: Keys.turn(database.number, database.turn), limit: 1_000)
+        for (key, row) in turns {
+            guard let name = String(validating: row, as: UTF8.self) else {
+                throw StoreError(.unreadable, "turn")
+            }
+            guard let zone = try StoredRows.zone(name, in: database.number, over: rows),
+                zone.isDeleted
+            else { continue }
+            try rows.remove(.zone, key)
+            try rows.remove(.zone, Keys.zone(database.number, name))
+            self.cache.forgetZone(name, in: database.number)
+            database.oldestTurn = zone.turn
+            database.tagFloor = max(database.tagFloor, zone.lastTag)
+            database.deletedZoneCount -= 1
+            return
+        }
+    }
+}

@@ -1,0 +1,171 @@
+package import StratusModel
+
+/// The replicated state of records: what a command does to rows, and what a query reads from them.
+///
+/// - Applying reads no clock and draws nothing: the entry's time and the command's draws are all it
+///   has. The same commands over the same rows give the same rows and outcomes on every replica.
+/// - A command reads first, decides everything, then writes.
+/// - A command that cannot be read, or asks for what may not be, changes nothing.
+package struct RecordState: ReplicatedState {
+    /// Operations in one `records/modify`, names in one look-up.
+    package static let operationCountMax = 200
+    /// Record, zone and type names.
+    package static let nameLengthMax = 255
+    /// The record type of users' own records, there without being in a schema.
+    package static let userType = "Users"
+
+    var cache = RowCache()
+
+    package init() {}
+
+    package mutating func forget() { self.cache.forget() }
+
+    package mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        guard command.kind == .records,
+            let body = try? RecordCommand(decoding: command.body, container: command.container)
+        else { return Outcome(.unreadable) }
+        switch body {
+        case .modifyRecords(let modify):
+            return try self.apply(modify, of: command, at: position.time, over: &rows)
+        case .modifyZones(let modify):
+            let outcome = try self.apply(modify, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .schema(let change):
+            let outcome = try self.apply(change, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .continueJobs(let jobs):
+            let outcome = try self.apply(jobs, of: command, at: position.time, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        }
+    }
+
+    // MARK: records/modify
+
+    private mutating func apply(
+        _ modify: ModifyRecords, of command: Command, at time: HybridTime,
+        over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        let schema = try self.cache.schema(command.container, over: rows)
+        if let refusal = Self.check(modify, of: command, schema) { return Self.refused(refusal) }
+        var numbers = NumberDraw()
+        let database: DatabaseRow
+        if let known = try self.cache.database(modify.database, over: rows) {
+            database = known
+        } else {
+            database = DatabaseRow(number: try numbers.database(over: rows))
+        }
+        let zone: ZoneRow
+        let known = try self.cache.zone(modify.zone, in: database.number, over: rows)
+        if let known, !known.isDeleted {
+            zone = known
+        } else if modify.zone == ZoneID.defaultName {
+            zone = ZoneRow(
+                number: try numbers.zone(over: rows), incarnation: modify.drawnIncarnation,
+                baseTag: 0)
+        } else {
+            return Self.refused(RequestRefusal(.zoneNotFound, modify.zone))
+        }
+
+        let edit = ZoneEdit(
+            modify.zone, of: modify.database, database: database, zone: zone, at: time)
+        var batch = RecordBatch(
+            modify, edit: edit, schema: schema?.schema, principal: command.principal)
+        let isKept = try batch.run(over: rows)
+        if isKept, batch.changes(since: zone) {
+            if numbers.isDrawn {
+                try numbers.write(into: &rows)
+                try rows.put(.database, Keys.database(modify.database), database.encoded())
+                self.cache.remember(database, of: modify.database)
+            }
+            try batch.edit.flush(
+                into: &rows, cache: &self.cache, schema: schema,
+                tombstoneCountMin: modify.rules.tombstoneCountMin)
+        }
+        let after = isKept && batch.changes(since: zone) ? batch.edit.zone : known ?? .unwritten
+        let outcome = RecordOutcome.records(
+            ModifiedRecords(
+                zone: after.summary(name: modify.zone), results: batch.finalResults()))
+        return Outcome(
+            .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
+    }
+
+    /// What refuses the whole request.
+    private static func check(
+        _ modify: ModifyRecords, of command: Command, _ schema: IndexedSchema?
+    )
+        -> RequestRefusal?
+    {
+        if let refusal = Self.check(command, schema) { return refusal }
+        if !AccessRules.mayUse(modify.database, command.principal) {
+            return RequestRefusal(.accessDenied)
+        }
+        if modify.operations.isEmpty { return RequestRefusal(.empty) }
+        if modify.operations.count > Self.operationCountMax {
+            return RequestRefusal(.tooManyItems, String(Self.operationCountMax))
+        }
+        if modify.isAtomic, modify.zone == ZoneID.defaultName,
+            !modify.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic)
+        {
+            return RequestRefusal(.atomicInDefaultZone)
+        }
+        if modify.operations.count > 1 {
+            var names: Set<String> = []
+            for operation in modify.operations
+            where !names.insert(operation.recordName).inserted {
+                return RequestRefusal(.duplicateRecord, operation.recordName)
+            }
+        }
+        return nil
+    }
+
+    static func check(_ command: Command, _ schema: IndexedSchema?) -> RequestRefusal? {
+        let held = schema?.schema.version ?? 0
+        return command.schemaVersion > held ? RequestRefusal(.schemaBehind, String(held)) : nil
+    }
+
+    static func refused(_ refusal: RequestRefusal) -> Outcome {
+        Outcome(.decided, body: RecordOutcome.refused(refusal).encoded())
+    }
+}
+
+/// Draws the numbers that stand in keys, when a database or zone is new to the partition.
+struct NumberDraw {
+    private var counters: PartitionCounters?
+    var isDrawn: Bool { self.counters != nil }
+
+    mutating func database(over rows: borrowing some RowReader) throws(StoreError)
+        -> DatabaseNumber
+    {
+        var counters = try self.load(over: rows)
+        let number = counters.nextDatabase
+        counters.nextDatabase += 1
+        self.counters = counters
+        return DatabaseNumber(number)
+    }
+
+    mutating func zone(over rows: borrowing some RowReader) throws(StoreError) -> ZoneNumber {
+        var counters = try self.load(over: rows)
+        let number = counters.nextZone
+        counters.nextZone += 1
+        self.counters = counters
+        return ZoneNumber(number)
+    }
+
+    private func load(over rows: borrowing some RowReader) throws(StoreError) -> PartitionCounters {
+        if let counters = self.counters { return counters }
+        return try StoredRows.counters(over: rows)
+    }
+
+    func write(into rows: inout some RowStore) throws(StoreError) {
+        guard let counters = self.counters else { return }
+        try rows.put(.database, Keys.counters, counters.encoded())
+    }
+}
+
+extension ZoneRow {
+    /// A default zone before its first write.
+    static let unwritten = ZoneRow(
+        number: ZoneNumber(0), incarnation: ZoneIncarnation(0), baseTag: 0)
+}

@@ -1,0 +1,147 @@
+import StratusCoding
+import StratusModel
+
+/// The references of one zone, as they will be once a command's changes are written.
+struct ReferenceEdits {
+    private struct Target {
+        /// As in the rows.
+        let base: ReferrerCounts
+        var counts: ReferrerCounts
+        /// What differs from the rows: the tag a reference was written at, or nil for one removed.
+        var changes: [Referrer: ChangeTag?] = [:]
+    }
+
+    private struct Referrer: Hashable {
+        var action: Reference.Action
+        var name: String
+    }
+
+    let zone: ZoneNumber
+    private var targets: [String: Target] = [:]
+    /// How many references were added: one entry's work is bounded by it.
+    private(set) var addedCount = 0
+
+    init(zone: ZoneNumber) { self.zone = zone }
+
+    /// How many records refer to `target`. Almost always a row that is not there.
+    mutating func counts(of target: String, over rows: borrowing some RowReader)
+        throws(StoreError) -> ReferrerCounts
+    {
+        if let known = self.targets[target] { return known.counts }
+        return try self.load(target, over: rows).counts
+    }
+
+    mutating func add(
+        _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        var target = try self.load(reference.target, over: rows)
+        target.changes[Referrer(action: reference.action, name: referrer)] = .some(tag)
+        target.counts.change(reference.action, by: 1)
+        self.targets[reference.target] = target
+        self.addedCount += 1
+    }
+
+    mutating func remove(
+        _ reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        var target = try self.load(reference.target, over: rows)
+        target.changes[Referrer(action: reference.action, name: referrer)] = .some(nil)
+        target.counts.change(reference.action, by: -1)
+        self.targets[reference.target] = target
+    }
+
+    /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the tag
+    /// each reference was written at.
+    mutating func referrers(
+        of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
+        let target = try self.load(name, over: rows)
+        let prefix = Keys.references(self.zone, target: name, action)
+        let start =
+            cursor.isEmpty
+            ? prefix
+            : Keys.reference(self.zone, target: name, action, referrer: cursor) + [0]
+        var found: [(name: String, tag: ChangeTag)] = []
+        // Every removal among the changes may hide one stored row.
+        let stored = try rows.rows(
+            .reference, from: start, to: Keys.end(of: prefix),
+            limit: limit + target.changes.count)
+        for (key, row) in stored {
+            guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
+                throw StoreError(.unreadable, "reference key")
+            }
+            if target.changes[Referrer(action: action, name: name)] != nil { continue }
+            found.append((name, try Self.tag(row)))
+        }
+        for (referrer, tag) in target.changes where referrer.action == action {
+            if let tag, referrer.name > cursor { found.append((referrer.name, tag)) }
+        }
+        if !target.changes.isEmpty { found.sort { $0.name < $1.name } }
+        return Array(found.prefix(limit))
+    }
+
+    func flush(into rows: inout some RowStore) throws(StoreError) {
+        for name in self.targets.keys.sorted() {
+            guard let target = self.targets[name], !target.changes.isEmpty else { continue }
+            let changes = target.changes.sorted {
+                ($0.key.action.rawValue, $0.key.name) < ($1.key.action.rawValue, $1.key.name)
+            }
+            for (referrer, tag) in changes {
+                let key = Keys.reference(
+                    self.zone, target: name, referrer.action, referrer: referrer.name)
+                if let tag {
+                    try rows.put(.reference, key, Self.encoded(tag))
+                } else {
+                    try rows.remove(.reference, key)
+                }
+            }
+            if target.counts == target.base { continue }
+            let key = Keys.referrerCount(self.zone, target: name)
+            if target.counts.isEmpty {
+                try rows.remove(.reference, key)
+            } else {
+                try rows.put(.reference, key, target.counts.encoded())
+            }
+        }
+    }
+
+    private mutating func load(_ name: String, over rows: borrowing some RowReader)
+        throws(StoreError) -> Target
+    {
+        if let known = self.targets[name] { return known }
+        var counts = ReferrerCounts()
+        if let row = try rows.row(.reference, Keys.referrerCount(self.zone, target: name)) {
+            counts = try decodingRow("referrer counts") { () throws(DecodingError) in
+                try ReferrerCounts(decoding: row)
+            }
+        }
+        let target = Target(base: counts, counts: counts)
+        self.targets[name] = target
+        return target
+    }
+
+    private static func tag(_ row: Bytes) throws(StoreError) -> ChangeTag {
+        try decodingRow("reference") { () throws(DecodingError) in
+            var reader = ByteReader(row)
+            return ChangeTag(try reader.varint())
+        }
+    }
+
+    private static func encoded(_ tag: ChangeTag) -> Bytes {
+        var writer = ByteWriter(reserving: 10)
+        writer.write(varint: tag.raw)
+        return writer.bytes
+    }
+}
+
+extension ReferrerCounts {
+    fileprivate mutating func change(_ action: Reference.Action, by delta: Int) {
+        switch action {
+        case .none: preconditionFailure("references of action NONE are not tracked")
+        case .deleteSelf: self.deleteSelf = UInt64(Int(self.deleteSelf) + delta)
+        case .validate: self.validate = UInt64(Int(self.validate) + delta)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import StratusCoding
+import StratusModel
+
+/// One zone as one command changes it: rows are read when first needed, changes stay in memory, and
+/// ``flush(into:cache:schema:)`` writes them all. An edit that is dropped has changed nothing.
+struct ZoneEdit {
+    /// A record the command touched: as the rows have it, and as it will be.
+    struct Touched {
+        let original: RecordRow?
+        var current: RecordRow?
+        /// The row bytes of `current` while it is live and differs from `original`.
+        var encoded: Bytes = []
+    }
+
+    let id: ZoneID
+    let databaseID: DatabaseID
+    private(set) var database: DatabaseRow
+    /// The zone; `lastTag` and `lastMilliseconds` move with every change.
+    var zone: ZoneRow
+    private(set) var references: ReferenceEdits
+    private var touched: [String: Touched] = [:]
+    private var jobs: [Job] = []
+    /// What `modified` says of everything this command changes.
+    let milliseconds: Int64
+
+    init(
+        _ name: String, of databaseID: DatabaseID, database: DatabaseRow, zone: ZoneRow,
+        at time: HybridTime
+    ) {
+        self.id = ZoneID(name: name, owner: databaseID.owner)
+        self.databaseID = databaseID
+        self.database = database
+        self.zone = zone
+        self.references = ReferenceEdits(zone: zone.number)
+        // Time may step back between leaders by what their clocks differ; in a zone it never does.
+        self.milliseconds = max(time.milliseconds, zone.lastMilliseconds)
+    }
+
+    // MARK: Reading
+
+    mutating func record(_ name: String, over rows: borrowing some RowReader) throws(StoreError)
+        -> Record?
+    {
+        if let known = self.touched[name] { return known.current?.live }
+        let row = try StoredRows.record(name, of: self.zone.number, in: self.id, over: rows)
+        self.touched[name] = Touched(original: row, current: row)
+        return row?.live
+    }
+
+    mutating func referrerCounts(of name: String, over rows: borrowing some RowReader)
+        throws(StoreError) -> ReferrerCounts
+    {
+        try self.references.counts(of: name, over: rows)
+    }
+
+    mutating func referrers(
+        of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> [(name: String, tag: ChangeTag)] {
+        try self.references.referrers(
+            of: name, action, after: cursor, limit: limit, over: rows)
+    }
+
+    /// The row bytes of a record this command saved.
+    func encodedRow(of name: String) -> Bytes? { self.touched[name]?.encoded }
+
+    // MARK: Changing
+
+    /// The tag the next change will have.
+    var nextTag: ChangeTag { ChangeTag(self.zone.lastTag + 1) }
+
+    /// Stores `record`, which was read before and carries ``nextTag``.
+    mutating func save(
+        _ record: Record, encoded: Bytes, addedReferences: [ActingReference],
+        removedReferences: [ActingReference], over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        precondition(record.tag == self.nextTag, "a save takes the next tag")
+        for reference in removedReferences {
+            try self.references.remove(reference, from: record.name, over: rows)
+        }
+        for reference in addedReferences {
+            try self.references.add(reference, from: record.name, at: record.tag, over: rows)
+        }
+        self.change(record.name, to: .live(record), encoded: encoded)
+    }
+
+    /// Deletes a live record and its references. What refers to it is the caller's business.
+    @discardableResult
+    mutating func delete(_ record: Record, over rows: borrowing some RowReader)
+        throws(StoreError) -> ChangeTag
+    {
+        let tag = self.nextTag
+        for reference in record.actingReferences {
+            try self.references.remove(reference, from: record.name, over: rows)
+        }
+        self.change(record.name, to: .tombstone(tag), encoded: [])
+        return tag
+    }
+
+    mutating func enqueue(_ job: Job) { self.jobs.append(job) }
+
+    private mutating func change(_ name: String, to row: RecordRow, encoded: Bytes) {
+        guard var touched = self.touched[name] else {
+            preconditionFailure("a record is read before it is changed")
+        }
+        self.zone.lastTag += 1
+        touched.current = row
+        touched.encoded = encoded
+        self.touched[name] = touched
+    }
+
+    // MARK: Writing
+
+    /// Writes everything: records, feed, references, indexes, zone, database feed, jobs.
+    mutating func flush(
+        into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?,
+        tombstoneCountMin: Int
+    ) throws(StoreError) {
+        let scope = ZoneScope(id: self.id, prefix: Keys.zoneStart(self.zone.number))
+        let turn = try self.takeTurn(in: &rows, cache: &cache)
+        for name in self.touched.keys.sorted() {
+            guard let touched = self.touched[name], touched.original?.tag != touched.current?.tag
+            else { continue }
+            try self.write(name, touched, turn: turn, into: &rows)
+            guard let schema else { continue }
+            let changes = IndexMaintenance.changes(
+                in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live)
+            for key in changes.removed { try rows.remove(.index, key) }
+            for row in changes.put { try rows.put(.index, row.key, row.row) }
+        }
+        try self.references.flush(into: &rows)
+        self.zone.lastMilliseconds = self.milliseconds
+        let most = max(UInt64(tombstoneCountMin), self.zone.recordCount / 2)
+        if self.zone.tombstoneCount > most {
+            // An eighth less than the most, so that the next trim is not the next delete's.
+            self.enqueue(
+                .trim(
+                    self.zone.number, self.place, keep: most - most / 8,
+                    cursor: ChangeTag(self.zone.oldestTag)))
+        }
+        for job in self.jobs {
+            // A trim that waits already has come further than a new one would start.
+            if case .trim = job, try rows.row(.job, job.key) != nil { continue }
+            try rows.put(.job, job.key, job.encoded())
+        }
+        try rows.put(
+            .zone, Keys.zone(self.database.number, self.id.name), self.zone.encoded())
+        cache.remember(self.zone, self.id.name, in: self.database.number)
+    }
+
+    var place: JobPlace { JobPlace(database: self.databaseID, zone: self.id.name) }
+
+    private mutating func write(
+        _ name: String, _ touched: Touched, turn: UInt64, into rows: inout some RowStore
+    ) throws(StoreError) {
+        if let original = touched.original {
+            try rows.remove(.feed, Keys.feed(self.zone.number, original.tag))
+            if original.live == nil {
+                self.zone.tombstoneCount -= 1
+            } else {
+                self.zone.recordCount -= 1
+            }
+        }
+        let key = Keys.record(self.zone.number, name)
+        let feed: FeedRow
+        switch touched.current {
+        case .live:
+            try rows.put(.record, key, touched.encoded)
+            self.zone.recordCount += 1
+            feed = FeedRow(isDeletion: false, turn: turn, name: name)
+        case .tombstone(let tag):
+            try rows.put(.record, key, RecordRow.encodedTombstone(tag))
+            self.zone.tombstoneCount += 1
+            feed = FeedRow(isDeletion: true, turn: turn, name: name)
+        case nil: preconditionFailure("a change leaves a record or a tombstone")
+        }
+        guard let tag = touched.current?.tag else { return }
+        try rows.put(.feed, Keys.feed(self.zone.number, tag), feed.encoded())
+    }
+
+    /// Makes this zone the last one changed in its database's feed.
+    private mutating func takeTurn(in rows: inout some RowStore, cache: inout RowCache)
+        throws(StoreError) -> UInt64
+    {
+        if self.id.isDefault { return 0 }
+        if self.database.turnZone == self.id.name { return self.zone.turn }
+        try self.database.advance(to: self.id.name, &self.zone, in: &rows)
+        try rows.put(.database, Keys.database(self.databaseID), self.database.encoded())
+        cache.remember(self.database, of: self.databaseID)
+        return self.zone.turn
+    }
+}
+
+extension RecordRow {
+    var live: Record? {
+        if case .live(let record) = self { record } else { nil }
+    }
+
+    var tag: ChangeTag {
+        switch self {
+        case .live(let record): record.tag
+        case .tombstone(let tag): tag
+        }
+    }
+}
+
+extension DatabaseRow {
+    /// Begins a new turn, of `name`. The caller writes the database and the zone.
+    mutating func advance(
+        to name: String, _ zone: inout ZoneRow, in rows: inout some RowStore
+    ) throws(StoreError) {
+        if zone.turn != 0 { try rows.remove(.zone, Keys.turn(self.number, zone.turn)) }
+        self.turn += 1
+        self.turnZone = name
+        zone.turn = self.turn
+        try rows.put(.zone, Keys.turn(self.number, self.turn), Bytes(name.utf8))
+    }
+}

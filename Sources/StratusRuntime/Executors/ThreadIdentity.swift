@@ -1,0 +1,12 @@
+import Glibc
+import Synchronization
+
+/// Which thread owns something: claimed once by that thread, asked by all.
+struct ThreadIdentity: ~Copyable, Sendable {
+    /// `pthread_t` is a pointer in disguise, and never null.
+    private let owner = Atomic<UInt>(0)
+
+    func claim() { self.owner.store(UInt(pthread_self()), ordering: .releasing) }
+
+    var isCurrent: Bool { self.owner.load(ordering: .acquiring) == UInt(pthread_self()) }
+}

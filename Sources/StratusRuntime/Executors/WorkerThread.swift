@@ -1,0 +1,82 @@
+import Glibc
+
+/// A thread of its own for work that may block longer than a millisecond: syncs, checkpoints, long
+/// scans, name lookups.
+///
+/// An actor whose `unownedExecutor` is a worker runs there and may call the disk; a task whose
+/// preference it is runs its nonisolated code there. Jobs run one at a time in the order submitted.
+///
+/// A worker lives until ``stop()``. What is submitted before runs; what comes after never does, so stop
+/// a worker only when nothing that it serves will be asked again.
+package final class WorkerThread: SerialExecutor, TaskExecutor {
+    package let name: String
+    private let inbox = Inbox()
+    private let signal = WakeSignal(blocking: true)
+    private let stopping = Flag()
+    private let identity = ThreadIdentity()
+
+    package init(name: String) {
+        self.name = name
+        OwnedThread.start(named: name) { [self] in self.run() }
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        if self.inbox.submit(.job(UnownedJob(job))) { self.signal.raise() }
+    }
+
+    /// Runs `block` on the worker, without a task around it.
+    package func submit(_ block: @escaping @Sendable () -> Void) {
+        if self.inbox.submit(.block(block)) { self.signal.raise() }
+    }
+
+    /// Runs `body` on the worker and answers with its result.
+    package func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            self.submit { continuation.resume(returning: body()) }
+        }
+    }
+
+    package var isCurrent: Bool { self.identity.isCurrent }
+
+    package func isIsolatingCurrentContext() -> Bool? { self.isCurrent }
+    package func checkIsolated() {
+        precondition(self.isCurrent, "not on the worker thread \(self.name)")
+    }
+    package func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+        UnownedSerialExecutor(ordinary: self)
+    }
+    package func asUnownedTaskExecutor() -> UnownedTaskExecutor {
+        UnownedTaskExecutor(ordinary: self)
+    }
+
+    /// Ends the thread once everything submitted has run.
+    package func stop() {
+        guard !self.stopping.raise() else { return }
+        self.signal.raise()
+    }
+
+    private func run() {
+        self.identity.claim()
+        var queue: [Inbox.Work] = []
+        while true {
+            self.inbox.take(into: &queue)
+            for work in queue {
+                switch work {
+                case .job(let job):
+                    job.runSynchronously(
+                        isolatedTo: self.asUnownedSerialExecutor(),
+                        taskExecutor: self.asUnownedTaskExecutor())
+                case .block(let block): block()
+                }
+            }
+            let wasEmpty = queue.isEmpty
+            queue.removeAll(keepingCapacity: true)
+            guard wasEmpty else { continue }
+            if self.stopping.isRaised {
+                if self.inbox.close() { return }
+                continue
+            }
+            if self.inbox.park() { self.signal.lower() }
+        }
+    }
+}

@@ -1,0 +1,421 @@
+import StratusHTTP
+import StratusModel
+import StratusTLS
+
+/// One client's connection: moves bytes between its socket, the protocol's state machine and the
+/// handler, and keeps the deadlines.
+///
+/// - All of it happens on one loop, and everything the loop calls returns without waiting.
+/// - Neither direction runs ahead: a body that is not asked for is not read, an answer that is not taken
+///   is not pulled. What waits in memory is bounded by ``HTTPServerLimits``.
+/// - An idle connection owns no buffers: it reads and writes through its shard's.
+///
+/// `@unchecked`: a task that answers a request holds it, and every entry from there demands the loop;
+/// see ``EventLoop`` for why this is not an actor.
+final class HTTPConnection: Channel, @unchecked Sendable {
+    /// What it is doing, beside the state machine's own phase.
+    enum Stage {
+        case handshake
+        case open
+        /// The last answer is on its way or out; what still comes in is thrown away.
+        case lingering
+        case closed
+    }
+
+    let loop: EventLoop
+    let shard: HTTPServerShard
+    let transport: Transport
+    /// Without port; nil on a Unix socket.
+    let address: String?
+    let peer: String
+    private(set) var certificate: PeerCertificate?
+
+    var stage: Stage
+    var machine: HTTPServerConnection
+    var exchange: HTTPExchange?
+
+    /// Received and not yet used: only while a request is in progress or a body is not asked for.
+    var input: Bytes = []
+    var inputStart = 0
+    var hasInputEnded = false
+    private var isInputPaused = false
+    /// Whether the deadlines know that the client need not send.
+    private var isOurTurn = false
+    /// Written and not yet sent.
+    var output: Bytes = []
+    var outputStart = 0
+    /// The socket did not take everything.
+    var isSendingBlocked = false
+    /// Who waits for the output to shrink.
+    var outputWaiter: CheckedContinuation<Bool, Never>?
+    var isAdvancing = false
+
+    var registration: Registration?
+    var timer: EventLoop.Timer?
+    var timerTime = MonotonicTime(nanoseconds: .max)
+    /// Of an open connection.
+    var deadlines: ConnectionDeadlines
+    /// Of the handshake, or of lingering.
+    private(set) var stageDeadline: MonotonicTime
+    /// Whether the deadlines know of the head that is arriving.
+    private var isHeadTold = false
+    private var lingeredCount = 0
+
+    init(
+        transport: Transport, from address: SocketAddress, isSecure: Bool, shard: HTTPServerShard
+    ) {
+        self.loop = shard.loop
+        self.shard = shard
+        self.transport = transport
+        if case .ip(let host, _) = address { self.address = host } else { self.address = nil }
+        self.peer = self.address ?? "unix"
+        self.stage = isSecure ? .handshake : .open
+        self.machine = HTTPServerConnection(limits: shard.limits.message)
+        let now = shard.loop.now
+        self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
+        self.stageDeadline = now + shard.limits.handshakeDeadline
+    }
+
+    func open() {
+        do throws(SocketError) {
+            self.registration = try self.loop.register(
+                self.transport.descriptor, for: .readable, self)
+        } catch {
+            return self.close(isCut: true)
+        }
+        self.watchDeadline()
+    }
+
+    // MARK: Readiness
+
+    func becameReady(_ readiness: Readiness) {
+        if !readiness.isDisjoint(with: .broken) {
+            // Both directions are dead: nothing that could still be read can be answered.
+            return self.close(isCut: true)
+        }
+        if self.stage == .handshake {
+            guard self.goOnWithHandshake() else { return self.settle() }
+        }
+        // Under TLS either direction may have waited for either readiness.
+        if !self.output.isEmpty && readiness.contains(self.transport.writeNeeds) {
+            self.flush()
+            // Requests may have waited for their predecessors' answers to leave.
+            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked { self.advance() }
+        }
+        if self.stage != .closed && readiness.contains(self.transport.readNeeds) { self.readAll() }
+        self.settle()
+    }
+
+    /// - Returns: whether it is done.
+    private func goOnWithHandshake() -> Bool {
+        switch self.transport.handshake() {
+        case .moved:
+            self.certificate = self.transport.session?.peerCertificate
+            self.stage = .open
+            self.deadlines = ConnectionDeadlines(
+                self.shard.limits.timeouts, connectedAt: self.loop.now)
+            return true
+        case .blocked(let needs):
+            if let registration = self.registration { self.loop.watch(registration, for: needs) }
+        case .ended, .failed:
+            self.close(isCut: false)
+        }
+        return false
+    }
+
+    /// After anything happened: what to wait for next.
+    func settle() {
+        guard self.stage != .closed else { return }
+        if self.hasInputEnded && self.input.isEmpty { self.concludeInput() }
+        if self.stage == .open && self.machine.mustClose && self.exchange == nil
+            && self.output.isEmpty
+        {
+            self.linger()
+            guard self.stage != .closed else { return }
+        }
+        if self.stage != .handshake, let registration = self.registration {
+            var interest: Readiness = []
+            let wasPaused = self.isInputPaused
+            self.pauseInput(!self.wantsInput)
+            // What TLS holds already is no news to the loop.
+            if wasPaused && !self.isInputPaused && self.transport.hasPending { self.readSoon() }
+            if !self.isInputPaused { interest.formUnion(self.transport.readNeeds) }
+            if !self.output.isEmpty { interest.formUnion(self.transport.writeNeeds) }
+            self.loop.watch(registration, for: interest)
+        }
+        if self.stage == .open && !self.isHeadTold && self.machine.phase == .head {
+            self.isHeadTold = true
+            self.deadlines.handle(.headBegan, at: self.loop.now)
+        }
+        self.watchDeadline()
+    }
+
+    // MARK: Reading
+
+    private func pauseInput(_ isPaused: Bool) {
+        self.isInputPaused = isPaused
+        // A client that waits for the go-ahead waits for us.
+        let isOurTurn = isPaused || self.machine.awaitsContinue
+        if isOurTurn != self.isOurTurn {
+            self.isOurTurn = isOurTurn
+            self.deadlines.handle(isOurTurn ? .readingPaused : .readingResumed, at: self.loop.now)
+        }
+    }
+
+    private var wantsInput: Bool {
+        guard !self.hasInputEnded else { return false }
+        switch self.stage {
+        case .handshake, .closed: return false
+        case .lingering: return true
+        case .open:
+            // While a request is being answered some input may wait, and the end of it is heard.
+            return !self.isBodyBlocked && !self.isOutputBlocked
+                && self.input.count - self.inputStart < self.shard.limits.bodyBufferSizeMax.raw
+        }
+    }
+
+    /// The handler has not asked for what is here already.
+    private var isBodyBlocked: Bool {
+        guard let exchange = self.exchange else { return false }
+        return exchange.bufferedCount >= self.shard.limits.bodyBufferSizeMax.raw
+    }
+
+    /// The client does not take its answers, so it gets no more of them.
+    private var isOutputBlocked: Bool {
+        self.output.count - self.outputStart >= self.shard.limits.outputBufferSizeMax.raw
+    }
+
+    private func readAll() {
+        // One read tells nearly always all there is; the loop says when there is more.
+        repeat {
+            guard self.wantsInput else { return }
+            let room = self.shard.room
+            switch self.transport.read(into: UnsafeMutableRawBufferPointer(room)) {
+            case .moved(let count):
+                self.received(UnsafeBufferPointer(rebasing: room[..<count]))
+            case .blocked: return
+            case .ended:
+                self.hasInputEnded = true
+                return
+            case .failed:
+                return self.close(isCut: true)
+            }
+        } while self.transport.hasPending && self.stage != .closed
+    }
+
+    private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
+        if self.stage == .lingering {
+            self.lingeredCount += bytes.count
+            if self.lingeredCount > self.shard.limits.lingerSizeMax.raw { self.close(isCut: true) }
+            return
+        }
+        guard self.input.isEmpty else {
+            self.input += bytes
+            return self.advance()
+        }
+        // The common case: whole requests, used where they lie.
+        var at = 0
+        let mayGoOn = self.consume(bytes.span, &at)
+        if at < bytes.count { self.input = Bytes(bytes[at...]) }
+        if mayGoOn { self.advance() } else { self.flush() }
+    }
+
+    /// Uses up the input as far as it goes, then sends what came of it.
+    func advance() {
+        // An answer that is given at once comes back here from within: the loop below goes on with it.
+        guard !self.isAdvancing, self.stage == .open else { return }
+        self.isAdvancing = true
+        repeat {
+            self.startHandler()
+            if self.isOutputBlocked { self.flush() }
+            guard self.stage == .open, !self.isOutputBlocked else { break }
+        } while self.consumeInput()
+        self.isAdvancing = false
+        self.flush()
+    }
+
+    /// - Returns: whether there may be more to do.
+    private func consumeInput() -> Bool {
+        var at = self.inputStart
+        let mayGoOn = self.consume(self.input.span, &at)
+        if at == self.input.count {
+            self.input = []
+            self.inputStart = 0
+        } else {
+            self.inputStart = at
+        }
+        return mayGoOn
+    }
+
+    /// Feeds the state machine until it needs something else: more input (false), or that the handler be
+    /// started or asked (true).
+    private func consume(_ bytes: Span<UInt8>, _ at: inout Int) -> Bool {
+        while true {
+            if self.isBodyBlocked { return self.exchange?.hasBegun == false }
+            switch self.machine.next(bytes, &at) {
+            case .needsMore:
+                return self.exchange?.hasBegun == false
+            case .head(let head):
+                self.begin(head)
+            case .body(let range):
+                self.deadlines.handle(.bodyReceived(ByteCount(range.count)), at: self.loop.now)
+                self.exchange?.append(bytes.extracting(range).withUnsafeBufferPointer { Bytes($0) })
+            case .bodyEnd:
+                self.deadlines.handle(.bodyEnded, at: self.loop.now)
+                self.exchange?.end(.complete)
+            case .waiting:
+                return self.exchange?.hasBegun == false
+            case .refused(let refusal):
+                self.refuse(refusal)
+                return self.exchange?.hasBegun == false
+            case .closed:
+                return false
+            }
+        }
+    }
+
+    /// The peer has said its last byte and all of it is used; it may still listen.
+    private func concludeInput() {
+        guard self.stage == .open else { return self.close(isCut: false) }
+        if let exchange = self.exchange {
+            // A client that has closed its half gets its answer, if its request is whole.
+            guard case .arriving = exchange.state else { return }
+            self.dropExchange()
+        }
+        self.machine.abandon()
+    }
+
+    // MARK: Requests
+
+    private func begin(_ head: RequestHead) {
+        self.machine.bodySizeMax = self.shard.handler.bodyLimit(for: head)
+        if self.shard.isStopping { self.machine.stopKeepingAlive() }
+        self.exchange = HTTPExchange(
+            head: head, identity: self.shard.world.drawIdentity(), connection: self)
+        let now = self.loop.now
+        if !self.isHeadTold { self.deadlines.handle(.headBegan, at: now) }
+        self.isHeadTold = false
+        // A pause of the last request's body must not carry over.
+        self.isOurTurn = false
+        self.deadlines.handle(.headEnded(total: nil), at: now)
+    }
+
+    /// A message that breaks the rules is answered here, unless it is only too large: then the handler,
+    /// who knows the form of its errors, finds out when it reads the body.
+    private func refuse(_ refusal: HTTPRefusal) {
+        if let exchange = self.exchange {
+            if refusal == .bodyTooLarge && !self.machine.hasResponseBegun {
+                exchange.refusal = refusal
+                return exchange.end(.failed(.tooLarge))
+            }
+            self.dropExchange()
+        }
+        self.writeRefusal(refusal)
+    }
+
+    func writeRefusal(_ refusal: HTTPRefusal) {
+        self.borrowOutput()
+        let isUnanswered = !self.machine.hasResponseBegun
+        let form = isUnanswered ? self.shard.handler.form(of: refusal) : nil
+        self.machine.writeRefusal(
+            refusal, headers: form?.headers ?? HeaderFields(), body: form?.body,
+            prewritten: self.shard.dateLine(), into: &self.output)
+    }
+
+    private func startHandler() {
+        guard let exchange = self.exchange, !exchange.hasBegun else { return }
+        exchange.hasBegun = true
+        let request = HTTPRequest(
+            head: exchange.head, body: exchange.body(), peer: self.peer,
+            identity: exchange.identity, isSecure: self.transport.session != nil,
+            certificate: self.certificate)
+        let task = Task.immediate(executorPreference: self.loop) {
+            let response = await self.shard.handler.respond(to: request)
+            await self.answer(exchange, with: response)
+        }
+        // An answer given at once has let go of its exchange already.
+        if self.exchange === exchange { exchange.task = task }
+    }
+
+    /// Ends the request without an answer: its handler is cancelled, what it answers is dropped.
+    func dropExchange() {
+        guard let exchange = self.exchange else { return }
+        self.exchange = nil
+        exchange.letGo()
+        exchange.task?.cancel()
+        exchange.task = nil
+        self.resumeOutputWaiter(false)
+    }
+
+    func bodyIsAwaited() {
+        self.borrowOutput()
+        self.machine.writeContinue(into: &self.output)
+        self.goOn()
+    }
+
+    func bodyWasTaken() {
+        if self.isInputPaused || !self.input.isEmpty { self.goOn() }
+    }
+
+    /// Something outside of the socket has happened. Not at once: the caller may stand in the middle of
+    /// the handler, who must not be entered again.
+    private func goOn() {
+        guard !self.isAdvancing, self.stage == .open else { return }
+        self.loop.submit {
+            guard self.stage == .open else { return }
+            self.advance()
+            self.settle()
+        }
+    }
+
+    private func readSoon() {
+        self.loop.submit {
+            guard self.stage == .open || self.stage == .lingering else { return }
+            self.readAll()
+            self.settle()
+        }
+    }
+
+    // MARK: Closing
+
+    /// Everything is said. The peer is told, and given a moment to take it: closing at once would throw
+    /// away what it has not read yet if more of its own is on the way (RFC 9112 §9.6).
+    func linger() {
+        if self.hasInputEnded { return self.close(isCut: false) }
+        self.stage = .lingering
+        self.input = []
+        self.inputStart = 0
+        self.transport.endWriting()
+        self.stageDeadline = self.loop.now + self.shard.limits.lingerDeadline
+    }
+
+    func close(isCut: Bool) {
+        guard self.stage != .closed else { return }
+        self.stage = .closed
+        if let registration = self.registration { self.loop.deregister(registration) }
+        self.registration = nil
+        if let timer = self.timer { self.loop.cancel(timer) }
+        self.timer = nil
+        self.transport.close(isCut: isCut)
+        self.machine.abandon()
+        self.dropExchange()
+        self.output = []
+        self.outputStart = 0
+        self.input = []
+        self.shard.didClose(self)
+    }
+
+    /// For a graceful stop: at once when nothing is in flight, else after the answer.
+    func closeWhenDone() {
+        guard self.stage == .open else {
+            return self.stage == .handshake ? self.close(isCut: false) : ()
+        }
+        if self.machine.phase == .idle && self.exchange == nil && self.output.isEmpty {
+            self.machine.stopKeepingAlive()
+            self.linger()
+            self.settle()
+        } else {
+            self.machine.stopKeepingAlive()
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package import StratusHTTP
+package import StratusModel
+package import StratusTLS
+
+/// Where a server listens and what it lets clients cost.
+package struct HTTPServerConfiguration: Sendable {
+    package struct Listener: Sendable {
+        package var address: SocketAddress
+        /// Nil: plain.
+        package var tls: TLSContextSource?
+
+        package init(_ address: SocketAddress, tls: TLSContextSource? = nil) {
+            self.address = address
+            self.tls = tls
+        }
+    }
+
+    package var listeners: [Listener]
+    package var limits: HTTPServerLimits
+    /// Answers from this size on are sent as gzip to those who accept it, when their kind is worth it.
+    /// Nil: never.
+    package var gzipSizeMin: ByteCount?
+
+    package init(
+        listeners: [Listener], limits: HTTPServerLimits = HTTPServerLimits(),
+        gzipSizeMin: ByteCount? = ByteCount(1_024)
+    ) {
+        self.listeners = listeners
+        self.limits = limits
+        self.gzipSizeMin = gzipSizeMin
+    }
+}
+
+/// Every bound of the server in one place. Tests run with tiny ones.
+package struct HTTPServerLimits: Sendable, Equatable {
+    /// Heads, chunks, drains.
+    package var message = HTTPLimits()
+
+    /// Open connections over all loops. Beyond: 503 and closed, TLS closed at once.
+    package var connectionCountMax = 16_384
+    /// From one address, so that one client cannot take all of them.
+    package var connectionCountPerAddressMax = 2_048
+    /// Connections that the kernel holds ready for us.
+    package var backlog = 1_024
+    /// Accepted in one go before other sockets have their turn.
+    package var acceptCountMax = 64
+    /// How long accepting rests when the process has no descriptor left.
+    package var acceptPause: Duration = .milliseconds(100)
+
+    /// TLS handshakes.
+    package var handshakeDeadline: Duration = .seconds(15)
+    /// Heads, bodies, readers, idleness.
+    package var timeouts = HTTPTimeouts()
+    /// How long a closed connection waits for the peer to close too, so that it can read the last answer.
+    package var lingerDeadline: Duration = .seconds(2)
+    /// What a peer may send meanwhile before it is cut.
+    package var lingerSizeMax: ByteCount = .kibibytes(256)
+
+    /// Received bytes of one body that wait for the handler.
+    package var bodyBufferSizeMax: ByteCount = .kibibytes(64)
+    /// Bytes of answers that wait for the socket; the last piece may exceed it.
+    package var outputBufferSizeMax: ByteCount = .kibibytes(64)
+
+    package init() {}
+}

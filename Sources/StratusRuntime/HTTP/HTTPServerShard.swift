@@ -1,0 +1,91 @@
+import StratusHTTP
+import StratusModel
+import StratusTLS
+
+/// A server's part on one loop: its listeners, its connections, and the buffers they share.
+///
+/// `@unchecked`: touched only on its loop, except for what is immutable; see ``EventLoop``.
+final class HTTPServerShard: @unchecked Sendable {
+    let loop: EventLoop
+    let world: any World
+    let handler: any HTTPHandler
+    let limits: HTTPServerLimits
+    let gzipSizeMin: ByteCount?
+    let admission: Admission
+
+    /// Where every connection reads into: what is not used up at once is copied out.
+    let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 << 10)
+    /// Lent to the connection that writes.
+    var spareOutput: Bytes = []
+    private var date = HTTPDateLine()
+
+    private var listeners: [HTTPListener] = []
+    private var connections: [ObjectIdentifier: HTTPConnection] = [:]
+    private(set) var isStopping = false
+    private var stoppers: [CheckedContinuation<Void, Never>] = []
+
+    init(
+        loop: EventLoop, world: any World, handler: any HTTPHandler,
+        configuration: HTTPServerConfiguration, admission: Admission
+    ) {
+        self.loop = loop
+        self.world = world
+        self.handler = handler
+        self.limits = configuration.limits
+        self.gzipSizeMin = configuration.gzipSizeMin
+        self.admission = admission
+    }
+
+    deinit { self.room.deallocate() }
+
+    func listen(
+        on socket: consuming Socket, tls: TLSContextSource?
+    ) throws(SocketError) {
+        let listener = HTTPListener(socket, tls: tls, shard: self)
+        try listener.open()
+        self.listeners.append(listener)
+    }
+
+    func add(_ connection: HTTPConnection) {
+        self.connections[ObjectIdentifier(connection)] = connection
+        connection.open()
+        if self.isStopping { connection.closeWhenDone() }
+    }
+
+    func didClose(_ connection: HTTPConnection) {
+        self.admission.leave(connection.address)
+        self.connections[ObjectIdentifier(connection)] = nil
+        if self.connections.isEmpty { self.endStop() }
+    }
+
+    func dateLine() -> Bytes { self.date.line(at: self.world.wallMilliseconds) }
+
+    // MARK: Stop
+
+    func closeListeners() {
+        for listener in self.listeners { listener.close() }
+        self.listeners = []
+    }
+
+    /// Ends every connection after what is in flight, or cuts it at the deadline.
+    func stop(at deadline: MonotonicTime) async {
+        self.loop.assertCurrent()
+        self.isStopping = true
+        self.closeListeners()
+        for connection in self.inOrder { connection.closeWhenDone() }
+        if self.connections.isEmpty { return }
+        let timer = self.loop.schedule(at: deadline) {
+            for connection in self.inOrder { connection.close(isCut: true) }
+        }
+        await withCheckedContinuation { self.stoppers.append($0) }
+        self.loop.cancel(timer)
+    }
+
+    /// Apart from the dictionary, which changes while they close.
+    private var inOrder: [HTTPConnection] { Array(self.connections.values) }
+
+    private func endStop() {
+        for stopper in self.stoppers { stopper.resume() }
+        self.stoppers = []
+    }
+}

@@ -1,0 +1,106 @@
+import CShims
+import Glibc
+
+/// Where a socket listens or connects: an address and port, or a path in the file system.
+package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
+    /// Numeric, version 4 or 6, without brackets. Port 0 asks the system for a free one.
+    case ip(String, port: UInt16)
+    case unix(path: String)
+
+    package var port: UInt16? {
+        if case .ip(_, let port) = self { port } else { nil }
+    }
+
+    package var description: String {
+        switch self {
+        case .ip(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+
+    var family: Int32 {
+        switch self {
+        case .ip(let host, _): host.contains(":") ? AF_INET6 : AF_INET
+        case .unix: AF_UNIX
+        }
+    }
+
+    /// Hands the address to `body` as the system wants it.
+    func withSystemAddress<Result>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
+    ) throws(SocketError) -> Result {
+        var storage = sockaddr_storage()
+        let length: Int
+        switch self {
+        case .ip(let host, let port) where host.contains(":"):
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            guard inet_pton(AF_INET6, host, &address.sin6_addr) == 1 else {
+                throw SocketError(.malformedAddress, during: "address")
+            }
+            length = Self.copy(&address, into: &storage)
+        case .ip(let host, let port):
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else {
+                throw SocketError(.malformedAddress, during: "address")
+            }
+            length = Self.copy(&address, into: &storage)
+        case .unix(let path):
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            // The system wants room for a final zero.
+            let isFit = withUnsafeMutableBytes(of: &address.sun_path) { room in
+                guard !path.isEmpty, path.utf8.count < room.count else { return false }
+                room.copyBytes(from: path.utf8)
+                return true
+            }
+            guard isFit else { throw SocketError(.malformedAddress, during: "address") }
+            length = Self.copy(&address, into: &storage)
+        }
+        return withUnsafePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(length)) }
+        }
+    }
+
+    /// What the system filled in; nil for families that are not ours.
+    init?(_ storage: inout sockaddr_storage) {
+        switch Int32(storage.ss_family) {
+        case AF_INET:
+            var address = withUnsafeBytes(of: &storage) { $0.load(as: sockaddr_in.self) }
+            let port = UInt16(bigEndian: address.sin_port)
+            let text = withUnsafePointer(to: &address.sin_addr) { Self.text(AF_INET, $0) }
+            self = .ip(text, port: port)
+        case AF_INET6:
+            var address = withUnsafeBytes(of: &storage) { $0.load(as: sockaddr_in6.self) }
+            let port = UInt16(bigEndian: address.sin6_port)
+            let text = withUnsafePointer(to: &address.sin6_addr) { Self.text(AF_INET6, $0) }
+            self = .ip(text, port: port)
+        case AF_UNIX:
+            let path = withUnsafeBytes(of: &storage) { bytes in
+                let path = bytes.dropFirst(MemoryLayout<sa_family_t>.size).prefix { $0 != 0 }
+                return String(decoding: path, as: UTF8.self)
+            }
+            self = .unix(path: path)
+        default: return nil
+        }
+    }
+
+    private static func text(_ family: Int32, _ address: UnsafeRawPointer) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { room in
+            inet_ntop(family, address, room.baseAddress!, socklen_t(room.count))
+            return String(cString: room.baseAddress!)
+        }
+    }
+
+    private static func copy<Address>(
+        _ address: inout Address, into storage: inout sockaddr_storage
+    ) -> Int {
+        withUnsafeBytes(of: &address) { source in
+            withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: source) }
+            return source.count
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import Synchronization
+
+/// Whether the node can serve, and if not, why not: what `/readyz` says.
+///
+/// Components raise reasons under their own names and take them back; the node is ready while there is
+/// none. A node starts with the reason `starting`, so that it cannot be ready by being early.
+package final class Health: Sendable {
+    package struct Reason: Sendable, Equatable {
+        package var component: String
+        package var text: String
+    }
+
+    private let raised = Mutex([Reason(component: "starting", text: "the node is starting")])
+
+    package init() {}
+
+    /// A second reason of the same component replaces the first.
+    package func raise(_ component: StaticString, _ text: String) {
+        let name = component.description
+        self.raised.withLock { raised in
+            raised.removeAll { $0.component == name }
+            raised.append(Reason(component: name, text: text))
+        }
+    }
+
+    package func clear(_ component: StaticString) {
+        let name = component.description
+        self.raised.withLock { $0.removeAll { $0.component == name } }
+    }
+
+    /// In the order raised; empty when the node is ready.
+    package var reasons: [Reason] { self.raised.withLock { $0 } }
+
+    package var isReady: Bool { self.raised.withLock { $0.isEmpty } }
+}

@@ -1,0 +1,168 @@
+import Glibc
+package import StratusModel
+import Synchronization
+
+/// The log of a process: typed lines, written by a thread of its own.
+///
+/// - Logging never waits for the terminal, the pipe or the disk behind it. A line is put into a bounded
+///   buffer under a lock held for the length of an append; formatting and writing happen elsewhere.
+/// - When the buffer is full the new line is dropped and counted, and a later line says how many.
+/// - Lines are written in the order logged. ``flush()`` returns once every line logged before is written.
+/// - A line below the level costs one load: its fields are not even made.
+package final class Log: Sendable {
+    private struct Buffer {
+        var records: [LogRecord] = []
+        var droppedCount: UInt64 = 0
+        /// Lines ever taken into the buffer, and lines ever written out.
+        var loggedCount: UInt64 = 0
+        var writtenCount: UInt64 = 0
+        var isClosing = false
+    }
+
+    /// Lines that wait at most; at a few hundred bytes each this is a few megabytes.
+    private let capacity: Int
+    private let minimum: Atomic<UInt8>
+    private let dropped = Atomic<UInt64>(0)
+    private let buffer: Mutex<Buffer>
+    private let work = Signal()
+    private let progress = Signal()
+    private let wall: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - capacity: lines that may wait before new ones are dropped.
+    ///   - wall: milliseconds since 1970, for the stamps.
+    ///   - sink: takes whole lines, on the log's own thread; may block.
+    package init(
+        level: LogLevel, format: LogFormat, capacity: Int = 8_192,
+        wall: @escaping @Sendable () -> Int64 = WallTime.now,
+        sink: @escaping @Sendable (Bytes) -> Void
+    ) {
+        precondition(capacity > 0, "a log that keeps nothing drops everything")
+        self.capacity = capacity
+        self.minimum = Atomic(level.rawValue)
+        self.buffer = Mutex(Buffer())
+        self.wall = wall
+        let log = self
+        OwnedThread.start(named: "log") { log.run(format: format, sink: sink) }
+    }
+
+    /// A log on a file descriptor: for people when it is a terminal, otherwise JSON lines.
+    package convenience init(level: LogLevel, descriptor: Int32, format: LogFormat? = nil) {
+        let isTerminal = isatty(descriptor) == 1
+        let colour = isTerminal && getenv("NO_COLOR") == nil
+        self.init(
+            level: level, format: format ?? (isTerminal ? .terminal(colour: colour) : .json),
+            sink: { LogOutput.writeAll($0, to: descriptor) })
+    }
+
+    /// A log that nobody reads: no thread, and every line is below its level.
+    package static func silent() -> Log { Log() }
+
+    private init() {
+        self.capacity = 0
+        self.minimum = Atomic(.max)
+        self.buffer = Mutex(Buffer())
+        self.wall = { 0 }
+    }
+
+    /// May change while the process runs.
+    package var level: LogLevel {
+        get { LogLevel(rawValue: self.minimum.load(ordering: .relaxed)) ?? .info }
+        set { self.minimum.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// Lines lost since the start because the buffer was full.
+    package var droppedCount: UInt64 { self.dropped.load(ordering: .relaxed) }
+
+    package func debug(_ text: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        self.write(.debug, text, fields)
+    }
+    package func info(_ text: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        self.write(.info, text, fields)
+    }
+    package func warning(_ text: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        self.write(.warning, text, fields)
+    }
+    package func error(_ text: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
+        self.write(.error, text, fields)
+    }
+
+    @inline(__always)
+    package func write(_ level: LogLevel, _ text: StaticString, _ fields: () -> LogFields) {
+        guard level.rawValue >= self.minimum.load(ordering: .relaxed) else { return }
+        self.take(
+            LogRecord(
+                wallMilliseconds: self.wall(), level: level, text: text, fields: fields()))
+    }
+
+    private func take(_ record: LogRecord) {
+        let wasEmpty = self.buffer.withLock { buffer in
+            guard buffer.records.count < self.capacity, !buffer.isClosing else {
+                buffer.droppedCount += 1
+                self.dropped.add(1, ordering: .relaxed)
+                return false
+            }
+            buffer.records.append(record)
+            buffer.loggedCount += 1
+            return buffer.records.count == 1
+        }
+        if wasEmpty { self.work.raise() }
+    }
+
+    /// Waits until every line logged before this call is with the sink. For the end of the process and
+    /// for tests; never on an event loop.
+    package func flush() {
+        let target = self.buffer.withLock { $0.loggedCount }
+        self.work.raise()
+        while self.buffer.withLock({ $0.writtenCount < target }) {
+            self.progress.wait(milliseconds: 10)
+        }
+    }
+
+    /// Writes what waits and ends the thread. Lines logged later are dropped.
+    package func close() {
+        self.flush()
+        self.buffer.withLock { $0.isClosing = true }
+        self.work.raise()
+    }
+
+    private func run(format: LogFormat, sink: (Bytes) -> Void) {
+        var batch: [LogRecord] = []
+        var bytes = Bytes()
+        while true {
+            let (dropped, isClosing) = self.buffer.withLock { buffer in
+                batch.removeAll(keepingCapacity: true)
+                swap(&batch, &buffer.records)
+                defer { buffer.droppedCount = 0 }
+                return (buffer.droppedCount, buffer.isClosing)
+            }
+            if batch.isEmpty && dropped == 0 {
+                if isClosing { return }
+                self.work.wait()
+                continue
+            }
+            for record in batch {
+                format.write(record, into: &bytes)
+                if bytes.count >= 1 << 16 { Self.hand(&bytes, to: sink) }
+            }
+            if dropped > 0 {
+                format.write(
+                    LogRecord(
+                        wallMilliseconds: self.wall(), level: .warning,
+                        text: "log lines were dropped: the buffer was full",
+                        fields: ["count": .integer(Int64(clamping: dropped))]), into: &bytes)
+            }
+            Self.hand(&bytes, to: sink)
+            self.buffer.withLock { $0.writtenCount += UInt64(batch.count) }
+            self.progress.raise()
+            // What is logged in the next moments goes out together: one wake and one write for all.
+            if !isClosing { usleep(2_000) }
+        }
+    }
+
+    private static func hand(_ bytes: inout Bytes, to sink: (Bytes) -> Void) {
+        if bytes.isEmpty { return }
+        sink(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
+}

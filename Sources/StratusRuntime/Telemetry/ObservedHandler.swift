@@ -1,0 +1,197 @@
+package import StratusHTTP
+package import StratusModel
+import Synchronization
+
+/// Watches another handler: every request gets its identity in the answer, its line in the log and its
+/// place in the metrics.
+///
+/// The identity in `X-Apple-Request-UUID` is the one in the line: whoever reports it can be told what the
+/// server saw. The line names the route, never the query string: tokens travel there. The path's own
+/// words (a container, a zone) stand in the line as far as the route says they may.
+package final class ObservedHandler: HTTPHandler {
+    /// What a path is about, with everything that differs from request to request taken out.
+    package struct Route: Sendable, Equatable {
+        /// `records/modify`. One of a fixed set: it becomes a label.
+        package var template: String
+        /// What may be said about this request: the container, the database.
+        package var fields: LogFields
+        /// Of its line while all is well: what a balancer asks every second need not be read.
+        package var level: LogLevel
+
+        package init(_ template: String, fields: LogFields = [:], level: LogLevel = .info) {
+            self.template = template
+            self.fields = fields
+            self.level = level
+        }
+
+        package static func == (one: Self, other: Self) -> Bool { one.template == other.template }
+    }
+
+    private let inner: any HTTPHandler
+    private let listener: String
+    private let log: Log
+    private let metrics: Metrics
+    private let now: @Sendable () -> MonotonicTime
+    private let route: @Sendable (RequestHead) -> Route
+    private let writesLines: Atomic<Bool>
+    private let inFlight: Gauge
+    private let received: Counter
+    private let sent: Counter
+    /// Keyed by route and status class. Few: routes are a fixed set.
+    private let latencies = Mutex<[String: LatencyHistogram]>([:])
+
+    /// - Parameters:
+    ///   - listener: `client` or `admin`, a label of the metrics and a field of the lines.
+    ///   - route: a pure function of the head; its templates are a fixed set.
+    package init(
+        _ inner: any HTTPHandler, listener: String, log: Log, metrics: Metrics, writesLines: Bool,
+        now: @escaping @Sendable () -> MonotonicTime,
+        route: @escaping @Sendable (RequestHead) -> Route
+    ) {
+        self.inner = inner
+        self.listener = listener
+        self.log = log
+        self.metrics = metrics
+        self.now = now
+        self.route = route
+        self.writesLines = Atomic(writesLines)
+        self.inFlight = metrics.gauge(
+            "stratus_http_requests_in_flight", "Requests being answered now",
+            ["listener": listener])
+        self.received = metrics.counter(
+            "stratus_http_received_bytes_total", "Bytes of request bodies", ["listener": listener])
+        self.sent = metrics.counter(
+            "stratus_http_sent_bytes_total", "Bytes of answers' bodies", ["listener": listener])
+    }
+
+    /// May change while the process runs.
+    package func writeLines(_ flag: Bool) { self.writesLines.store(flag, ordering: .relaxed) }
+
+    /// Requests being answered now.
+    package var inFlightCount: Int { self.inFlight.value }
+
+    package func bodyLimit(for head: RequestHead) -> ByteCount { self.inner.bodyLimit(for: head) }
+
+    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
+        self.inner.form(of: refusal)
+    }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let start = self.now()
+        let body = CountedBody(request.body)
+        var observed = request
+        observed.body = body
+        self.inFlight.add(1)
+        var response = await self.inner.respond(to: observed)
+        if response.headers["X-Apple-Request-UUID"] == nil {
+            response.headers.append("X-Apple-Request-UUID", request.identity.uuid)
+        }
+        let status = response.status
+        switch response.body {
+        case .empty: self.finish(request, status, start, received: body.count, sent: 0)
+        case .bytes(let bytes):
+            self.finish(request, status, start, received: body.count, sent: bytes.count)
+        case .stream(let stream, let length):
+            // Finished when the last byte is taken, or when nobody will take any more.
+            let watched = CountedStream(stream) { sent, isWhole in
+                self.finish(
+                    request, status, start, received: body.count, sent: sent, isWhole: isWhole)
+            }
+            response.body = .stream(watched, length: length)
+        }
+        return response
+    }
+
+    private func finish(
+        _ request: HTTPRequest, _ status: Int, _ start: MonotonicTime, received: Int, sent: Int,
+        isWhole: Bool = true
+    ) {
+        let duration = self.now() - start
+        let route = self.route(request.head)
+        self.inFlight.add(-1)
+        self.received.add(received)
+        self.sent.add(sent)
+        self.latency(route.template, status).record(duration)
+        guard self.writesLines.load(ordering: .relaxed) else { return }
+        self.log.write(status >= 500 ? .warning : route.level, "request") {
+            var fields: LogFields = [
+                "request": .text(request.identity.uuid), "listener": .text(self.listener),
+                "method": .text(request.head.method), "route": .text(route.template),
+            ]
+            fields.all += route.fields.all
+            fields.append("status", .count(status))
+            fields.append("duration", .duration(duration))
+            fields.append("received", .count(received))
+            fields.append("sent", .count(sent))
+            if !isWhole { fields.append("cutShort", true) }
+            fields.append("peer", .text(request.peer))
+            return fields
+        }
+    }
+
+    private func latency(_ route: String, _ status: Int) -> LatencyHistogram {
+        let statusClass = (1...5).contains(status / 100) ? "\(status / 100)xx" : "other"
+        let key = route + " " + statusClass
+        return self.latencies.withLock { latencies in
+            if let known = latencies[key] { return known }
+            let made = self.metrics.histogram(
+                "stratus_http_request_seconds",
+                "From the head of a request to the last byte handed to the connection",
+                ["listener": self.listener, "route": route, "status": statusClass])
+            // The registry bounds the series; this bounds what finds them.
+            if latencies.count < Metrics.seriesCountMax { latencies[key] = made }
+            return made
+        }
+    }
+}
+
+/// Counts what is read of a request's body.
+private final class CountedBody: RequestBody {
+    private let inner: any RequestBody
+    private let total = Atomic(0)
+
+    init(_ inner: any RequestBody) { self.inner = inner }
+
+    var count: Int { self.total.load(ordering: .relaxed) }
+
+    func next() async throws(RequestBodyError) -> Bytes? {
+        let bytes = try await self.inner.next()
+        if let bytes { self.total.add(bytes.count, ordering: .relaxed) }
+        return bytes
+    }
+}
+
+/// Counts what is taken of an answer, and says once when that is over: at the end, at an error, or when
+/// the connection lets go of it.
+private final class CountedStream: ResponseBody {
+    private let inner: any ResponseBody
+    private let total = Atomic(0)
+    private let isOver = Flag()
+    private let over: @Sendable (_ sent: Int, _ isWhole: Bool) -> Void
+
+    init(_ inner: any ResponseBody, over: @escaping @Sendable (Int, Bool) -> Void) {
+        self.inner = inner
+        self.over = over
+    }
+
+    deinit { self.end(isWhole: false) }
+
+    func next() async throws -> Bytes? {
+        do {
+            let bytes = try await self.inner.next()
+            if let bytes {
+                self.total.add(bytes.count, ordering: .relaxed)
+            } else {
+                self.end(isWhole: true)
+            }
+            return bytes
+        } catch {
+            self.end(isWhole: false)
+            throw error
+        }
+    }
+
+    private func end(isWhole: Bool) {
+        if !self.isOver.raise() { self.over(self.total.load(ordering: .relaxed), isWhole) }
+    }
+}

@@ -1,0 +1,16 @@
+package import StratusModel
+
+/// The world outside as it is: the machine's clocks, the kernel's random numbers, a directory on disk.
+package final class RealWorld: World {
+    package let files: any Files
+    private let source = RealRandom()
+
+    /// The data directory is made when it is absent.
+    package init(dataDirectory: String) throws(DiskError) {
+        self.files = try RealFiles(directory: dataDirectory)
+    }
+
+    package var now: MonotonicTime { RealClock.now }
+    package var wallMilliseconds: Int64 { RealClock.wallMilliseconds }
+    package func random() -> UInt64 { self.source.next() }
+}

@@ -1,0 +1,112 @@
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import Testing
+
+@Suite struct DevelopmentAuthenticatorTests {
+    static let key = String(repeating: "5c0f", count: 16)
+    static let user = Principal(
+        kind: .user, userRecordName: DevelopmentAuthenticator.userRecordName)
+    static let signIn = DevelopmentAuthenticator.Settings().signInURL
+
+    typealias Row = (
+        name: String, query: String?, scope: DatabaseScope, environment: Environment,
+        expected: Result<Principal, AuthenticationRefusal>
+    )
+    static let refused = Result<Principal, AuthenticationRefusal>.failure(
+        .failed(reason: "Authentication failed"))
+    static let rows: [Row] = [
+        (
+            "nothing at all", nil, .public, .development,
+            .failure(.failed(reason: "no auth method found"))
+        ),
+        ("a short token", "ckAPIToken=5c0f", .public, .development, refused),
+        (
+            "an upper-case token", "ckAPIToken=\(key.uppercased())", .public, .development, refused
+        ),
+        ("production", "ckAPIToken=\(key)&ckWebAuthToken=t", .private, .production, refused),
+        (
+            "the API token, public", "ckAPIToken=\(key)", .public, .development,
+            .success(Principal(kind: .anonymous))
+        ),
+        (
+            "the API token, private", "ckAPIToken=\(key)", .private, .development,
+            .failure(.required(redirectURL: signIn))
+        ),
+        (
+            "the API token, shared", "ckAPIToken=\(key)", .shared, .development,
+            .failure(.required(redirectURL: signIn))
+        ),
+        ("both", "ckAPIToken=\(key)&ckWebAuthToken=84__x", .private, .development, .success(user)),
+        (
+            "both, public", "ckWebAuthToken=x&ckAPIToken=\(key)", .public, .development,
+            .success(user)
+        ),
+        ("the older name", "ckAPIToken=\(key)&ckSession=x", .private, .development, .success(user)),
+        (
+            "signed out, older client", "ckAPIToken=\(key)&ckSession=null", .private, .development,
+            .failure(.required(redirectURL: signIn))
+        ),
+        (
+            "signed out, empty", "ckAPIToken=\(key)&ckWebAuthToken=", .public, .development,
+            .success(Principal(kind: .anonymous))
+        ),
+    ]
+
+    @Test(arguments: rows) func `who is asking follows from the tokens`(row: Row) async {
+        let answer = await self.authenticate(
+            DevelopmentAuthenticator(), row.query, row.scope, row.environment)
+        #expect(answer == row.expected, "\(row.name)")
+    }
+
+    @Test func `the switch signs everybody in`() async {
+        var authenticator = DevelopmentAuthenticator()
+        authenticator.settings.signsInWithoutUserToken = true
+        let answer = await self.authenticate(
+            authenticator, "ckAPIToken=\(Self.key)", .private, .development)
+        #expect(answer == .success(Self.user))
+    }
+
+    @Test func `further users have their own names`() {
+        let names = ["x", "stratus-user-ada", "stratus-user-tom"].map {
+            DevelopmentAuthenticator.userRecordName(for: $0)
+        }
+        #expect(Set(names).count == 3)
+        #expect(names.allSatisfy { $0.utf8.count == 33 && $0.hasPrefix("_") })
+    }
+
+    typealias TokenRow = (name: String, query: String, expected: String?)
+    @Test(
+        arguments: [
+            ("raw", "ckWebAuthToken=a+/b=", "a+/b="),
+            ("encoded once", "ckWebAuthToken=a%2B%2Fb%3D", "a+/b="),
+            ("encoded twice", "ckWebAuthToken=a%252B%252Fb%253D", "a+/b="),
+            ("plus became a space", "ckWebAuthToken=a%20%2Fb%3D", "a+/b="),
+            ("the word undefined", "ckSession=undefined", nil),
+            ("a broken escape", "ckWebAuthToken=%zz", nil),
+        ] as [TokenRow])
+    func `a web-auth token survives every client's encoding`(row: TokenRow) {
+        #expect(TokenCredentials(query: row.query).webAuthToken == row.expected, "\(row.name)")
+    }
+
+    @Test func `booleans arrive in three spellings`() {
+        let parameters = QueryParameters("a=true&b=True&c=1&d=0&e&f=false")
+        #expect(["a", "b", "c"].allSatisfy(parameters.isTrue))
+        #expect(!["d", "e", "f", "g"].contains(where: parameters.isTrue))
+    }
+
+    private func authenticate(
+        _ authenticator: DevelopmentAuthenticator, _ query: String?, _ scope: DatabaseScope,
+        _ environment: Environment
+    ) async -> Result<Principal, AuthenticationRefusal> {
+        do throws(AuthenticationRefusal) {
+            return .success(
+                try await authenticator.authenticate(
+                    RequestHead(method: "POST", path: "/", query: query), body: [],
+                    container: ContainerReference(container: "any", environment: environment),
+                    scope: scope))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import StratusCluster
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSimulation
+import Synchronization
+import WireScenarios
+
+/// A router with every partition in memory: one row store and one state for each key.
+final class MemoryRouter: PartitionRouter {
+    private struct Partition {
+        var rows = MemoryRowStore()
+        var state = RecordState()
+        var index = LogIndex.zero
+        var time = HybridTime.zero
+        var outcomes: [RequestIdentity: Outcome] = [:]
+    }
+    private let partitions = Mutex<[ShardKey: Partition]>([:])
+    private let world: any World
+    /// Thrown for every call while set.
+    let fault = Mutex<RouteError?>(nil)
+
+    init(world: any World) { self.world = world }
+
+    func submit(
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime
+    ) async throws(RouteError) -> Outcome {
+        if let fault = self.fault.withLock({ $0 }) { throw fault }
+        do {
+            return try self.partitions.withLock { partitions in
+                var partition = partitions[key] ?? Partition()
+                defer { partitions[key] = partition }
+                if let known = partition.outcomes[command.identity] { return known }
+                partition.index = partition.index.next
+                partition.time = partition.time.successor(
+                    wallMilliseconds: self.world.wallMilliseconds)
+                let outcome = try partition.state.apply(
+                    command, at: EntryPosition(index: partition.index, time: partition.time),
+                    over: &partition.rows)
+                partition.outcomes[command.identity] = Outcome(
+                    outcome.verdict, body: outcome.body)
+                return outcome
+            }
+        } catch {
+            throw .refused(String(describing: error))
+        }
+    }
+
+    func read(
+        _ query: Query, at key: ShardKey, deadline: MonotonicTime
+    ) async throws(RouteError) -> QueryAnswer {
+        if let fault = self.fault.withLock({ $0 }) { throw fault }
+        do {
+            return try self.partitions.withLock { partitions in
+                let partition = partitions[key] ?? Partition()
+                return try partition.state.answer(query, over: partition.rows)
+            }
+        } catch {
+            throw .refused(String(describing: error))
+        }
+    }
+}
+
+/// A wire without a socket: the handler itself, over partitions in memory.
+final class InProcess: Wire {
+    let world: SimulatedWorld
+    let router: MemoryRouter
+    let handler: CloudKitHandler
+    private let containerCount = Atomic(0)
+
+    init(
+        settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
+        authenticator: any Authenticator = DevelopmentAuthenticator()
+    ) {
+        self.world = SimulatedWorld(seed: 5)
+        self.router = MemoryRouter(world: self.world)
+        self.handler = CloudKitHandler(
+            router: self.router, authenticator: authenticator, world: self.world,
+            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits)
+    }
+
+    /// A second handler over the partitions of a first one.
+    init(after first: InProcess) {
+        // Another seed: a restarted process does not draw the identities of the first again.
+        self.world = SimulatedWorld(seed: 6)
+        self.router = first.router
+        self.handler = CloudKitHandler(
+            router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
+            tokenKey: Bytes(repeating: 9, count: 32))
+    }
+
+    func send(_ request: WireRequest) async throws -> WireAnswer {
+        self.world.advance(by: .milliseconds(1))
+        let parts = request.target.split(separator: "?", maxSplits: 1).map(String.init)
+        let head = RequestHead(
+            method: request.method, path: parts.first ?? "/",
+            query: parts.count == 2 ? parts[1] : nil,
+            headers: HeaderFields(
+                request.headers.map { HeaderFields.Line(name: $0.name, value: $0.value) }))
+        let limit = self.handler.bodyLimit(for: head)
+        let response = await self.handler.respond(
+            to: HTTPRequest(
+                head: head, body: BoundedBody(request.body, limit: limit), peer: "test",
+                identity: self.world.drawIdentity()))
+        guard case .bytes(let body) = response.body else {
+            return WireAnswer(
+                status: response.status,
+                headers: response.headers.lines.map { ($0.name, $0.value) },
+                body: [])
+        }
+        return WireAnswer(
+            status: response.status, headers: response.headers.lines.map { ($0.name, $0.value) },
+            body: body)
+    }
+
+    func makeContainer() async throws -> String {
+        let number = self.containerCount.add(1, ordering: .relaxed).newValue
+        let container = ContainerReference(
+            container: "iCloud.test.n\(number)", environment: .development)
+        let command = RecordCommand.schema(.install(Schema(version: 1, types: Self.types())))
+            .enveloped(
+                container: container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        _ = try await self.router.submit(
+            command, to: .container(container), deadline: self.world.now)
+        return container.container
+    }
+
+    /// The library's schema, which has one declaration on each line.
+    static func types() -> [RecordType] {
+        var types: [RecordType] = []
+        for line in Library.schema.split(separator: "\n") {
+            let words = line.split(whereSeparator: { " ,\"".contains($0) }).map(String.init)
+            if words.starts(with: ["RECORD", "TYPE"]) {
+                types.append(RecordType(name: words[2]))
+            } else if words.count > 1, !["DEFINE", "GRANT"].contains(words[0]) {
+                types[types.count - 1].fields.append(Self.field(words))
+            }
+        }
+        for position in types.indices { types[position].fields.sort { $0.name < $1.name } }
+        return types.sorted { $0.name < $1.name }
+    }
+
+    private static func field(_ words: [String]) -> FieldDefinition {
+        var word = words[1]
+        let isList = word.hasPrefix("LIST<")
+        if isList { word = String(word.dropFirst(5).dropLast()) }
+        let scalar = ScalarType.allCases.first { $0.tag == word || $0.tag == word + "ID" }!
+        var indexes: FieldIndexes = []
+        if words.contains("QUERYABLE") { indexes.insert(.queryable) }
+        if words.contains("SORTABLE") { indexes.insert(.sortable) }
+        if words.contains("SEARCHABLE") { indexes.insert(.searchable) }
+        return FieldDefinition(
+            name: words[0], type: FieldType(scalar, isList: isList), indexes: indexes)
+    }
+}
+
+/// What the server's own body reader does: refuses what is beyond the handler's limit.
+private struct BoundedBody: RequestBody {
+    let body: CollectedBody
+    let isTooLarge: Bool
+
+    init(_ bytes: Bytes, limit: ByteCount) {
+        self.body = CollectedBody(bytes)
+        self.isTooLarge = bytes.count > limit.raw
+    }
+
+    func next() async throws(RequestBodyError) -> Bytes? {
+        if self.isTooLarge { throw .tooLarge }
+        return try await self.body.next()
+    }
+}

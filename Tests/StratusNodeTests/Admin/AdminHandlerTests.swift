@@ -1,0 +1,208 @@
+import StratusAdmin
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+import StratusTLS
+import Synchronization
+import Testing
+
+/// The administrators' API without a socket.
+@Suite struct AdminHandlerTests {
+    final class Control: NodeControl {
+        let level = Mutex(LogLevel.info)
+        func status() async -> NodeStatus {
+            NodeStatus(
+                version: "1", libraries: [("SQLite", "3.40.1")], startedAtMilliseconds: 0,
+                uptime: .milliseconds(1_500), dataDirectory: "/d", clientURLs: ["http://h:1"],
+                adminURL: "http://h:2", residentBytes: 5, requestsInFlight: 0, droppedLogLines: 0,
+                notReady: [], partitions: [.init(name: "g1", applied: 7, durable: 6)])
+        }
+        func configuration() -> [ConfiguredValue] {
+            [
+                ConfiguredValue(key: "a", value: "[1]", origin: "default", reloads: true),
+                ConfiguredValue(key: "b", value: nil, origin: "default", reloads: false),
+            ]
+        }
+        var logLevel: LogLevel { self.level.withLock { $0 } }
+        func setLogLevel(_ level: LogLevel) { self.level.withLock { $0 = level } }
+    }
+
+    /// One node's handler, its log as text.
+    final class Stage: Sendable {
+        let paper = Mutex(Bytes())
+        let health = Health()
+        let metrics = Metrics()
+        let control = Control()
+        let settings: AdminHandler.Settings
+
+        init(metricsAreOpen: Bool = false) {
+            self.settings = AdminHandler.Settings(
+                isToken: { $0.reveal() == "right" }, metricsAreOpen: metricsAreOpen)
+        }
+
+        func ask(
+            _ method: String, _ path: String, authorization: [String] = ["Bearer right"],
+            query: String? = nil, body: String = "", certificate: PeerCertificate? = nil
+        ) async -> (status: Int, text: String, answer: HTTPResponse, log: String) {
+            let log = Log(level: .debug, format: .json) { bytes in
+                self.paper.withLock { $0 += bytes }
+            }
+            let handler = AdminHandler(
+                control: self.control, health: self.health, metrics: self.metrics, log: log,
+                settings: self.settings)
+            let headers = HeaderFields(
+                authorization.map { HeaderFields.Line(name: "authorization", value: $0) })
+            let answer = await handler.respond(
+                to: HTTPRequest(
+                    head: RequestHead(method: method, path: path, query: query, headers: headers),
+                    body: CollectedBody(Bytes(body.utf8)), peer: "127.0.0.1:9",
+                    identity: RequestIdentity(high: 1, low: 2), certificate: certificate))
+            log.close()
+            var text = ""
+            if case .bytes(let bytes) = answer.body {
+                text = String(decoding: bytes, as: UTF8.self)
+            }
+            let written = self.paper.withLock { String(decoding: $0, as: UTF8.self) }
+            return (answer.status, text, answer, written)
+        }
+    }
+
+    static let pages = ["/v1/status", "/v1/config", "/v1/log-level", "/metrics", "/nowhere", "/"]
+
+    typealias Credential = (name: String, fields: [String])
+    static let wrong: [Credential] = [
+        ("none", []), ("the wrong token", ["Bearer wrong"]), ("an empty token", ["Bearer "]),
+        ("another scheme", ["Basic right"]), ("no scheme", ["right"]),
+        ("two fields", ["Bearer right", "Bearer right"]), ("two tokens", ["Bearer right right"]),
+        ("a prefix of the token", ["Bearer righ"]), ("a tail after it", ["Bearer rightx"]),
+        ("two spaces", ["Bearer  right"]),
+    ]
+
+    @Test(arguments: pages, wrong)
+    func `X-16 nothing is told without the token, not even what exists`(
+        page: String, credential: Credential
+    ) async {
+        let (status, text, answer, log) = await Stage().ask(
+            "GET", page, authorization: credential.fields)
+        #expect(status == 401, "\(credential.name)")
+        #expect(answer.headers["WWW-Authenticate"] != nil, "\(credential.name)")
+        #expect(text.contains("NOT_AUTHENTICATED"), "\(credential.name)")
+        #expect(log.contains("administrator refused"), "\(credential.name)")
+        #expect(!log.contains("right") && !log.contains("wrong"), "X-14 \(credential.name)")
+    }
+
+    @Test(arguments: ["Bearer right", "bearer right", "BEARER right"])
+    func `the token opens every page`(field: String) async {
+        for page in Self.pages.dropLast(2) {
+            let (status, _, _, log) = await Stage().ask("GET", page, authorization: [field])
+            #expect(status == 200, "\(page)")
+            #expect(log.isEmpty, "\(page)")
+        }
+        let (status, text, _, _) = await Stage().ask("GET", "/nowhere", authorization: [field])
+        #expect(status == 404)
+        #expect(text.contains("/v1/status"))
+    }
+
+    @Test func `a token in the query string is no credential`() async {
+        let (status, _, _, _) = await Stage().ask(
+            "GET", "/v1/status", authorization: [], query: "token=right&access_token=right")
+        #expect(status == 401)
+    }
+
+    @Test func `who shows a verified certificate needs no token`() async {
+        let certificate = PeerCertificate(subject: "CN=ops", commonName: "ops", fingerprint: [1])
+        let (status, _, _, _) = await Stage().ask(
+            "GET", "/v1/status", authorization: [], certificate: certificate)
+        #expect(status == 200)
+    }
+
+    @Test func `metrics may be opened, and nothing else opens with them`() async {
+        let stage = Stage(metricsAreOpen: true)
+        let metrics = await stage.ask("GET", "/metrics", authorization: [])
+        #expect(metrics.status == 200)
+        #expect(
+            metrics.answer.headers["Content-Type"]?.hasPrefix("text/plain; version=0.0.4") == true)
+        #expect(await stage.ask("GET", "/v1/status", authorization: []).status == 401)
+    }
+
+    @Test func `O-11 ready is told with its reasons, and alive whatever they are`() async {
+        let stage = Stage()
+        stage.health.clear("starting")
+        #expect(await stage.ask("GET", "/readyz", authorization: []).status == 200)
+        stage.health.raise("log", "a sync failed: EIO")
+        let ready = await stage.ask("GET", "/readyz", authorization: [])
+        #expect(ready.status == 503)
+        #expect(ready.text == "not ready\nlog: a sync failed: EIO\n")
+        #expect(await stage.ask("GET", "/healthz", authorization: []).status == 200)
+        stage.health.clear("log")
+        #expect(stage.health.isReady)
+    }
+
+    @Test func `clients are told that it is not ready, and not why`() {
+        let health = Health()
+        guard case .bytes(let bytes) = HealthPages.ready(health, withReasons: false).body else {
+            Issue.record("no body")
+            return
+        }
+        #expect(String(decoding: bytes, as: UTF8.self) == "not ready\n")
+    }
+
+    @Test func `the status is JSON`() async throws {
+        let (_, text, _, _) = await Stage().ask("GET", "/v1/status")
+        #expect(
+            text
+                == #"{"version":"1","libraries":[{"name":"SQLite","version":"3.40.1"}],"ready":true,"#
+                + #""notReady":[],"startedAt":"1970-01-01T00:00:00.000Z","uptimeSeconds":1.5,"#
+                + #""dataDirectory":"/d","clientURLs":["http://h:1"],"adminURL":"http://h:2","#
+                + #""residentBytes":5,"requestsInFlight":0,"droppedLogLines":0,"#
+                + #""partitions":[{"name":"g1","applied":7,"durable":6}]}"#)
+    }
+
+    @Test func `the configuration is JSON, each value as it would stand in the file`() async {
+        let (_, text, _, _) = await Stage().ask("GET", "/v1/config")
+        #expect(
+            text == #"{"configuration":[{"key":"a","value":[1],"origin":"default","reloads":true},"#
+                + #"{"key":"b","value":null,"origin":"default","reloads":false}]}"#)
+    }
+
+    @Test(arguments: LogLevel.allCases, LogLevel.allCases)
+    func `the log level is read and changed, and the change is in the log`(
+        before: LogLevel, after: LogLevel
+    ) async {
+        let stage = Stage()
+        stage.control.setLogLevel(before)
+        let put = await stage.ask("PUT", "/v1/log-level", body: #"{"level":"\#(after.name)"}"#)
+        #expect(put.status == 200)
+        #expect(put.text == #"{"level":"\#(after.name)"}"#)
+        #expect(stage.control.logLevel == after)
+        #expect(put.log.contains(#""from":"\#(before.name)","to":"\#(after.name)""#))
+    }
+
+    @Test(arguments: ["", "{", "{}", "[]", #"{"level":1}"#, #"{"level":"loud"}"#, "null"])
+    func `a log level that is none changes nothing`(body: String) async {
+        let stage = Stage()
+        let put = await stage.ask("PUT", "/v1/log-level", body: body)
+        #expect(put.status == 400)
+        #expect(put.text.contains("debug, info, warning, error"))
+        #expect(stage.control.logLevel == .info)
+    }
+
+    @Test(arguments: ["POST", "DELETE", "PUT", "OPTIONS", "TRACE", "get"])
+    func `another method is refused by name`(method: String) async {
+        let (status, _, answer, _) = await Stage().ask(method, "/v1/status")
+        #expect(status == 405)
+        #expect(answer.headers["Allow"] == "GET, HEAD")
+    }
+
+    static let tricks = [
+        "/v1/status/", "//v1/status", "/v1/./status", "/v1/../v1/status", "/V1/status",
+        "/v1/status%00", "/v1%2Fstatus", "http://h/v1/status", "/v1/status;x",
+    ]
+
+    @Test(arguments: tricks)
+    func `a path is taken as sent and matches only itself`(path: String) async {
+        #expect(await Stage().ask("GET", path).status == 404)
+        #expect(await Stage().ask("GET", path, authorization: []).status == 401)
+        #expect(AdminHandler.route(of: RequestHead(method: "GET", path: path)).template == "other")
+    }
+}

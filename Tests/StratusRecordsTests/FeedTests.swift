@@ -1,0 +1,238 @@
+import StratusModel
+import StratusRecords
+import Testing
+
+/// Reference part 1, §8.5–8.8.
+@Suite struct FeedTests {
+    private func bench(_ zones: String...) throws -> Bench {
+        var bench = Bench()
+        for zone in zones.isEmpty ? ["Shelves"] : zones { try bench.zones(.create, zone) }
+        return bench
+    }
+
+    @Test func `450 changes come in three pages, in the order of the changes`() throws {
+        var bench = try self.bench()
+        for start in stride(from: 0, to: 450, by: 150) {
+            try bench.modify((start..<(start + 150)).map { .create("r\($0)") })
+        }
+        var names: [String] = []
+        var sizes: [Int] = []
+        var position: FeedPosition?
+        while true {
+            let page = try bench.changes(after: position, limit: 1_000)
+            names += page.changes.map(\.name)
+            sizes.append(page.changes.count)
+            position = page.position
+            if !page.moreComing { break }
+        }
+        #expect(sizes == [200, 200, 50])
+        #expect(names == (0..<450).map { "r\($0)" })
+        #expect(try bench.changes(after: position).position == position)
+    }
+
+    @Test func `a page that ends the feed exactly says nothing more comes`() throws {
+        var bench = try self.bench()
+        try bench.modify(.create("a"), .create("b"))
+        let page = try bench.changes(limit: 2)
+        #expect(page.changes.count == 2)
+        #expect(!page.moreComing)
+    }
+
+    @Test func `only the latest state comes, at the place of its last change`() throws {
+        var bench = try self.bench()
+        try bench.modify(.create("a"), .create("b"), .create("c"))
+        let first = try bench.changes(limit: 1)
+        try bench.modify(RecordOperation(.forceUpdate, recordName: "b"))
+        let rest = try bench.changes(after: first.position)
+        #expect(rest.changes.map(\.name) == ["c", "b"])
+        try bench.modify(.delete("c"))
+        try bench.modify(.create("c"))
+        #expect(try bench.changes().changes.map(\.name) == ["a", "b", "c"])
+        #expect(try bench.changes().changes.allSatisfy { !$0.isDeletion })
+    }
+
+    @Test func `reading consumes nothing, and page size changes nothing`() throws {
+        var bench = try self.bench()
+        try bench.modify((0..<30).map { .create("r\($0)") })
+        let whole = try bench.changes()
+        for limit in [1, 7, 29, 30] {
+            var changes: [ZoneChangesPage.Change] = []
+            var page = try bench.changes(limit: limit)
+            changes += page.changes
+            while page.moreComing {
+                page = try bench.changes(after: page.position, limit: limit)
+                changes += page.changes
+            }
+            #expect(changes == whole.changes)
+            #expect(page.position == whole.position)
+        }
+    }
+
+    @Test func `reverse comes newest first and its position marks the oldest seen`() throws {
+        var bench = try self.bench()
+        try bench.modify((0..<5).map { .create("r\($0)") })
+        let first = try bench.changes(limit: 2, reverse: true)
+        #expect(first.changes.map(\.name) == ["r4", "r3"])
+        #expect(first.moreComing)
+        let second = try bench.changes(after: first.position, limit: 200, reverse: true)
+        #expect(second.changes.map(\.name) == ["r2", "r1", "r0"])
+        #expect(!second.moreComing)
+        // Going forward from there misses nothing.
+        #expect(
+            try bench.changes(after: first.position).changes.map(\.name) == ["r4"])
+    }
+
+    @Test func `record types filter changes; deletions always come`() throws {
+        var bench = try self.bench()
+        try bench.modify(.create("a"), .create("b", type: "Loan"), .create("c"))
+        try bench.modify(.delete("c"))
+        let page = try bench.changes(types: ["Loan"])
+        #expect(page.changes.map(\.name) == ["b", "c"])
+        let whole = try bench.changes()
+        #expect(page.position == whole.position)
+    }
+
+    @Test func `a filter that matches nothing still pages within bounds`() throws {
+        var bench = try self.bench()
+        for start in stride(from: 0, to: 2_400, by: 200) {
+            try bench.modify((start..<(start + 200)).map { .create("r\($0)") })
+        }
+        let first = try bench.changes(types: ["Loan"])
+        #expect(first.changes.isEmpty)
+        #expect(first.moreComing)
+        let second = try bench.changes(after: first.position, types: ["Loan"])
+        #expect(!second.moreComing)
+    }
+
+    @Test(
+        arguments: [
+            ("from the future", 0, 1_000), ("another incarnation", 1, 1),
+        ] as [(String, UInt64, UInt64)])
+    func `a position that is not of this feed is expired`(
+        name: String, incarnation: UInt64, tag: UInt64
+    ) throws {
+        var bench = try self.bench()
+        try bench.modify(.create("a"))
+        var position = try bench.changes().position
+        position.incarnation.raw += incarnation
+        position.tag = ChangeTag(tag)
+        let ask = ZoneChangesAsk(
+            database: Bench.privateDatabase, zone: "Shelves", after: position)
+        #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired), "\(name)")
+    }
+
+    // MARK: Tombstones
+
+    @Test func `the oldest tombstones go, and positions that have not seen them expire`() throws {
+        var bench = try self.bench()
+        let rules = RecordRules(tombstoneCountMin: 8)
+        try bench.modify((0..<20).map { .create("r\($0)") })
+        let early = try bench.changes().position
+        var late: FeedPosition?
+        for name in 0..<12 {
+            try bench.modify(rules: rules, .delete("r\(name)"))
+            if name == 9 { late = try bench.changes().position }
+        }
+        try bench.finishJobs(budget: 3)
+        #expect(bench.rows.count(.job) == 0)
+        // Twelve tombstones were more than max(8, 8 / 2): seven are kept.
+        let page = try bench.changes()
+        #expect(page.changes.filter(\.isDeletion).map(\.name) == (5..<12).map { "r\($0)" })
+        #expect(page.changes.count == 15)
+        let ask = ZoneChangesAsk(
+            database: Bench.privateDatabase, zone: "Shelves", after: early)
+        #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired))
+        #expect(try bench.changes(after: late).changes.map(\.name) == ["r10", "r11"])
+    }
+
+    @Test func `a position from before the first change never expires`() throws {
+        var bench = try self.bench()
+        let start = try bench.changes().position
+        try bench.modify((0..<20).map { .create("r\($0)") })
+        for name in 0..<20 {
+            try bench.modify(rules: RecordRules(tombstoneCountMin: 2), .delete("r\(name)"))
+        }
+        try bench.finishJobs()
+        let whole = try bench.changes()
+        #expect(try bench.changes(after: start).changes == whole.changes)
+    }
+
+    // MARK: changes/database
+
+    @Test func `the database's feed names the zones that changed since`() throws {
+        var bench = try self.bench("A", "B", "C")
+        let all = try bench.databaseChanges()
+        #expect(all.changes.map(\.name) == ["A", "B", "C"])
+        #expect(!all.moreComing)
+        #expect(try bench.databaseChanges(after: all.position).changes.isEmpty)
+
+        try bench.modify(in: "B", .create("x"))
+        let one = try bench.databaseChanges(after: all.position)
+        #expect(one.changes.map(\.name) == ["B"])
+        try bench.modify(in: "B", .create("y"))
+        let again = try bench.databaseChanges(after: one.position)
+        #expect(again.changes.map(\.name) == ["B"], "a zone changed twice in a row comes twice")
+        #expect(again.position > one.position)
+        #expect(try bench.databaseChanges(after: again.position).changes.isEmpty)
+        #expect(try bench.databaseChanges(after: again.position).position == again.position)
+    }
+
+    @Test func `a deleted zone comes as deleted, to those who could know it`() throws {
+        var bench = try self.bench("A", "B")
+        let all = try bench.databaseChanges()
+        try bench.zones(.delete, "A")
+        let page = try bench.databaseChanges(after: all.position)
+        #expect(page.changes.map(\.name) == ["A"])
+        #expect(page.changes[0].isDeleted)
+        #expect(try bench.databaseChanges().changes.map(\.name) == ["B"])
+        try bench.zones(.create, "A")
+        let last = try bench.databaseChanges(after: page.position)
+        #expect(last.changes.map(\.isDeleted) == [false])
+    }
+
+    @Test func `pages of the database's feed join up`() throws {
+        var bench = try self.bench("A", "B", "C", "D", "E")
+        try bench.modify(in: "C", .create("x"))
+        var names: [String] = []
+        var page = try bench.databaseChanges(limit: 2)
+        names += page.changes.map(\.name)
+        while page.moreComing {
+            page = try bench.databaseChanges(after: page.position, limit: 2)
+            names += page.changes.map(\.name)
+        }
+        #expect(names == ["A", "B", "D", "E", "C"])
+    }
+
+    @Test func `the zone position in the database's feed is where the incoming one stood`() throws {
+        var bench = try self.bench("A", "B")
+        try bench.modify(in: "A", .create("a1"), .create("a2"))
+        try bench.modify(in: "B", .create("b1"))
+        let seenA = try bench.changes(in: "A").position
+        let seen = try bench.databaseChanges().position
+        for round in 0..<4 {
+            try bench.modify(in: "A", .create("a\(round + 3)"))
+            try bench.modify(in: "B", .create("b\(round + 2)"))
+        }
+        let page = try bench.databaseChanges(after: seen)
+        let a = try #require(page.changes.first { $0.name == "A" })
+        #expect(a.since == seenA)
+        #expect(
+            try bench.changes(in: "A", after: a.since).changes.map(\.name)
+                == ["a3", "a4", "a5", "a6"])
+        let b = try #require(page.changes.first { $0.name == "B" })
+        #expect(
+            try bench.changes(in: "B", after: b.since).changes.map(\.name)
+                == ["b2", "b3", "b4", "b5"])
+        #expect(try bench.databaseChanges().changes.allSatisfy { $0.since == nil })
+    }
+
+    @Test func `a database position from the future is expired`() throws {
+        let bench = try self.bench("A")
+        let answer = try bench.ask(
+            .databaseChanges(
+                DatabaseChangesAsk(
+                    database: Bench.privateDatabase,
+                    after: DatabasePosition(turn: 99, tag: ChangeTag(0)))))
+        #expect(answer == .zoneRefused(.positionExpired))
+    }
+}

@@ -1,0 +1,278 @@
+import Foundation
+import StratusCoding
+import StratusModel
+import StratusRecords
+import Testing
+
+/// Every format of this module ever written still reads as it did. The files in `Golden/` are never
+/// edited; a new version adds a file.
+@Suite struct GoldenTests {
+    static let zone = ZoneID(name: "Shelves", owner: Bench.owner)
+
+    /// A record with a value of every type.
+    static let record: Record = {
+        var place = Location(latitude: 59.91, longitude: 10.75)
+        place.speed = -1
+        place.timestamp = 1_700_000_000_000
+        var asset = AssetReference(fileChecksum: "AbCd", size: 48_211, receipt: "r")
+        asset.wrappingKey = "w"
+        let scalars: [Scalar] = [
+            .string("Sea Roads"), .int64(-312), .double(4.5), .timestamp(-62_135_596_800_000),
+            .bytes([0xDE, 0xAD]), .location(place),
+            .reference(Reference(recordName: "author-03", zone: Self.zone, action: .validate)),
+            .asset(asset),
+        ]
+        var fields: [Field] = []
+        for scalar in scalars {
+            let name = scalar.type.tag.lowercased()
+            fields.append(Field(name: name, value: .scalar(scalar)))
+            fields.append(Field(name: name + "_list", value: .list(scalar.type, [scalar, scalar])))
+        }
+        fields.append(Field(name: "none", value: .list(.string, [])))
+        let sealed = FieldType(.string, isList: true, isEncrypted: true)
+        fields.append(Field(name: "secret", value: .sealed(sealed, [1, 2, 3])))
+        fields.sort { $0.name < $1.name }
+        let created = ChangeStamp(
+            milliseconds: 1_700_000_000_000, userRecordName: Bench.owner, deviceID: "2")
+        var modified = created
+        modified.milliseconds += 450_123
+        return Record(
+            name: "book-0007", type: "Book", zone: Self.zone, tag: ChangeTag(36_411_920),
+            created: created, modified: modified, fields: fields, parent: "shelf-1",
+            shortGUID: "0a1B2c3D", share: "Share-1")
+    }()
+
+    static let summary = ZoneSummary(
+        name: "Shelves", incarnation: ZoneIncarnation(0x0123_4567_89AB_CDEF),
+        lastTag: ChangeTag(300), recordCount: 12)
+
+    static let commands: [(name: String, command: RecordCommand)] = [
+        (
+            "command-modify-records-1",
+            .modifyRecords(
+                ModifyRecords(
+                    database: Bench.privateDatabase, zone: "Shelves", isAtomic: true,
+                    drawnIncarnation: ZoneIncarnation(77),
+                    rules: RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9),
+                    operations: [
+                        RecordOperation(
+                            .create, recordName: "book-0007", recordType: "Book",
+                            fields: Self.record.fields, parent: .set("shelf-1"),
+                            drawnShortGUID: "0a1B"),
+                        RecordOperation(
+                            .update, recordName: "b", changeTag: "lq2k9",
+                            clearedFields: ["digest", "rating"], parent: .cleared),
+                        RecordOperation(.forceDelete, recordName: "c"),
+                    ]))
+        ),
+        (
+            "command-modify-zones-1",
+            .modifyZones(
+                ModifyZones(
+                    database: Bench.privateDatabase,
+                    operations: [
+                        ModifyZones.Operation(
+                            .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5)),
+                        ModifyZones.Operation(
+                            .delete, zone: "Old", drawnIncarnation: ZoneIncarnation(6)),
+                    ]))
+        ),
+        ("command-install-schema-1", .schema(.install(AccessTests.schema))),
+        ("command-extend-schema-1", .schema(.extend(AccessTests.schema.types))),
+        ("command-continue-jobs-1", .continueJobs(ContinueJobs(budget: 500))),
+    ]
+
+    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
+        (
+            "outcome-records-1",
+            .records(
+                ModifiedRecords(
+                    zone: Self.summary,
+                    results: [
+                        .saved(
+                            SavedRecord(
+                                tag: ChangeTag(299), milliseconds: 1_700_000_000_000, record: nil)),
+                        .deleted(tag: nil), .deleted(tag: ChangeTag(300)),
+                        .refused(RecordRefusal(.referenced, "loan")),
+                    ]))
+        ),
+        (
+            "outcome-zones-1",
+            .zones([.created(Self.summary), .deleted, .refused(.nameInvalid)])
+        ),
+        ("outcome-schema-1", .schema(version: 300)),
+        ("outcome-jobs-1", .jobs(JobProgress(rowCount: 400, hasMore: true))),
+        ("outcome-refused-1", .refused(RequestRefusal(.zoneNotFound, "Nope"))),
+    ]
+
+    static let queries: [RecordQuery.Ask] = [
+        .lookup(RecordLookup(database: Bench.publicDatabase, names: ["a", "a"])),
+        .zones(Bench.privateDatabase, names: nil),
+        .zones(Bench.privateDatabase, names: ["A"]),
+        .zoneChanges(
+            ZoneChangesAsk(
+                database: Bench.privateDatabase, zone: "Shelves", after: Self.summary.position,
+                limit: 7, reverse: true, recordTypes: ["Book"])),
+        .databaseChanges(
+            DatabaseChangesAsk(
+                database: Bench.privateDatabase,
+                after: DatabasePosition(turn: 4, tag: ChangeTag(9)))),
+        .page(
+            QueryPageAsk(
+                database: Bench.privateDatabase, zone: nil,
+                predicate: RecordPredicate(
+                    recordType: "Book",
+                    filters: [
+                        RecordFilter(
+                            field: .field("place"), comparator: .near,
+                            operand: .scalar(.location(Location(latitude: 1, longitude: 2))),
+                            distance: 50),
+                        RecordFilter(
+                            field: .anySearchable, comparator: .containsAllTokens,
+                            operand: .list(.string, [.string("sea")])),
+                    ],
+                    sorts: [
+                        RecordSort(
+                            field: .system(.createdTimestamp), ascending: false,
+                            relativeLocation: Location(latitude: 3, longitude: 4))
+                    ]), after: [9, 9])),
+        .schema(Bench.container), .jobs,
+    ]
+
+    static let answers: [RecordAnswer] = [
+        .lookup(
+            LookupAnswer(
+                items: [.found(Self.record), .refused(RecordRefusal(.notFound)), .deferred],
+                zone: Self.summary)),
+        .zones([.zone(Self.summary), .refused(.notFound)]),
+        .zoneChanges(
+            ZoneChangesPage(
+                changes: [
+                    .changed(Self.record), .deleted(name: "x", tag: ChangeTag(3)),
+                    .changed(Self.record),
+                ], position: Self.summary.position, moreComing: true)),
+        .zoneRefused(.positionExpired),
+        .databaseChanges(
+            DatabaseChangesPage(
+                changes: [
+                    DatabaseChangesPage.Change(
+                        name: "A", isDeleted: false, since: Self.summary.position,
+                        zone: Self.summary),
+                    DatabaseChangesPage.Change(name: "B", isDeleted: true, since: nil, zone: nil),
+                ], position: DatabasePosition(turn: 1, tag: ChangeTag(2)), moreComing: false)),
+        .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
+        .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),
+        .refused(RequestRefusal(.typeUnknown, "Ghost")),
+    ]
+
+    /// Valid bytes of every kind, to be damaged.
+    static let samples: [(name: String, bytes: Bytes)] =
+        Self.commands.map { ($0.name, $0.command.encoded()) }
+        + Self.outcomes.map { ($0.name, $0.outcome.encoded()) }
+        + Self.queries.map {
+            ("query", RecordQuery(principal: AccessTests.editor, $0).encoded())
+        } + Self.answers.map { ("answer", $0.encoded()) }
+
+    static func golden(_ name: String) throws -> String {
+        let url = try #require(
+            Bundle.module.url(forResource: name, withExtension: "hex", subdirectory: "Golden"),
+            "no golden file \(name)")
+        return try String(contentsOf: url, encoding: .utf8).filter(\.isHexDigit)
+    }
+
+    static func hexadecimal(_ bytes: Bytes) -> String {
+        bytes.map { String(Int($0) + 0x100, radix: 16).suffix(2) }.joined()
+    }
+
+    static func bytes(_ hexadecimal: String) -> Bytes {
+        var bytes = Bytes()
+        var rest = hexadecimal[...]
+        while let byte = UInt8(rest.prefix(2), radix: 16) {
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+
+    @Test(arguments: Self.commands.map(\.name))
+    func `commands read and write as ever`(name: String) throws {
+        let command = try #require(Self.commands.first { $0.name == name }).command
+        #expect(Self.hexadecimal(command.encoded()) == (try Self.golden(name)))
+        let golden = Self.bytes(try Self.golden(name))
+        #expect(try RecordCommand(decoding: golden, container: Bench.container) == command)
+    }
+
+    @Test(arguments: Self.outcomes.map(\.name))
+    func `outcomes read and write as ever`(name: String) throws {
+        let outcome = try #require(Self.outcomes.first { $0.name == name }).outcome
+        #expect(Self.hexadecimal(outcome.encoded()) == (try Self.golden(name)))
+        #expect(try RecordOutcome(decoding: Self.bytes(try Self.golden(name))) == outcome)
+    }
+
+    @Test func `a record's row reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        writer.write(recordBody: Self.record)
+        #expect(Self.hexadecimal(writer.bytes) == (try Self.golden("record-1")))
+        var reader = ByteReader(Self.bytes(try Self.golden("record-1")))
+        #expect(
+            try reader.recordBody(name: Self.record.name, zone: Self.record.zone) == Self.record)
+        try reader.finish()
+    }
+
+    /// All rows that a small life leaves, so that no key or row changes its form unseen.
+    static func rowsOfASmallLife() throws -> Bytes {
+        var bench = Bench()
+        let indexed = FieldDefinition(
+            name: "title", type: FieldType(.string), indexes: [.queryable, .sortable])
+        let loan = FieldDefinition(name: "b", type: FieldType(.reference))
+        let schema = Schema(
+            version: 1, types: [RecordType(name: "Book", fields: [loan, indexed])])
+        _ = try bench.apply(.schema(.install(schema)), as: Bench.system)
+        try bench.zones(.create, "Shelves", "Old")
+        try bench.modify(
+            .create("a", [text("title", "Sea Roads")]),
+            .create("b", [reference("b", to: "a", .deleteSelf)]),
+            .create("c", [reference("b", to: "a", .validate)]), .create("d"))
+        try bench.modify(.delete("d"))
+        try bench.modify(rules: RecordRules(cascadeCountMax: 1), .delete("c"), .delete("a"))
+        try bench.zones(.delete, "Old")
+        _ = try bench.modify(in: ZoneID.defaultName, .create("e"))
+        var writer = ByteWriter()
+        for table in Table.all {
+            bench.rows.scan(
+                table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false
+            ) { key, row in
+                writer.write(table.rawValue)
+                writer.write(prefixed: Bytes(copying: key))
+                writer.write(prefixed: Bytes(copying: row))
+                return .next
+            }
+        }
+        return writer.bytes
+    }
+
+    @Test func `the rows of a partition are laid out as ever`() throws {
+        let bytes = try Self.rowsOfASmallLife()
+        #expect(Self.hexadecimal(bytes) == (try Self.golden("rows-1")))
+    }
+
+    @Test func `queries and answers come back as they were`() throws {
+        for ask in Self.queries {
+            let query = RecordQuery(principal: AccessTests.editor, ask)
+            #expect(try RecordQuery(decoding: query.encoded()) == query)
+        }
+        for answer in Self.answers {
+            #expect(try RecordAnswer(decoding: answer.encoded()) == answer)
+        }
+    }
+
+    @Test func `a version from the future is named, not guessed at`() {
+        for sample in Self.samples {
+            var bytes = sample.bytes
+            bytes[0] = 9
+            #expect(throws: DecodingError(.unknownVersion(9), at: 0), "\(sample.name)") {
+                _ = try RecordCommand(decoding: bytes, container: Bench.container)
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+import StratusModel
+import StratusRecords
+
+/// The records' state as a dictionary: every rule in its plainest form, no rows, no formats.
+struct Model {
+    struct Zone: Equatable {
+        var lastTag: UInt64
+        var lastMilliseconds: Int64 = .min
+        var records: [String: Record] = [:]
+        var tombstones: [String: ChangeTag] = [:]
+    }
+
+    struct Place: Hashable {
+        var database: DatabaseID
+        var zone: String
+    }
+
+    var zones: [Place: Zone] = [:]
+    /// The last tag of zones that are gone.
+    private var graves: [Place: UInt64] = [:]
+
+    // MARK: Zones
+
+    mutating func apply(_ modify: ModifyZones) -> [Bool] {
+        var named: Set<String> = []
+        return modify.operations.map { operation in
+            let place = Place(database: modify.database, zone: operation.zone)
+            guard modify.database.scope == .private, !operation.zone.hasPrefix("_"),
+                named.insert(operation.zone).inserted
+            else { return false }
+            switch operation.kind {
+            case .create:
+                if self.zones[place] == nil {
+                    self.zones[place] = Zone(lastTag: self.graves[place] ?? 0)
+                }
+                return true
+            case .delete:
+                guard let zone = self.zones.removeValue(forKey: place) else { return false }
+                self.graves[place] = zone.lastTag
+                return true
+            }
+        }
+    }
+
+    // MARK: Records
+
+    enum Result: Equatable {
+        case saved(Record)
+        case deleted(ChangeTag?)
+        case refused(RecordRefusal.Reason)
+    }
+
+    /// Nil: the request is refused as a whole.
+    mutating func apply(_ modify: ModifyRecords, by principal: Principal, at milliseconds: Int64)
+        -> [Result]?
+    {
+        let place = Place(database: modify.database, zone: modify.zone)
+        let isDefault = modify.zone == ZoneID.defaultName
+        guard var zone = self.zones[place] ?? (isDefault ? Zone(lastTag: 0) : nil) else {
+            return nil
+        }
+        if isDefault, modify.isAtomic { return nil }
+        if Set(modify.operations.map(\.recordName)).count < modify.operations.count { return nil }
+        let before = zone
+        var step = Step(
+            modify: modify, principal: principal,
+            milliseconds: max(milliseconds, zone.lastMilliseconds), zone: zone)
+        step.run()
+        let results = modify.operations.indices.map { step.results[$0]! }
+        let isRefused = results.contains { if case .refused = $0 { true } else { false } }
+        if modify.isAtomic, isRefused {
+            return results.map { if case .refused = $0 { $0 } else { .refused(.atomicFailure) } }
+        }
+        zone = step.zone
+        if zone.lastTag != before.lastTag {
+            zone.lastMilliseconds = step.milliseconds
+            self.zones[place] = zone
+        }
+        return results
+    }
+
+    /// The feed, as a list of (name, record or nil for a deletion).
+    func feed(_ place: Place) -> [(name: String, record: Record?)] {
+        guard let zone = self.zones[place] else { return [] }
+        var changes: [(tag: ChangeTag, name: String, record: Record?)] = []
+        for (name, record) in zone.records { changes.append((record.tag, name, record)) }
+        for (name, tag) in zone.tombstones { changes.append((tag, name, nil)) }
+        return changes.sorted { $0.tag < $1.tag }.map { ($0.name, $0.record) }
+    }
+}
+
+/// One batch on a copy of one zone.
+private struct Step {
+    let modify: ModifyRecords
+    let principal: Principal
+    let milliseconds: Int64
+    var zone: Model.Zone
+    var results: [Int: Model.Result] = [:]
+
+    private var entered: Set<Int> = []
+
+    init(
+        modify: ModifyRecords, principal: Principal, milliseconds: Int64, zone: Model.Zone
+    ) {
+        self.modify = modify
+        self.principal = principal
+        self.milliseconds = milliseconds
+        self.zone = zone
+    }
+
+    mutating func run() {
+        for index in self.modify.operations.indices { self.enter(index) }
+    }
+
+    private mutating func enter(_ index: Int) {
+        guard self.entered.insert(index).inserted else { return }
+        let operation = self.modify.operations[index]
+        if !operation.kind.isDelete {
+            var needed: [String] = []
+            if case .set(let parent) = operation.parent { needed.append(parent) }
+            needed += Self.references(operation.fields, .validate)
+            for name in needed {
+                let maker = self.modify.operations.firstIndex {
+                    $0.recordName == name && $0.kind.createsMissing
+                }
+                if let maker { self.enter(maker) }
+            }
+        }
+        self.results[index] =
+            operation.kind.isDelete ? self.delete(operation) : self.save(operation)
+    }
+
+    static func references(_ fields: [Field], _ action: Reference.Action) -> [String] {
+        fields.flatMap { field -> [String] in
+            let scalars: [Scalar] =
+                switch field.value {
+                case .scalar(let scalar): [scalar]
+                case .list(_, let list): list
+                case .sealed: []
+                }
+            return scalars.compactMap {
+                if case .reference(let reference) = $0, reference.action == action {
+                    reference.recordName
+                } else {
+                    nil
+                }
+            }
+        }
+    }
+
+    private func mayWrite(_ record: Record) -> Bool {
+        self.modify.database.scope == .private
+            || record.created.userRecordName == self.principal.userRecordName
+    }
+
+    private func referrers(of target: String, _ action: Reference.Action) -> [String] {
+        self.zone.records.values.filter {
+            Self.references($0.fields, action).contains(target)
+        }.map(\.name).sorted()
+    }
+
+    private mutating func save(_ operation: RecordOperation) -> Model.Result {
+        let name = operation.recordName
+        if name.hasPrefix("_") { return .refused(.nameInvalid) }
+        let old = self.zone.records[name]
+        switch (operation.kind, old) {
+        case (.create, .some): return .refused(.exists)
+        case (.update, .none), (.replace, .none): return .refused(.notFound)
+        case (.update, .some(let old)), (.replace, .some(let old)):
+            guard let tag = operation.changeTag else { return .refused(.tagMissing) }
+            if tag != old.tag.text { return .refused(.tagMismatch) }
+        default: break
+        }
+        if let old, let type = operation.recordType, type != old.type {
+            return .refused(.typeMismatch)
+        }
+        guard let type = old?.type ?? operation.recordType else { return .refused(.typeMissing) }
+        if let old, !self.mayWrite(old) { return .refused(.writeDenied) }
+
+        let merges = operation.kind.merges
+        var fields: [String: FieldValue] = [:]
+        if merges { for field in old?.fields ?? [] { fields[field.name] = field.value } }
+        for name in operation.clearedFields { fields[name] = nil }
+        for field in operation.fields { fields[field.name] = field.value }
+        var parent = merges ? old?.parent : nil
+        switch operation.parent {
+        case .unmentioned: break
+        case .cleared: parent = nil
+        case .set(let name): parent = name
+        }
+        let stamp = ChangeStamp(
+            milliseconds: self.milliseconds, userRecordName: self.principal.userRecordName,
+            deviceID: self.modify.deviceID)
+        let record = Record(
+            name: name, type: type,
+            zone: ZoneID(name: self.modify.zone, owner: self.modify.database.owner),
+            tag: ChangeTag(self.zone.lastTag + 1), created: old?.created ?? stamp,
+            modified: stamp,
+            fields: fields.sorted { $0.key < $1.key }.map { Field(name: $0.key, value: $0.value) },
+            parent: parent)
+        if let parent, parent != old?.parent {
+            if parent == name || self.zone.records[parent] == nil {
+                return .refused(.parentMissing)
+            }
+        }
+        for action in [Reference.Action.deleteSelf, .validate] {
+            let had = Set(Self.references(old?.fields ?? [], action))
+            for target in Set(Self.references(record.fields, action)).subtracting(had).sorted() {
+                if action == .validate {
+                    if target != name, self.zone.records[target] == nil {
+                        return .refused(.referenceTargetMissing)
+                    }
+                } else if self.referrers(of: target, action).count
+                    >= self.modify.rules.deleteSelfReferrerCountMax
+                {
+                    return .refused(.tooManyReferrers)
+                }
+            }
+        }
+        self.zone.lastTag += 1
+        self.zone.records[name] = record
+        self.zone.tombstones[name] = nil
+        return .saved(record)
+    }
+
+    private mutating func delete(_ operation: RecordOperation) -> Model.Result {
+        guard let old = self.zone.records[operation.recordName] else {
+            return operation.kind == .forceDelete ? .deleted(nil) : .refused(.notFound)
+        }
+        if operation.kind == .delete, let tag = operation.changeTag, tag != old.tag.text {
+            return .refused(.tagMismatch)
+        }
+        if let type = operation.recordType, type != old.type { return .refused(.typeMismatch) }
+        if !self.mayWrite(old) { return .refused(.writeDenied) }
+        var victims = [old.name]
+        var next = 0
+        while next < victims.count {
+            for referrer in self.referrers(of: victims[next], .deleteSelf)
+            where !victims.contains(referrer) { victims.append(referrer) }
+            next += 1
+        }
+        for victim in victims {
+            if !self.referrers(of: victim, .validate).allSatisfy(victims.contains) {
+                return .refused(.referenced)
+            }
+        }
+        for victim in victims {
+            self.zone.lastTag += 1
+            self.zone.records[victim] = nil
+            self.zone.tombstones[victim] = ChangeTag(self.zone.lastTag)
+        }
+        return .deleted(self.zone.tombstones[old.name])
+    }
+}

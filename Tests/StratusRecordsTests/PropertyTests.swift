@@ -1,0 +1,305 @@
+import Foundation
+import StratusModel
+import StratusRecords
+import Testing
+
+/// Random operations of every kind over several zones, beside a dictionary that knows the rules.
+///
+/// `STRATUS_STEPS` raises the number of steps, `STRATUS_SEEDS` the number of seeds.
+@Suite struct PropertyTests {
+    static let stepCount = Int(ProcessInfo.processInfo.environment["STRATUS_STEPS"] ?? "") ?? 700
+    static let seeds: Range<UInt64> =
+        0..<(UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 4)
+
+    @Test(arguments: Self.seeds)
+    func `the state answers as a dictionary would, through crashes, and its feeds miss nothing`(
+        seed: UInt64
+    ) throws {
+        var run = Run(seed: seed)
+        for step in 0..<Self.stepCount {
+            do { try run.step() } catch {
+                Issue.record("seed \(seed) step \(step): \(error)")
+                return
+            }
+        }
+        try run.finish()
+    }
+}
+
+private struct Run {
+    private static let zoneNames = ["A", "B", "C"]
+    private static let users = [Bench.owner, "_reader"]
+
+    private var bench = Bench()
+    private var model = Model()
+    private var random: SeededGenerator
+    /// Even seeds drop tombstones early: feeds may then expire, and must say so.
+    private let rules: RecordRules
+    private let dropsTombstones: Bool
+    private var mirrors: [String: Mirror] = [:]
+    /// What a crash goes back to, and what is replayed after it.
+    private var committed = SortedRows()
+    private var tail: [(command: Command, position: EntryPosition, outcome: Outcome)] = []
+    private var all: [(Command, EntryPosition)] = []
+
+    /// A client that follows a zone's feed.
+    private struct Mirror {
+        var position: FeedPosition?
+        var records: [String: Record] = [:]
+    }
+
+    init(seed: UInt64) {
+        self.random = SeededGenerator(seed: seed)
+        self.dropsTombstones = seed.isMultiple(of: 2)
+        self.rules = RecordRules(
+            deleteSelfReferrerCountMax: 6,
+            tombstoneCountMin: self.dropsTombstones ? 6 : 1_000_000)
+    }
+
+    mutating func step() throws {
+        switch Int.random(in: 0..<100, using: &self.random) {
+        case 0..<72: try self.modifyRecords()
+        case 72..<76: try self.modifyZones()
+        case 76..<82: try self.continueJobs()
+        case 82..<90: try self.followFeed()
+        case 90..<94: try self.checkLookups()
+        case 94..<96: self.commit()
+        case 96..<97: try self.crash()
+        case 97..<98: self.bench.state.forget()
+        default: try self.checkFeeds()
+        }
+    }
+
+    mutating func finish() throws {
+        try self.checkFeeds()
+        for _ in 0..<8 { try self.followFeed() }
+        // A replica that has seen nothing else gets the same rows from the same commands.
+        var rows = SortedRows()
+        var state = RecordState()
+        for (command, position) in self.all {
+            _ = try state.apply(command, at: position, over: &rows)
+        }
+        #expect(rows == self.bench.rows)
+    }
+
+    // MARK: Commands
+
+    private mutating func submit(_ command: RecordCommand, as principal: Principal) throws
+        -> RecordOutcome
+    {
+        self.bench.index += 1
+        // Now and then the clock of a new leader is behind.
+        let drift = Int64.random(in: -3...20, using: &self.random)
+        self.bench.time = self.bench.time.successor(
+            wallMilliseconds: self.bench.time.milliseconds + drift)
+        let envelope = command.enveloped(
+            container: Bench.container,
+            identity: RequestIdentity(high: 1, low: self.bench.index),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
+        let position = EntryPosition(index: LogIndex(self.bench.index), time: self.bench.time)
+        let outcome = try self.bench.state.apply(envelope, at: position, over: &self.bench.rows)
+        self.tail.append((envelope, position, outcome))
+        self.all.append((envelope, position))
+        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    private mutating func modifyRecords() throws {
+        let isPublic = Int.random(in: 0..<6, using: &self.random) == 0
+        let database = isPublic ? Bench.publicDatabase : Bench.privateDatabase
+        let zone =
+            isPublic || Int.random(in: 0..<6, using: &self.random) == 0
+            ? ZoneID.defaultName : Self.zoneNames.randomElement(using: &self.random)!
+        let user = isPublic ? Self.users.randomElement(using: &self.random)! : Bench.owner
+        let principal = Principal(kind: .user, userRecordName: user)
+        let place = Model.Place(database: database, zone: zone)
+        let count = Int.random(in: 1...6, using: &self.random)
+        let operations = (0..<count).map { _ in self.operation(in: place) }
+        let modify = ModifyRecords(
+            database: database, zone: zone,
+            isAtomic: Int.random(in: 0..<3, using: &self.random) == 0,
+            drawnIncarnation: ZoneIncarnation(self.random.next()), rules: self.rules,
+            operations: operations)
+        let outcome = try self.submit(.modifyRecords(modify), as: principal)
+        let expected = self.model.apply(
+            modify, by: principal, at: self.bench.time.milliseconds)
+        switch (outcome, expected) {
+        case (.refused, nil): break
+        case (.records(let modified), .some(let expected)):
+            let results = modified.results.map { result -> Model.Result in
+                switch result {
+                case .saved(let saved): .saved(saved.record!)
+                case .deleted(let tag): .deleted(tag)
+                case .refused(let refusal): .refused(refusal.reason)
+                }
+            }
+            guard results == expected else {
+                throw BenchError("\(modify)\n\(results)\nexpected\n\(expected)")
+            }
+            guard modified.zone.lastTag.raw == self.model.zones[place]?.lastTag ?? 0,
+                modified.zone.recordCount
+                    == UInt64(self.model.zones[place]?.records.count ?? 0)
+            else { throw BenchError("zone \(modified.zone)") }
+        default:
+            throw BenchError("\(modify)\n\(outcome)\nexpected\n\(String(describing: expected))")
+        }
+    }
+
+    private mutating func operation(in place: Model.Place) -> RecordOperation {
+        let name = self.name()
+        let kind = RecordOperation.Kind.allCases.randomElement(using: &self.random)!
+        var tag: String?
+        switch Int.random(in: 0..<5, using: &self.random) {
+        case 0: tag = nil
+        case 1: tag = "stale"
+        default: tag = self.model.zones[place]?.records[name]?.tag.text
+        }
+        let types: [String?] = ["Book", "Book", "Book", "Book", "Loan", nil]
+        var fields: [Field] = []
+        if !kind.isDelete {
+            for field in ["a", "b", "c"] where Bool.random(using: &self.random) {
+                fields.append(number(field, .random(in: -9...9, using: &self.random)))
+            }
+            if Int.random(in: 0..<3, using: &self.random) == 0 {
+                let action: Reference.Action = [.none, .deleteSelf, .deleteSelf, .validate]
+                    .randomElement(using: &self.random)!
+                fields.append(
+                    reference(
+                        ["r", "s"].randomElement(using: &self.random)!, to: self.name(), action,
+                        zone: place.zone, owner: place.database.owner))
+            }
+        }
+        let parents: [RecordOperation.ParentChange] = [
+            .unmentioned, .unmentioned, .unmentioned, .unmentioned, .cleared, .set(self.name()),
+        ]
+        return RecordOperation(
+            kind, recordName: name, recordType: types.randomElement(using: &self.random)!,
+            changeTag: tag, fields: fields,
+            clearedFields: ["a", "r", "s"].filter { _ in
+                Int.random(in: 0..<4, using: &self.random) == 0
+            },
+            parent: kind.isDelete ? .unmentioned : parents.randomElement(using: &self.random)!)
+    }
+
+    private mutating func name() -> String {
+        let number = Int.random(in: 0..<24, using: &self.random)
+        return number == 0 ? "_bad" : "r\(number)"
+    }
+
+    private mutating func modifyZones() throws {
+        let operations = (0..<Int.random(in: 1...2, using: &self.random)).map { _ in
+            ModifyZones.Operation(
+                [.create, .create, .delete].randomElement(using: &self.random)!,
+                zone: (Self.zoneNames + ["_bad"]).randomElement(using: &self.random)!,
+                drawnIncarnation: ZoneIncarnation(self.random.next()))
+        }
+        let modify = ModifyZones(database: Bench.privateDatabase, operations: operations)
+        let outcome = try self.submit(.modifyZones(modify), as: Bench.user)
+        let expected = self.model.apply(modify)
+        guard case .zones(let results) = outcome else { throw BenchError("\(outcome)") }
+        let succeeded = results.map { if case .refused = $0 { false } else { true } }
+        guard succeeded == expected else { throw BenchError("\(modify) \(results)") }
+    }
+
+    private mutating func continueJobs() throws {
+        let budget = Int.random(in: 1...40, using: &self.random)
+        _ = try self.submit(.continueJobs(ContinueJobs(budget: budget)), as: Bench.system)
+    }
+
+    // MARK: Crashes
+
+    private mutating func commit() {
+        self.committed = self.bench.rows
+        self.tail = []
+    }
+
+    /// Rows go back to the last commit; the log brings them forward again.
+    private mutating func crash() throws {
+        let before = self.bench.rows
+        self.bench.rows = self.committed
+        self.bench.state.forget()
+        for entry in self.tail {
+            let outcome = try self.bench.state.apply(
+                entry.command, at: entry.position, over: &self.bench.rows)
+            guard outcome == entry.outcome else { throw BenchError("another outcome in replay") }
+        }
+        guard self.bench.rows == before else { throw BenchError("other rows after replay") }
+    }
+
+    // MARK: Reads
+
+    private mutating func followFeed() throws {
+        let zone = Self.zoneNames.randomElement(using: &self.random)!
+        let place = Model.Place(database: Bench.privateDatabase, zone: zone)
+        var mirror = self.mirrors[zone] ?? Mirror()
+        while true {
+            let answer = try self.bench.ask(
+                .zoneChanges(
+                    ZoneChangesAsk(
+                        database: Bench.privateDatabase, zone: zone, after: mirror.position,
+                        limit: .random(in: 1...9, using: &self.random))))
+            switch answer {
+            case .zoneRefused(.positionExpired):
+                guard mirror.position != nil else { throw BenchError("nothing cannot expire") }
+                mirror = Mirror()
+                continue
+            case .zoneRefused(.notFound):
+                guard self.model.zones[place] == nil else { throw BenchError("zone lost") }
+                self.mirrors[zone] = nil
+                return
+            case .zoneChanges(let page):
+                for change in page.changes {
+                    switch change {
+                    case .changed(let record): mirror.records[record.name] = record
+                    case .deleted(let name, _): mirror.records[name] = nil
+                    }
+                }
+                mirror.position = page.position
+                if page.moreComing { continue }
+            default: throw BenchError("\(answer)")
+            }
+            break
+        }
+        guard mirror.records == self.model.zones[place]?.records else {
+            throw BenchError("a client that followed the feed of \(zone) has other records")
+        }
+        self.mirrors[zone] = mirror
+    }
+
+    private func checkFeeds() throws {
+        for zone in Self.zoneNames {
+            let place = Model.Place(database: Bench.privateDatabase, zone: zone)
+            guard self.model.zones[place] != nil else { continue }
+            var changes: [ZoneChangesPage.Change] = []
+            var page = try self.bench.changes(in: zone)
+            changes += page.changes
+            while page.moreComing {
+                page = try self.bench.changes(in: zone, after: page.position)
+                changes += page.changes
+            }
+            let expected = self.model.feed(place)
+            let live = expected.compactMap(\.record)
+            let found = changes.compactMap { change in
+                if case .changed(let record) = change { record } else { nil }
+            }
+            guard found == live else { throw BenchError("feed of \(zone)") }
+            if !self.dropsTombstones, changes.map(\.name) != expected.map(\.name) {
+                throw BenchError("tombstones of \(zone)")
+            }
+            let reversed = try self.bench.changes(in: zone, limit: 200, reverse: true)
+            guard reversed.changes == Array(changes.reversed().prefix(200)) else {
+                throw BenchError("reverse feed of \(zone)")
+            }
+        }
+    }
+
+    private mutating func checkLookups() throws {
+        for place in self.model.zones.keys {
+            let name = self.name()
+            let found = try self.bench.lookup(name, in: place.zone, database: place.database)
+            guard found == self.model.zones[place]?.records[name] else {
+                throw BenchError("look-up of \(name) in \(place.zone)")
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import StratusCluster
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSimulation
+import StratusStorage
+import Synchronization
+
+/// A whole node over a simulated world: the real gateway, router, replica, state and SQLite; only the
+/// clock, the chance and the disk are made up. One start of the process; a restart is another value
+/// over the same world.
+struct SimulatedNode {
+    let executor: SimulatedExecutor
+    let handler: CloudKitHandler
+    private let world: SimulatedWorld
+
+    init(over world: SimulatedWorld, seed: UInt64) throws {
+        self.world = world
+        self.executor = SimulatedExecutor(world: world, seed: seed)
+        let directory = try DataDirectory(in: world)
+        let replica = try LocalReplica(RecordState(), in: "local", of: world)
+        let router = LocalRouter(replica, in: world, on: self.executor)
+        var settings = GatewaySettings()
+        settings.developmentSchema = .justInTime
+        self.handler = CloudKitHandler(
+            router: router, authenticator: DevelopmentAuthenticator(), world: world,
+            tokenKey: Bytes(repeating: 7, count: 32), settings: settings)
+        self.directory = directory
+    }
+    /// Held for the lock on the data directory.
+    private let directory: DataDirectory
+
+    /// Sends all requests at once and runs the world until all are answered or stuck.
+    /// - Returns: status and body for each request that was answered.
+    func post(_ requests: [(operation: String, body: String)]) -> [(status: Int, body: String)?] {
+        let answers = Answers(count: requests.count)
+        for (index, request) in requests.enumerated() {
+            let handler = self.handler
+            let identity = self.world.drawIdentity()
+            Task(executorPreference: self.executor) {
+                let head = RequestHead(
+                    method: "POST",
+                    path: "/database/1/iCloud.walk/development/private/\(request.operation)",
+                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=u")
+                let response = await handler.respond(
+                    to: HTTPRequest(
+                        head: head, body: CollectedBody(Bytes(request.body.utf8)), peer: "walk",
+                        identity: identity))
+                guard case .bytes(let body) = response.body else { return }
+                answers.set(index, (response.status, String(decoding: body, as: UTF8.self)))
+            }
+        }
+        self.executor.run()
+        return answers.all
+    }
+
+    /// Saves a record named `name` in the default zone.
+    static func create(_ name: String) -> (operation: String, body: String) {
+        (
+            "records/modify",
+            #"{"operations":[{"operationType":"create","record":{"recordType":"Walk","recordName":"\#(name)","#
+                + #""fields":{"text":{"value":"text of \#(name)"}}}}]}"#
+        )
+    }
+
+    static func lookup(_ name: String) -> (operation: String, body: String) {
+        ("records/lookup", #"{"records":[{"recordName":"\#(name)"}]}"#)
+    }
+
+    static func isSaved(_ answer: (status: Int, body: String)?) -> Bool {
+        guard let answer else { return false }
+        return answer.status == 200 && answer.body.contains(#""recordChangeTag""#)
+            && !answer.body.contains("serverErrorCode")
+    }
+}
+
+final class Answers: Sendable {
+    private let answers: Mutex<[(status: Int, body: String)?]>
+    init(count: Int) { self.answers = Mutex(Array(repeating: nil, count: count)) }
+    func set(_ index: Int, _ answer: (Int, String)) {
+        self.answers.withLock { $0[index] = answer }
+    }
+    var all: [(status: Int, body: String)?] { self.answers.withLock { $0 } }
+}

@@ -1,0 +1,65 @@
+import Testing
+
+/// One conversation with a server, in a container of its own.
+package struct Scenario: Sendable {
+    package let name: String
+    package let body: @Sendable (Caller) async throws -> Void
+
+    package init(_ name: String, _ body: @escaping @Sendable (Caller) async throws -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    package func run(over wire: any Wire) async throws {
+        try await self.body(Caller(wire: wire, container: try await wire.makeContainer()))
+    }
+
+    package static let all =
+        Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
+}
+
+extension Scenario: CustomTestStringConvertible {
+    package var testDescription: String { self.name }
+}
+
+/// What the scenarios' containers hold.
+package enum Library {
+    package static let schema = """
+        DEFINE SCHEMA
+
+            RECORD TYPE Book (
+                "___createTime" TIMESTAMP QUERYABLE SORTABLE,
+                "___createdBy"  REFERENCE QUERYABLE,
+                "___modTime"    TIMESTAMP QUERYABLE SORTABLE,
+                "___modifiedBy" REFERENCE QUERYABLE,
+                "___recordID"   REFERENCE QUERYABLE,
+                author          REFERENCE QUERYABLE,
+                authors         LIST<REFERENCE> QUERYABLE,
+                counts          LIST<INT64> QUERYABLE,
+                cover           ASSET,
+                dates           LIST<TIMESTAMP> QUERYABLE,
+                digest          BYTES,
+                digests         LIST<BYTES>,
+                note            STRING,
+                pages           INT64 QUERYABLE SORTABLE,
+                place           LOCATION QUERYABLE SORTABLE,
+                places          LIST<LOCATION>,
+                published       TIMESTAMP QUERYABLE SORTABLE,
+                rating          DOUBLE QUERYABLE SORTABLE,
+                ratios          LIST<DOUBLE> QUERYABLE,
+                tags            LIST<STRING> QUERYABLE,
+                title           STRING QUERYABLE SORTABLE SEARCHABLE,
+                GRANT WRITE TO "_creator",
+                GRANT CREATE TO "_icloud",
+                GRANT READ TO "_world"
+            );
+
+            RECORD TYPE Author (
+                "___recordID" REFERENCE,
+                name          STRING QUERYABLE SORTABLE,
+                GRANT WRITE TO "_creator",
+                GRANT CREATE TO "_icloud",
+                GRANT READ TO "_world"
+            );
+        """
+}
