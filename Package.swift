@@ -126,8 +126,8 @@ let package = Package(
             name: "stratus-bench",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
-                "StratusRuntime", "StratusRecords", "StratusSQLite", "StratusCommandLine",
-                "StratusConsensus",
+                "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
+                "StratusCommandLine", "StratusConsensus",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -155,7 +155,9 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "StratusRuntimeTests",
-            dependencies: ["StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS"],
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+            ],
             swiftSettings: house),
         .testTarget(
             name: "StratusStorageTests",
@@ -184,7 +186,7 @@ let package = Package(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode",
+                "StratusAdmin", "StratusNode", "StratusTLS",
             ],
             swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.

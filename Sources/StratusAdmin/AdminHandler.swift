@@ -6,7 +6,7 @@ package import StratusRuntime
 ///
 /// It stands on a listener of its own. The clients' listener has another handler and no way to this one,
 /// whatever the path or the Host field says. Everything but the two health pages needs the token,
-/// or a client certificate where the listener demands one; `/metrics` may be opened by configuration.
+/// or a client certificate of the administrators' authority; `/metrics` may be opened by configuration.
 ///
 /// Every change and every denial is a line in the log.
 package struct AdminHandler: HTTPHandler {
@@ -19,16 +19,13 @@ package struct AdminHandler: HTTPHandler {
     package struct Settings: Sendable {
         /// Whether the token in a request is the administrators'. Compares in constant time.
         package var isToken: @Sendable (Secret<String>) -> Bool
-        /// The listener let in only who showed a certificate of the administrators' authority.
-        package var certificatesAreRequired: Bool
         package var metricsAreOpen: Bool
 
         package init(
             isToken: @escaping @Sendable (Secret<String>) -> Bool,
-            certificatesAreRequired: Bool = false, metricsAreOpen: Bool = false
+            metricsAreOpen: Bool = false
         ) {
             self.isToken = isToken
-            self.certificatesAreRequired = certificatesAreRequired
             self.metricsAreOpen = metricsAreOpen
         }
     }
@@ -97,7 +94,7 @@ package struct AdminHandler: HTTPHandler {
             answer.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
             answer.body = .bytes(self.metrics.exposition())
             return answer
-        case .status: return AdminAnswer.json(self.control.status().json())
+        case .status: return AdminAnswer.json(await self.control.status().json())
         case .configuration: return self.configuration()
         case .logLevel:
             if head.method == "PUT" { return await self.setLogLevel(request) }
@@ -109,7 +106,8 @@ package struct AdminHandler: HTTPHandler {
 
     /// Nil for an administrator.
     private func refusal(_ request: HTTPRequest) -> HTTPResponse? {
-        if self.settings.certificatesAreRequired { return nil }
+        // Verified by the listener against the administrators' authority, and nobody else's.
+        if request.certificate != nil { return nil }
         let fields = request.head.headers.values(of: "Authorization")
         var reason: String
         if fields.isEmpty {

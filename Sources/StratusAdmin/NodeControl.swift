@@ -2,7 +2,7 @@ package import StratusRuntime
 
 /// What administrators can see and change of a node. Assembled in StratusNode; a test brings its own.
 package protocol NodeControl: Sendable {
-    func status() -> NodeStatus
+    func status() async -> NodeStatus
     /// Every key, in the order of the file; secrets are not among the values.
     func configuration() -> [ConfiguredValue]
     var logLevel: LogLevel { get }

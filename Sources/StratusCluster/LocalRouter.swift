@@ -89,6 +89,9 @@ package actor LocalRouter<State: ReplicatedState>: PartitionRouter {
     /// Why nothing can be written any more, if so: a sync failed. What `/readyz` answers.
     package var fault: StoreError? { self.replica.fault }
 
+    /// The last command that reads see.
+    package var applied: LogIndex { self.replica.applied }
+
     /// Refuses what comes from now on, carries out what waits, and leaves a database without a WAL to
     /// recover.
     package func stop() {

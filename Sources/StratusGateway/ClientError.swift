@@ -1,4 +1,5 @@
 package import StratusCluster
+package import StratusHTTP
 package import StratusIdentity
 import StratusModel
 package import StratusRecords
@@ -266,6 +267,21 @@ extension ClientError {
                     .tryAgainLater, "it is not known whether the request was carried out",
                     retryAfter: 1)
             case .refused: Self(.internalError, "the request cannot be carried out")
+            }
+    }
+
+    /// What the HTTP server refuses by itself. The status is the refusal's, the code the nearest of the
+    /// fourteen.
+    package init(_ refusal: HTTPRefusal) {
+        self =
+            switch refusal {
+            case .bodyTooLarge: Self(.quotaExceeded, refusal.rawValue)
+            case .requestLine, .target, .requestLineTooLong, .method, .version, .lineEnd,
+                .headerLine, .foldedHeader, .headersTooLarge, .tooManyHeaders, .host,
+                .contentLength, .bothLengths, .transferEncoding, .transferCoding,
+                .contentCoding, .expectation, .chunk, .chunkOverhead, .trailer,
+                .headersTooSlow, .bodyTooSlow:
+                Self(.badRequest, refusal.rawValue)
             }
     }
 

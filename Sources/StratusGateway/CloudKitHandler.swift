@@ -60,6 +60,17 @@ package final class CloudKitHandler: HTTPHandler {
         return response
     }
 
+    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
+        let uuid = self.world.drawIdentity().uuid
+        var writer = JSONWriter()
+        writer.writeFailure(ClientError(refusal), uuid: uuid)
+        let headers: HeaderFields = [
+            "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
+            "Access-Control-Allow-Origin": "*",
+        ]
+        return (headers, writer.finish())
+    }
+
     private func answer(_ request: HTTPRequest) async throws -> Bytes {
         let route = try Route(path: request.head.path)
         guard route.operation.takes(method: request.head.method) else {

@@ -256,13 +256,12 @@ package final class SimulatedFiles: Files {
             if case .misdirect(let distance)? = effect { start = max(0, start + Int(distance)) }
             let available = state.inodes[number].current.count - start
             let count = max(0, min(buffer.count, available))
+            if count == 0 { return 0 }
             state.inodes[number].current.withUnsafeBytes { bytes in
                 buffer.copyMemory(
                     from: UnsafeRawBufferPointer(rebasing: bytes[start...].prefix(count)))
             }
-            if count > 0,
-                effect == .flipBit || Self.strikes(state.rates.flippedReadOneIn, &state.random)
-            {
+            if effect == .flipBit || Self.strikes(state.rates.flippedReadOneIn, &state.random) {
                 let position = Int.random(in: 0..<count, using: &state.random)
                 buffer[position] ^= 1 << UInt8.random(in: 0..<8, using: &state.random)
             }

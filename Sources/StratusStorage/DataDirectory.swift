@@ -99,6 +99,14 @@ package final class DataDirectory: Sendable {
 }
 
 extension File {
+    /// Up to `count` bytes at `offset`; fewer mean the end of the file.
+    func bytes(_ count: Int, at offset: UInt64) throws(DiskError) -> Bytes {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        defer { buffer.deallocate() }
+        let read = try self.read(buffer, at: offset)
+        return Bytes(buffer[..<read])
+    }
+
     func write(_ bytes: Bytes, at offset: UInt64 = 0) throws(DiskError) {
         try bytes.span.bytes.withUnsafeBytes { (buffer) throws(DiskError) in
             try self.write(buffer, at: offset)
@@ -109,11 +117,7 @@ extension File {
 extension Files {
     /// The first `limit` bytes of a file.
     func contents(of path: DiskPath, limit: Int) throws(DiskError) -> Bytes {
-        let file = try self.open(path, create: false)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: limit, alignment: 16)
-        defer { buffer.deallocate() }
-        let count = try file.read(buffer, at: 0)
-        return Bytes(buffer[..<count])
+        try self.open(path, create: false).bytes(limit, at: 0)
     }
 
     /// Puts `bytes` in the place of what is at `path`: after a crash one or the other is there, whole.

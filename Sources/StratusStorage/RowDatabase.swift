@@ -149,6 +149,22 @@ package final class RowDatabase: RowStore {
         try storing { () throws(SQLiteError) in try self.connection.findDamage() }
     }
 
+    /// The digest of every row, computed anew.
+    package func computeDigest() throws(StoreError) -> StateDigest {
+        var digest = StateDigest.empty
+        let all = Bytes()
+        for table in Table.all where table != .meta {
+            try self.scan(table, from: all.span.bytes, to: all.span.bytes, descending: false) {
+                key, row in
+                key.withUnsafeBytes { key in
+                    row.withUnsafeBytes { row in digest.add(RowHash.of(table, key, row)) }
+                }
+                return .next
+            }
+        }
+        return digest
+    }
+
     // MARK: Rows
 
     package func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {

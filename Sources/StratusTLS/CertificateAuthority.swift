@@ -144,6 +144,8 @@ package struct CertificateAuthority: Sendable {
         return certificate
     }
 
+    // Not inlined: across the module's border Swift 6.3.1's optimiser crashes on the loop.
+    @inline(never)
     private static func extend(
         _ certificate: X509Handle, issuer: X509Handle, _ extensions: [(Int32, String)]
     ) throws(TLSError) {

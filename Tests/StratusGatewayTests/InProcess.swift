@@ -66,7 +66,7 @@ final class MemoryRouter: PartitionRouter {
 
 /// A wire without a socket: the handler itself, over partitions in memory.
 final class InProcess: Wire {
-    let world = SimulatedWorld(seed: 5)
+    let world: SimulatedWorld
     let router: MemoryRouter
     let handler: CloudKitHandler
     private let containerCount = Atomic(0)
@@ -75,10 +75,21 @@ final class InProcess: Wire {
         settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
         authenticator: any Authenticator = DevelopmentAuthenticator()
     ) {
+        self.world = SimulatedWorld(seed: 5)
         self.router = MemoryRouter(world: self.world)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: authenticator, world: self.world,
             tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits)
+    }
+
+    /// A second handler over the partitions of a first one.
+    init(after first: InProcess) {
+        // Another seed: a restarted process does not draw the identities of the first again.
+        self.world = SimulatedWorld(seed: 6)
+        self.router = first.router
+        self.handler = CloudKitHandler(
+            router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
+            tokenKey: Bytes(repeating: 9, count: 32))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

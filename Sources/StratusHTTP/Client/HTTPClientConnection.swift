@@ -153,9 +153,10 @@ package struct HTTPClientConnection: Sendable {
                 }
             case .bodyUntilClose:
                 guard at < input.count else { return .needsMore }
-                let range = at..<input.count
-                at = input.count
-                guard range.count <= self.body.sizeMax else { throw .bodyTooLarge }
+                // Up to the limit, so that where a read was cut makes no difference.
+                guard self.body.sizeMax > 0 else { throw .bodyTooLarge }
+                let range = at..<min(input.count, at + self.body.sizeMax)
+                at = range.upperBound
                 self.body.sizeMax -= range.count
                 return .body(range)
             case .done: return self.end()

@@ -22,9 +22,9 @@ extension HTTPServerConnection {
         if case .closed = self.state { true } else { false }
     }
 
-    /// Ends keep-alive after the answer in progress, or at once when there is none: for a graceful
-    /// stop.
+    /// For a graceful stop: closes now where no request has begun, otherwise after the next answer.
     package mutating func stopKeepingAlive() {
+        self.isStopping = true
         self.clientKeepsAlive = false
         if self.phase == .idle { self.state = .closed }
     }

@@ -26,7 +26,8 @@ package import StratusModel
 package struct HTTPServerConnection: Sendable {
     package enum Event: Sendable, Equatable {
         case needsMore
-        /// A request begins. Its body, if any, follows as `.body`; `.bodyEnd` always comes.
+        /// A request begins. Its body, if any, follows as `.body`, and then `.bodyEnd`: also where
+        /// there is no body, but not where the answer was complete before.
         case head(RequestHead)
         /// Never empty: this range of the bytes just passed in.
         case body(Range<Int>)
@@ -77,6 +78,8 @@ package struct HTTPServerConnection: Sendable {
     /// Whether the client holds its body back until it is told to go on, and has not been told.
     package internal(set) var awaitsContinue = false
     var response = ResponseState.none
+    /// Set once, for a graceful stop: the answer to come is the last.
+    var isStopping = false
 
     package init(limits: HTTPLimits = HTTPLimits()) {
         self.limits = limits
@@ -179,7 +182,7 @@ package struct HTTPServerConnection: Sendable {
         let connection = try HTTPConnectionFields(headers, minorVersion: line.minorVersion)
         self.minorVersion = line.minorVersion
         self.isHeadRequest = line.method == "HEAD"
-        self.clientKeepsAlive = connection.keepsAlive
+        self.clientKeepsAlive = connection.keepsAlive && !self.isStopping
         self.response = .none
         self.body = HTTPBodyReader(framing ?? .none, limits: self.limits)
         self.awaitsContinue = connection.expectsContinue && !self.body.isFinished

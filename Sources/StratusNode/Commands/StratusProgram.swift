@@ -12,6 +12,54 @@ package enum StratusProgram {
         ],
         subcommands: [
             CommandDefinition(
+                "dev", "Start a node for development, at once and without a configuration",
+                discussion: [
+                    "Takes any container and any well-formed API token in the development "
+                        + "environment, and any web-auth token for the development user: an unchanged "
+                        + "client changes only its host. Listens on this machine only.",
+                    "SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at "
+                        + "once.",
+                ],
+                options: [
+                    .value(
+                        "data", .directory,
+                        "Where to keep the data; without it, a temporary "
+                            + "directory that is removed at the end"),
+                    .value(
+                        "listen", .address, default: "127.0.0.1:8080",
+                        "Where clients connect; "
+                            + "port 0 lets the system choose"),
+                    .value("admin", .address, default: "127.0.0.1:0", "Where stratusctl connects"),
+                    .value(
+                        "container", .text("ID"), default: "iCloud.org.example.stratus",
+                        "The container to name in the examples; all others work too"),
+                    .value(
+                        "schema", .choice(["justInTime", "strict"]), default: "justInTime",
+                        "Whether a save makes the types and fields it needs"),
+                    .flag(
+                        "json", nil,
+                        "Print one line of JSON when ready: url, container, environment, "
+                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid"
+                    ),
+                ],
+                examples: [
+                    .init("stratus dev", "Try it"),
+                    .init("stratus dev --data ./data --listen 127.0.0.1:0 --json", "In a test"),
+                ]),
+            CommandDefinition(
+                "serve", "Run a node from a configuration",
+                discussion: [
+                    "Stays in the foreground and writes its log to standard error. SIGHUP reads "
+                        + "certificates, limits and the log level again; SIGTERM and SIGINT stop it "
+                        + "after the requests in flight; a second one stops it at once."
+                ],
+                options: [
+                    .value("config", .file, required: true, "The configuration, JSON5")
+                ],
+                examples: [
+                    .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
+                ]),
+            CommandDefinition(
                 "config", "Check, show and explain configurations",
                 subcommands: [
                     CommandDefinition(
@@ -46,7 +94,7 @@ package enum StratusProgram {
                         examples: [
                             .init("stratus config example > stratus.json5", "A file to start from")
                         ]),
-                ])
+                ]),
         ])
 
     /// The whole of `main.swift`, where code at the top level would belong to the main actor.
@@ -74,6 +122,8 @@ package enum StratusProgram {
 
     private static func run(_ invocation: Invocation) -> ExitCode {
         switch invocation.path {
+        case ["dev"]: NodeCommands.dev(invocation)
+        case ["serve"]: NodeCommands.serve(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)
         case ["config", "example"]:

@@ -26,6 +26,16 @@ extension ConfigurationKey {
         ConfigurationKey(
             "loopCount", .integer(0...256), .integer(0),
             "Event loops, each on a thread of its own. 0 means one for each core."),
+        ConfigurationKey(
+            "development", .bool, .bool(false),
+            "Takes any well-formed API token for any container's development environment, and any "
+                + "web-auth token for the development user, as `stratus dev` does. Never where others "
+                + "can reach the node. This version has no other accounts: without it every request "
+                + "is refused."),
+        ConfigurationKey(
+            "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
+            "What a save may do in the development environment: `strict` wants every type and field "
+                + "to exist, as Apple's web services do; `justInTime` makes what a save needs."),
 
         ConfigurationKey(
             "client.listen", .list(.address), .list([.text("127.0.0.1:8080")]),
@@ -34,10 +44,6 @@ extension ConfigurationKey {
             "client.allowPlain", .bool, .bool(false),
             "Allows an address that other machines can reach without TLS. Only where something in "
                 + "front of the node speaks TLS: tokens travel in the URL."),
-        ConfigurationKey(
-            "client.origins", .list(.text), .list([.text("*")]), reloads: true,
-            "The web pages that may call, by origin: `https://app.example.org`. `*` allows every "
-                + "page, which is what CloudKit does: the API token says which ones are welcome."),
         ConfigurationKey(
             "client.tls.certificateFile", .file, nil, reloads: true,
             "The certificate chain, PEM, the node's own certificate first. Read again on SIGHUP; "
@@ -86,16 +92,39 @@ extension ConfigurationKey {
                 + "record's contents."),
 
         ConfigurationKey(
-            "limits.requestSizeMax", .size(1 << 10...256 << 20), .size(.mebibytes(16)),
+            "limits.requestSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(16)),
             reloads: true,
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
-            "limits.operationCountMax", .integer(1...10_000), .integer(200), reloads: true,
+            "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
             "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
         ),
         ConfigurationKey(
             "limits.recordSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(1)), reloads: true,
             "One record's fields, assets not counted. CloudKit's is 1 MiB."),
+        ConfigurationKey(
+            "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
+            "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."
+        ),
+        ConfigurationKey(
+            "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
+            .duration(.seconds(30)), reloads: true,
+            "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
+        ConfigurationKey(
+            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384),
+            "Open connections of clients. Beyond it a new one is answered 503 and closed."),
+        ConfigurationKey(
+            "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
+            "Open connections from one address, so that one client cannot take them all. Raise it "
+                + "where a balancer stands in front."),
+        ConfigurationKey(
+            "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
+            .duration(.seconds(15)),
+            "From the first byte of a request to the end of its headers. Beyond it: 408."),
+        ConfigurationKey(
+            "limits.idleDeadline", .duration(.milliseconds(100) ... .seconds(3_600)),
+            .duration(.seconds(75)),
+            "How long a connection may stay open between two requests."),
 
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),

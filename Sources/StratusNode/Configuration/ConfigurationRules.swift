@@ -25,6 +25,14 @@ package enum ConfigurationRules {
                 "admin.tls.clientAuthorityFile",
                 "client certificates need TLS: set 'admin.tls.certificateFile'")
         }
+        if settings.bool("development") {
+            for address in clients where !Self.isLocal(address) {
+                refuse(
+                    "development",
+                    "'\(address)' in 'client.listen' can be reached from other machines, and with "
+                        + "'development' nobody's credentials are checked")
+            }
+        }
         // what exposes credentials to the network is never a default.
         if !settings.isSet("client.tls.certificateFile"), !settings.bool("client.allowPlain") {
             for address in clients where !Self.isLocal(address) {

@@ -27,6 +27,11 @@ package struct ConfigurationSettings: Sendable, Equatable {
         self.entries[path] = Entry(value: value, origin: origin)
     }
 
+    /// Takes one key's value and origin from other settings.
+    mutating func copy(_ path: String, from other: ConfigurationSettings) {
+        self.entries[path] = other.entries[path]
+    }
+
     /// Nil for a key without a default that nobody set.
     package func entry(_ path: String) -> Entry? {
         precondition(ConfigurationKey.named(path) != nil, "there is no key '\(path)'")

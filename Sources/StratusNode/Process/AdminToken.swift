@@ -70,7 +70,7 @@ package final class AdminToken: Sendable {
         return SHA256.hash(bytes)
     }
 
-    private static func hexadecimal(_ bytes: Bytes) -> Bytes {
+    static func hexadecimal(_ bytes: Bytes) -> Bytes {
         let digits = Array("0123456789abcdef".utf8)
         return bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
     }

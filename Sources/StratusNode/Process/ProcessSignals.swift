@@ -1,7 +1,6 @@
 import Glibc
-import StratusRuntime
 
-/// The signals a node listens to, taken by a thread of its own.
+/// The signals a node listens to, taken by threads that wait for them.
 ///
 /// ``block()`` comes first in `main`, before any thread exists: threads inherit the mask, so that no
 /// signal ever interrupts another thread's system call. SIGPIPE is ignored for good: a client that went
@@ -20,16 +19,12 @@ package enum ProcessSignals {
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
-    /// Calls `body` for every signal, one after the other, for as long as the process lives.
-    package static func watch(_ body: @escaping @Sendable (Event) -> Void) {
-        OwnedThread.start(named: "signals") {
-            var set = Self.set
-            while true {
-                var number: Int32 = 0
-                guard sigwait(&set, &number) == 0 else { continue }
-                body(number == SIGHUP ? .reload : .stop(number))
-            }
-        }
+    /// Waits for the next one. Two threads may wait; each signal goes to one of them.
+    package static func next() -> Event {
+        var set = Self.set
+        var number: Int32 = 0
+        while sigwait(&set, &number) != 0 {}
+        return number == SIGHUP ? .reload : .stop(number)
     }
 
     private static var set: sigset_t {

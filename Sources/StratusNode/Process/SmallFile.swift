@@ -82,6 +82,24 @@ package enum SmallFile {
         }
     }
 
+    /// Removes a directory and everything in it; follows no symbolic link.
+    package static func removeTree(_ path: String) {
+        var info = stat()
+        guard lstat(path, &info) == 0 else { return }
+        if info.st_mode & S_IFMT == S_IFDIR, let directory = opendir(path) {
+            var names: [String] = []
+            while let entry = readdir(directory) {
+                let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+                }
+                if name != ".", name != ".." { names.append(name) }
+            }
+            closedir(directory)
+            for name in names { Self.removeTree(path + "/" + name) }
+        }
+        remove(path)
+    }
+
     /// What is at a path, for the checks of the configuration.
     package static func state(_ path: String) -> ConfigurationReader.PathState {
         var info = stat()

@@ -92,9 +92,15 @@ struct DistanceWalk {
     ) throws(StoreError) {
         let key = CompiledSort.key(distanceFrom: self.centre, code: cell.codes.lowerBound)
         var name = name
-        if case .afterAll(key) = from { return }
-        if name == nil, case .after(key, let last) = from { name = last }
-        let rows = try self.read(cell, after: name, limit: limit, &reader)
+        var isIncluded = false
+        switch from {
+        case .afterAll(key): return
+        case .after(key, let last) where name == nil: name = last
+        case .from(key, let first) where name == nil: (name, isIncluded) = (first, true)
+        default: break
+        }
+        let rows = try self.read(
+            cell, after: name, isIncluded: isIncluded, limit: limit, &reader)
         for row in rows {
             waiting.insert(
                 Waiting(what: .row(row), score: self.score(row.key) ?? 0, name: row.name))
@@ -106,7 +112,7 @@ struct DistanceWalk {
     }
 
     private func read<Rows, Source>(
-        _ cell: GeoCell, after name: Bytes? = nil, limit: Int,
+        _ cell: GeoCell, after name: Bytes? = nil, isIncluded: Bool = false, limit: Int,
         _ reader: inout QueryReader<Rows, Source>
     ) throws(StoreError) -> [SortedRow] {
         let codes = cell.codes
@@ -115,7 +121,8 @@ struct DistanceWalk {
         var upper = self.start
         OrderedKey.append(bits: codes.upperBound + 1, to: &upper)
         if let name {
-            if self.ascending { lower += name + [0] } else { upper = lower + name }
+            let edge = self.ascending == isIncluded ? lower + name : lower + name + [0]
+            if self.ascending { lower = edge } else { upper = edge }
         }
         let width = self.start.count
         return try reader.indexRows(
@@ -141,6 +148,9 @@ struct DistanceWalk {
         case .after(_, let name):
             return Bytes.isOrdered(
                 self.ascending ? name : row.name, before: self.ascending ? row.name : name)
+        case .from(_, let name):
+            return !Bytes.isOrdered(
+                self.ascending ? row.name : name, before: self.ascending ? name : row.name)
         }
     }
 

@@ -278,8 +278,13 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                 var found: [OrderedRun<Rows, Source>.Item] = []
                 try self.collect(row.name, fixed: fixed, into: &found)
                 self.items += found
-                self.frontier = OrderedPosition(
+                let position = OrderedPosition(
                     keys: fixed + [row.key], name: row.name, zone: self.target.zone.prefix)
+                // Where the last page ended in another zone, one row may lie before that end.
+                if let after = self.after, self.order.isOrdered(position, before: after) {
+                    continue
+                }
+                self.frontier = position
                 if self.items.count >= self.want || self.isSpent { return false }
             }
             from = .after(last.key, name: last.name)
@@ -312,9 +317,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         guard let name = after.name else { return .afterAll(key) }
         guard isLast else { return .at(key) }
         if after.zone == self.target.zone.prefix { return .after(key, name: name) }
-        // The page ended in another zone: this one may have a record of the same name yet. Just before
-        // the name will do, for what comes before the position is left out anyway.
-        if !self.order.tieAscending { return .after(key, name: name + [0]) }
-        return .after(key, name: name.dropLast())
+        // The page ended in another zone: this one may have a record of the same name yet.
+        return .from(key, name: name)
     }
 }

@@ -14,13 +14,15 @@ enum SortedStart: Sendable, Equatable {
     case at(Bytes)
     /// With the next record of this key.
     case after(Bytes, name: Bytes)
+    /// With the record of this key and name, or the next.
+    case from(Bytes, name: Bytes)
     /// With the next key.
     case afterAll(Bytes)
 
     var key: Bytes? {
         switch self {
         case .beginning: nil
-        case .at(let key), .after(let key, _), .afterAll(let key): key
+        case .at(let key), .after(let key, _), .from(let key, _), .afterAll(let key): key
         }
     }
 }
@@ -118,6 +120,8 @@ struct SortedRows: Sendable {
         case .afterAll: return []
         case .after(_, let name):
             if self.sort.ascending { lower = start + name + [0] } else { upper = start + name }
+        case .from(_, let name):
+            if self.sort.ascending { lower = start + name } else { upper = start + name + [0] }
         }
         return try reader.indexRows(
             from: lower, to: upper, descending: !self.sort.ascending, limit: limit
@@ -137,6 +141,8 @@ struct SortedRows: Sendable {
             case (.at, false): edge = OrderedKey.successor(ofPrefix: exact)
             case (.after(_, let name), true): edge = exact + name + [0]
             case (.after(_, let name), false): edge = exact + name
+            case (.from(_, let name), true): edge = exact + name
+            case (.from(_, let name), false): edge = exact + name + [0]
             case (_, true): edge = OrderedKey.successor(ofPrefix: exact)
             case (_, false): edge = exact
             }

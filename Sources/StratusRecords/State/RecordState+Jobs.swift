@@ -23,6 +23,7 @@ extension RecordState {
             case .cascade: count = try self.cascade(job, budget: rest, at: time, over: &rows)
             case .trim: count = try self.trim(job, budget: rest, over: &rows)
             case .purge(let zone): count = try self.purge(job, zone, budget: rest, over: &rows)
+            case .index(let job): count = try self.run(job, budget: rest, over: &rows)
             }
             // Even a job that finds nothing to do costs something.
             rowCount += max(1, count)

@@ -23,7 +23,6 @@ extension HTTPConnection {
             guard await self.write(bytes, for: exchange) else { return }
         case .stream(let body, let length):
             self.begin(response, bodyLength: length)
-            self.clock.startTransfer(at: self.loop.now)
             let isBodiless = exchange.head.method == "HEAD" || HTTPStatus.hasNoBody(response.status)
             if !isBodiless {
                 guard await self.pull(body, for: exchange) else { return }
@@ -57,7 +56,7 @@ extension HTTPConnection {
         self.exchange = nil
         exchange.task = nil
         exchange.letGo()
-        self.clock.startIdling(at: self.loop.now)
+        self.deadlines.handle(.requestEnded, at: self.loop.now)
         guard !self.isAdvancing else { return }
         self.advance()
         self.settle()
@@ -70,7 +69,6 @@ extension HTTPConnection {
             self.machine.writeBody(bytes, into: &self.output)
             return true
         }
-        self.clock.startTransfer(at: self.loop.now)
         var at = 0
         while at < bytes.count {
             let end = min(at + pieceSize, bytes.count)
@@ -141,16 +139,23 @@ extension HTTPConnection {
             switch transfer {
             case .moved(let count):
                 self.outputStart += count
-                self.clock.sent += count
+                if self.isSendingBlocked {
+                    self.deadlines.handle(.sent(ByteCount(count)), at: self.loop.now)
+                }
             case .blocked:
                 if self.output.count - self.outputStart < self.shard.limits.outputBufferSizeMax.raw
                 {
                     self.resumeOutputWaiter(true)
                 }
-                return self.clock.startTransferUnlessRunning(at: self.loop.now)
+                self.isSendingBlocked = true
+                return self.deadlines.handle(.sendingBlocked, at: self.loop.now)
             case .ended, .failed:
                 return self.close(isCut: true)
             }
+        }
+        if self.isSendingBlocked {
+            self.isSendingBlocked = false
+            self.deadlines.handle(.sendingDrained, at: self.loop.now)
         }
         if self.output.capacity > 0 { self.returnOutput() }
         self.resumeOutputWaiter(true)

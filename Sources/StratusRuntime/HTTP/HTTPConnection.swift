@@ -39,9 +39,13 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     var inputStart = 0
     var hasInputEnded = false
     private var isInputPaused = false
+    /// Whether the deadlines know that the client need not send.
+    private var isOurTurn = false
     /// Written and not yet sent.
     var output: Bytes = []
     var outputStart = 0
+    /// The socket did not take everything.
+    var isSendingBlocked = false
     /// Who waits for the output to shrink.
     var outputWaiter: CheckedContinuation<Bool, Never>?
     var isAdvancing = false
@@ -49,8 +53,13 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     var registration: Registration?
     var timer: EventLoop.Timer?
     var timerTime = MonotonicTime(nanoseconds: .max)
-    /// When what it waits for now began; see `HTTPConnection+Deadlines.swift`.
-    var clock: Clock
+    /// Of an open connection.
+    var deadlines: ConnectionDeadlines
+    /// Of the handshake, or of lingering.
+    private(set) var stageDeadline: MonotonicTime
+    /// Whether the deadlines know of the head that is arriving.
+    private var isHeadTold = false
+    private var lingeredCount = 0
 
     init(
         transport: Transport, from address: SocketAddress, isSecure: Bool, shard: HTTPServerShard
@@ -62,7 +71,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.peer = self.address ?? "unix"
         self.stage = isSecure ? .handshake : .open
         self.machine = HTTPServerConnection(limits: shard.limits.message)
-        self.clock = Clock(now: shard.loop.now)
+        let now = shard.loop.now
+        self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
+        self.stageDeadline = now + shard.limits.handshakeDeadline
     }
 
     func open() {
@@ -78,7 +89,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     // MARK: Readiness
 
     func becameReady(_ readiness: Readiness) {
-        if readiness.isDisjoint(with: .broken) == false {
+        if !readiness.isDisjoint(with: .broken) {
             // Both directions are dead: nothing that could still be read can be answered.
             return self.close(isCut: true)
         }
@@ -86,7 +97,11 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             guard self.goOnWithHandshake() else { return self.settle() }
         }
         // Under TLS either direction may have waited for either readiness.
-        if !self.output.isEmpty && readiness.contains(self.transport.writeNeeds) { self.flush() }
+        if !self.output.isEmpty && readiness.contains(self.transport.writeNeeds) {
+            self.flush()
+            // Requests may have waited for their predecessors' answers to leave.
+            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked { self.advance() }
+        }
         if self.stage != .closed && readiness.contains(self.transport.readNeeds) { self.readAll() }
         self.settle()
     }
@@ -97,7 +112,8 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         case .moved:
             self.certificate = self.transport.session?.peerCertificate
             self.stage = .open
-            self.clock.startIdling(at: self.loop.now)
+            self.deadlines = ConnectionDeadlines(
+                self.shard.limits.timeouts, connectedAt: self.loop.now)
             return true
         case .blocked(let needs):
             if let registration = self.registration { self.loop.watch(registration, for: needs) }
@@ -119,15 +135,32 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         }
         if self.stage != .handshake, let registration = self.registration {
             var interest: Readiness = []
-            self.isInputPaused = !self.wantsInput
+            let wasPaused = self.isInputPaused
+            self.pauseInput(!self.wantsInput)
+            // What TLS holds already is no news to the loop.
+            if wasPaused && !self.isInputPaused && self.transport.hasPending { self.readSoon() }
             if !self.isInputPaused { interest.formUnion(self.transport.readNeeds) }
             if !self.output.isEmpty { interest.formUnion(self.transport.writeNeeds) }
             self.loop.watch(registration, for: interest)
+        }
+        if self.stage == .open && !self.isHeadTold && self.machine.phase == .head {
+            self.isHeadTold = true
+            self.deadlines.handle(.headBegan, at: self.loop.now)
         }
         self.watchDeadline()
     }
 
     // MARK: Reading
+
+    private func pauseInput(_ isPaused: Bool) {
+        self.isInputPaused = isPaused
+        // A client that waits for the go-ahead waits for us.
+        let isOurTurn = isPaused || self.machine.awaitsContinue
+        if isOurTurn != self.isOurTurn {
+            self.isOurTurn = isOurTurn
+            self.deadlines.handle(isOurTurn ? .readingPaused : .readingResumed, at: self.loop.now)
+        }
+    }
 
     private var wantsInput: Bool {
         guard !self.hasInputEnded else { return false }
@@ -159,7 +192,6 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             let room = self.shard.room
             switch self.transport.read(into: UnsafeMutableRawBufferPointer(room)) {
             case .moved(let count):
-                self.clock.received += count
                 self.received(UnsafeBufferPointer(rebasing: room[..<count]))
             case .blocked: return
             case .ended:
@@ -173,7 +205,8 @@ final class HTTPConnection: Channel, @unchecked Sendable {
 
     private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
         if self.stage == .lingering {
-            if self.clock.received > self.shard.limits.lingerSizeMax.raw { self.close(isCut: true) }
+            self.lingeredCount += bytes.count
+            if self.lingeredCount > self.shard.limits.lingerSizeMax.raw { self.close(isCut: true) }
             return
         }
         guard self.input.isEmpty else {
@@ -225,8 +258,10 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             case .head(let head):
                 self.begin(head)
             case .body(let range):
+                self.deadlines.handle(.bodyReceived(ByteCount(range.count)), at: self.loop.now)
                 self.exchange?.append(bytes.extracting(range).withUnsafeBufferPointer { Bytes($0) })
             case .bodyEnd:
+                self.deadlines.handle(.bodyEnded, at: self.loop.now)
                 self.exchange?.end(.complete)
             case .waiting:
                 return self.exchange?.hasBegun == false
@@ -257,7 +292,12 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
             head: head, identity: self.shard.world.drawIdentity(), connection: self)
-        self.clock.startRequest(at: self.loop.now)
+        let now = self.loop.now
+        if !self.isHeadTold { self.deadlines.handle(.headBegan, at: now) }
+        self.isHeadTold = false
+        // A pause of the last request's body must not carry over.
+        self.isOurTurn = false
+        self.deadlines.handle(.headEnded(total: nil), at: now)
     }
 
     /// A message that breaks the rules is answered here, unless it is only too large: then the handler,
@@ -310,7 +350,6 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     func bodyIsAwaited() {
         self.borrowOutput()
         self.machine.writeContinue(into: &self.output)
-        self.clock.startTransfer(at: self.loop.now)
         self.goOn()
     }
 
@@ -325,7 +364,14 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.loop.submit {
             guard self.stage == .open else { return }
             self.advance()
-            if self.transport.hasPending { self.readAll() }
+            self.settle()
+        }
+    }
+
+    private func readSoon() {
+        self.loop.submit {
+            guard self.stage == .open || self.stage == .lingering else { return }
+            self.readAll()
             self.settle()
         }
     }
@@ -340,7 +386,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.input = []
         self.inputStart = 0
         self.transport.endWriting()
-        self.clock.startLingering(at: self.loop.now)
+        self.stageDeadline = self.loop.now + self.shard.limits.lingerDeadline
     }
 
     func close(isCut: Bool) {

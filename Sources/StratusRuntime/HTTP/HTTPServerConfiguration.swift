@@ -49,16 +49,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
 
     /// TLS handshakes.
     package var handshakeDeadline: Duration = .seconds(15)
-    /// A head from its first byte on. Beyond: 408.
-    package var headDeadline: Duration = .seconds(15)
-    /// Between requests.
-    package var idleDeadline: Duration = .seconds(75)
-    /// One request from its first byte to the last of its answer.
-    package var requestDeadline: Duration = .seconds(3_600)
-    /// Bodies, in either direction, are measured over windows of this length, ...
-    package var transferWindow: Duration = .seconds(10)
-    /// ... and the peer must move this many bytes in each while it is its turn. Beyond: 408, or cut.
-    package var transferSizePerWindowMin: ByteCount = ByteCount(10 * 240)
+    /// Heads, bodies, readers, idleness.
+    package var timeouts = HTTPTimeouts()
     /// How long a closed connection waits for the peer to close too, so that it can read the last answer.
     package var lingerDeadline: Duration = .seconds(2)
     /// What a peer may send meanwhile before it is cut.

@@ -17,7 +17,7 @@ enum ResponseCompression {
         var response = response
         // Caches must know that the answer depends on it, also when it is not compressed.
         response.headers.append("vary", "accept-encoding")
-        guard Self.accepts(head.headers) else { return response }
+        guard AcceptEncoding.prefersGzip(head.headers) else { return response }
         response.headers.append("content-encoding", "gzip")
         response.body =
             bytes.count <= Self.immediateSizeMax
@@ -31,26 +31,6 @@ enum ResponseCompression {
         }
         return type.hasPrefix("text/") || type.hasPrefix("application/json")
             || type.hasPrefix("application/javascript") || type.hasPrefix("image/svg+xml")
-    }
-
-    static func accepts(_ headers: HeaderFields) -> Bool {
-        var isListed: Bool?
-        var isWildcard = false
-        for member in headers.list("accept-encoding") {
-            let parts = member.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
-            guard let name = parts.first else { continue }
-            let isAllowed = !parts.dropFirst().contains { part in
-                // `q=0` in all its spellings: a weight has at most three decimals.
-                part.lowercased().hasPrefix("q=0")
-                    && part.dropFirst(3).allSatisfy { $0 == "0" || $0 == "." }
-            }
-            switch name.lowercased() {
-            case "gzip", "x-gzip": isListed = isAllowed
-            case "*": isWildcard = isAllowed
-            default: continue
-            }
-        }
-        return isListed ?? isWildcard
     }
 }
 

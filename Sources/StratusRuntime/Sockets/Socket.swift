@@ -102,11 +102,11 @@ struct Socket: ~Copyable {
         }
     }
 
-    /// How a connection begun has ended; also the reason a broken socket is broken. Reading clears it.
-    func takeError() -> SocketError? {
+    /// How a connection begun has ended. Reading clears it.
+    static func pendingError(of descriptor: Int32) -> SocketError? {
         var code: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
-        getsockopt(self.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
         return code == 0 ? nil : SocketError(code: code, during: "connect")
     }
 

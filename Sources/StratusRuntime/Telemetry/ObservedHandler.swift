@@ -15,10 +15,13 @@ package final class ObservedHandler: HTTPHandler {
         package var template: String
         /// What may be said about this request: the container, the database.
         package var fields: LogFields
+        /// Of its line while all is well: what a balancer asks every second need not be read.
+        package var level: LogLevel
 
-        package init(_ template: String, fields: LogFields = [:]) {
+        package init(_ template: String, fields: LogFields = [:], level: LogLevel = .info) {
             self.template = template
             self.fields = fields
+            self.level = level
         }
 
         package static func == (one: Self, other: Self) -> Bool { one.template == other.template }
@@ -69,6 +72,10 @@ package final class ObservedHandler: HTTPHandler {
 
     package func bodyLimit(for head: RequestHead) -> ByteCount { self.inner.bodyLimit(for: head) }
 
+    package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
+        self.inner.form(of: refusal)
+    }
+
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let start = self.now()
         let body = CountedBody(request.body)
@@ -106,7 +113,7 @@ package final class ObservedHandler: HTTPHandler {
         self.sent.add(sent)
         self.latency(route.template, status).record(duration)
         guard self.writesLines.load(ordering: .relaxed) else { return }
-        self.log.write(status >= 500 ? .warning : .info, "request") {
+        self.log.write(status >= 500 ? .warning : route.level, "request") {
             var fields: LogFields = [
                 "request": .text(request.identity.uuid), "listener": .text(self.listener),
                 "method": .text(request.head.method), "route": .text(route.template),

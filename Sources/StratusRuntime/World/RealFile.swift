@@ -6,6 +6,9 @@ import StratusModel
 /// A sync that failed is final for the file: after it, neither this nor any other handle on it writes
 /// or syncs again. The kernel marks the pages clean although they never reached the disk, so a second
 /// sync would succeed and prove nothing.
+///
+/// Its loops are kept from being inlined: across the module's border Swift 6.3.1's optimiser crashes on
+/// them, and beside a system call the call costs nothing.
 final class RealFile: File {
     private let descriptor: Int32
     private let path: DiskPath
@@ -31,6 +34,7 @@ final class RealFile: File {
 
     deinit { close(self.descriptor) }
 
+    @inline(never)
     func read(
         _ into: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(DiskError) -> Int {
@@ -49,6 +53,7 @@ final class RealFile: File {
         return done
     }
 
+    @inline(never)
     func write(_ from: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError) {
         try self.refuseIfPoisoned("write")
         var done = 0
@@ -64,6 +69,7 @@ final class RealFile: File {
         }
     }
 
+    @inline(never)
     func sync() throws(DiskError) {
         try self.refuseIfPoisoned("sync")
         while fdatasync(self.descriptor) != 0 {
@@ -74,6 +80,7 @@ final class RealFile: File {
         }
     }
 
+    @inline(never)
     func resize(_ length: UInt64) throws(DiskError) {
         try self.refuseIfPoisoned("resize")
         while ftruncate(self.descriptor, off_t(length)) != 0 {

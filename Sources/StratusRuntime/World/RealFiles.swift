@@ -35,6 +35,7 @@ package final class RealFiles: Files {
 
     deinit { close(self.root) }
 
+    @inline(never)
     package func open(_ path: DiskPath, create: Bool) throws(DiskError) -> any File {
         let flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0)
         let descriptor = try Self.retrying("open", path) {
@@ -43,12 +44,14 @@ package final class RealFiles: Files {
         return try RealFile(descriptor: descriptor, path: path, poisoned: self.poisoned)
     }
 
+    @inline(never)
     package func rename(_ from: DiskPath, to: DiskPath) throws(DiskError) {
         try Self.retrying("rename", from) {
             renameat(self.root, Self.checked(from), self.root, Self.checked(to))
         }
     }
 
+    @inline(never)
     package func remove(_ path: DiskPath) throws(DiskError) {
         let name = Self.checked(path)
         let code = unlinkat(self.root, name, 0)
@@ -57,6 +60,7 @@ package final class RealFiles: Files {
         throw DiskError(errno, during: "remove", path: path)
     }
 
+    @inline(never)
     package func exists(_ path: DiskPath) throws(DiskError) -> Bool {
         var status = stat()
         if fstatat(self.root, Self.checked(path), &status, 0) == 0 { return true }
@@ -64,6 +68,7 @@ package final class RealFiles: Files {
         throw DiskError(errno, during: "stat", path: path)
     }
 
+    @inline(never)
     package func makeDirectory(_ path: DiskPath) throws(DiskError) {
         var built = DiskPath.root
         for component in path.raw.split(separator: "/") {
@@ -74,6 +79,7 @@ package final class RealFiles: Files {
         }
     }
 
+    @inline(never)
     package func syncDirectory(_ path: DiskPath) throws(DiskError) {
         let descriptor = try self.openDirectory(path)
         defer { close(descriptor) }
@@ -82,6 +88,7 @@ package final class RealFiles: Files {
         }
     }
 
+    @inline(never)
     package func list(_ path: DiskPath) throws(DiskError) -> [DiskPath] {
         let descriptor = try self.openDirectory(path)
         guard let stream = fdopendir(descriptor) else {
@@ -104,6 +111,7 @@ package final class RealFiles: Files {
         return names.sorted()
     }
 
+    @inline(never)
     package func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock {
         let descriptor = try Self.retrying("lock", path) {
             openat(self.root, Self.checked(path), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -127,6 +135,8 @@ package final class RealFiles: Files {
         }
     }
 
+    // Not inlined: see ``RealFile``.
+    @inline(never)
     @discardableResult
     private static func retrying(
         _ operation: StaticString, _ path: DiskPath, _ call: () -> Int32

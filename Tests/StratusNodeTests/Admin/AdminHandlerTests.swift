@@ -2,6 +2,7 @@ import StratusAdmin
 import StratusHTTP
 import StratusModel
 import StratusRuntime
+import StratusTLS
 import Synchronization
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 @Suite struct AdminHandlerTests {
     final class Control: NodeControl {
         let level = Mutex(LogLevel.info)
-        func status() -> NodeStatus {
+        func status() async -> NodeStatus {
             NodeStatus(
                 version: "1", libraries: [("SQLite", "3.40.1")], startedAtMilliseconds: 0,
                 uptime: .milliseconds(1_500), dataDirectory: "/d", clientURLs: ["http://h:1"],
@@ -34,15 +35,14 @@ import Testing
         let control = Control()
         let settings: AdminHandler.Settings
 
-        init(certificatesAreRequired: Bool = false, metricsAreOpen: Bool = false) {
+        init(metricsAreOpen: Bool = false) {
             self.settings = AdminHandler.Settings(
-                isToken: { $0.reveal() == "right" },
-                certificatesAreRequired: certificatesAreRequired, metricsAreOpen: metricsAreOpen)
+                isToken: { $0.reveal() == "right" }, metricsAreOpen: metricsAreOpen)
         }
 
         func ask(
             _ method: String, _ path: String, authorization: [String] = ["Bearer right"],
-            query: String? = nil, body: String = ""
+            query: String? = nil, body: String = "", certificate: PeerCertificate? = nil
         ) async -> (status: Int, text: String, answer: HTTPResponse, log: String) {
             let log = Log(level: .debug, format: .json) { bytes in
                 self.paper.withLock { $0 += bytes }
@@ -56,7 +56,7 @@ import Testing
                 to: HTTPRequest(
                     head: RequestHead(method: method, path: path, query: query, headers: headers),
                     body: CollectedBody(Bytes(body.utf8)), peer: "127.0.0.1:9",
-                    identity: RequestIdentity(high: 1, low: 2)))
+                    identity: RequestIdentity(high: 1, low: 2), certificate: certificate))
             log.close()
             var text = ""
             if case .bytes(let bytes) = answer.body {
@@ -109,9 +109,10 @@ import Testing
         #expect(status == 401)
     }
 
-    @Test func `where the listener demands certificates no token is needed`() async {
-        let (status, _, _, _) = await Stage(certificatesAreRequired: true).ask(
-            "GET", "/v1/status", authorization: [])
+    @Test func `who shows a verified certificate needs no token`() async {
+        let certificate = PeerCertificate(subject: "CN=ops", commonName: "ops", fingerprint: [1])
+        let (status, _, _, _) = await Stage().ask(
+            "GET", "/v1/status", authorization: [], certificate: certificate)
         #expect(status == 200)
     }
 

@@ -91,11 +91,11 @@ import Testing
             [#"2:2: client.listen: must be "HOST:PORT", "[IPV6]:PORT" or "unix:PATH", not "here""#]
         ),
         (
-            "several at once", "{loopCount: -1, log: {colour: 1}, client: {origins: [1]}}",
+            "several at once", "{loopCount: -1, log: {colour: 1}, client: {listen: [1]}}",
             [
                 "1:13: loopCount: must be a whole number from 0 to 256, not -1.0",
                 "1:23: log.colour: there is no such key",
-                "1:54: client.origins: must be a string, not a number",
+                "1:53: client.listen: must be \"HOST:PORT\", \"[IPV6]:PORT\" or \"unix:PATH\", not a number",
             ]
         ),
         (
@@ -135,6 +135,14 @@ import Testing
                 "1:19: client.listen: '0.0.0.0:80' can be reached from other machines and there is no "
                     + "TLS: set 'client.tls.certificateFile', or 'client.allowPlain: true' where "
                     + "something in front of the node speaks TLS"
+            ]
+        ),
+        (
+            "X-30 development in the network",
+            "{development: true, client: {allowPlain: true, listen: ['10.0.0.1:80']}}",
+            [
+                "1:15: development: '10.0.0.1:80' in 'client.listen' can be reached from other "
+                    + "machines, and with 'development' nobody's credentials are checked"
             ]
         ),
         (

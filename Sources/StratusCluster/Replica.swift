@@ -1,0 +1,510 @@
+import StratusCoding
+package import StratusConsensus
+package import StratusModel
+package import StratusStorage
+
+/// One node's copy of one partition: consensus, log, state, snapshots and the requests that wait.
+///
+/// A thin shell: ``StratusConsensus/RaftGroup`` decides, and this carries out. It never waits; what it
+/// cannot do at once (send, wake) it asks of its node by an ``Effect``. The simulator and the node run
+/// the same type. Owned by one executor.
+///
+/// Promises:
+/// - A request gets one answer. `.notExecuted` means that it did not and will not happen.
+/// - A read is answered over a state that holds everything acknowledged before it was asked.
+/// - After an error of the state nothing is answered from it until it has come back to where it was.
+package final class Replica {
+    package enum Effect: Sendable, Equatable {
+        case send(ConsensusMessage, to: NodeID)
+        /// Call ``Replica/wake(at:into:)`` at this time, instead of any earlier request.
+        case wake(at: MonotonicTime)
+        case answered(Request, Result<Outcome, ReplicaRefusal>)
+        case read(Request, Result<QueryAnswer, ReplicaRefusal>)
+        case changed(Request, Result<LogPoint, ReplicaRefusal>)
+        case roleChanged(RaftGroup.Role, term: Term, leader: NodeID?)
+        /// To be told to the other nodes with the heartbeats.
+        case resigned(term: Term)
+        case applied(through: LogIndex)
+        case reached(RarePath)
+        case alarm(RaftGroup.Alarm)
+        /// The state refused to work. It is tried again; somebody should look.
+        case failed(StoreError)
+    }
+
+    /// The owner's name for a request.
+    package typealias Request = RaftGroup.RequestToken
+
+    package struct Tuning: Sendable, Equatable {
+        package var raft = RaftTuning()
+        /// Entries kept in the log behind the state, for followers that are a little slow.
+        package var trailingEntryCount: UInt64 = 4_096
+        package var applySizeMax: ByteCount = .mebibytes(4)
+        /// A state that failed is tried again after this.
+        package var retryDelay: Duration = .milliseconds(100)
+        package init() {}
+    }
+
+    private struct Waiting {
+        let request: Request
+        let point: LogPoint
+    }
+
+    private struct WaitingRead {
+        let request: Request
+        let query: Query
+        /// Nil until the leader has confirmed itself.
+        var index: LogIndex?
+    }
+
+    package let group: GroupID
+    package let node: NodeID
+    package private(set) var raft: RaftGroup
+    package let state: any PartitionState
+    private let log: any SharedLog
+    private let tuning: Tuning
+    private let bugs: PlantedBugs
+
+    /// In the order of their indices.
+    private var waiting: [Waiting] = []
+    private var reads: [WaitingRead] = []
+    private var changes: [Request] = []
+    /// Ordered by consensus, perhaps not yet applied.
+    private var ordered: LogIndex
+    package private(set) var appliedTime: HybridTime
+    private var released: LogIndex
+    /// While the state is not well: when it is tried again.
+    private var retryAt: MonotonicTime?
+    private var hasInhibitedItself = false
+    private var raftWakeAt: MonotonicTime?
+    private var streams = SnapshotStreams()
+    /// What consensus asked for while its actions are being carried out.
+    private var pendingEvents: [RaftGroup.Event] = []
+    private var isRunning = false
+
+    /// - Parameter recovered: what the log and the state were found to hold. `recovered.snapshot` is
+    ///   where the state stands.
+    package init(
+        group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
+        log: any SharedLog, tuning: Tuning = Tuning(), seed: UInt64,
+        bugs: PlantedBugs = PlantedBugs()
+    ) {
+        self.group = group
+        self.node = node
+        self.state = state
+        self.log = log
+        self.tuning = tuning
+        self.bugs = bugs
+        self.raft = RaftGroup(
+            group: group, node: node, recovered: recovered, tuning: tuning.raft, seed: seed,
+            bugs: bugs)
+        self.ordered = recovered.snapshot.index
+        self.appliedTime = recovered.snapshot.time
+        self.released = self.raft.log.base.index
+        if self.raft.log.base.index > recovered.base.index {
+            // A snapshot was installed and the process ended before the log was told.
+            log.restart(group, after: recovered.snapshot)
+        }
+    }
+
+    // MARK: Events
+
+    package func start(at now: MonotonicTime, into effects: inout [Effect]) {
+        self.run(.started, at: now, into: &effects)
+    }
+
+    package func receive(
+        _ message: ConsensusMessage, from node: NodeID, at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) {
+        self.run(.received(message, from: node), at: now, into: &effects)
+    }
+
+    package func becameDurable(
+        through: LogIndex, term: Term, hardState: HardState?, at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) {
+        self.run(
+            .durable(through: through, term: term, hardState: hardState), at: now, into: &effects)
+    }
+
+    /// News of the pair heartbeats, or of an operator.
+    package func handle(
+        _ event: RaftGroup.Event, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        self.run(event, at: now, into: &effects)
+    }
+
+    package func wake(at now: MonotonicTime, into effects: inout [Effect]) {
+        if let time = self.retryAt, now >= time {
+            self.retryAt = nil
+            self.catchUp(at: now, into: &effects)
+        }
+        self.run(.woke, at: now, into: &effects)
+    }
+
+    package func submit(
+        _ commands: [(request: Request, command: Command)], wallMilliseconds: Int64,
+        at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        let proposals = commands.map {
+            RaftGroup.Proposal(
+                token: $0.request, payload: $0.command.encoded(),
+                wallMilliseconds: wallMilliseconds)
+        }
+        self.run(.proposed(proposals), at: now, into: &effects)
+    }
+
+    package func read(
+        _ query: Query, as request: Request, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        self.reads.append(WaitingRead(request: request, query: query, index: nil))
+        self.run(.readRequested(request), at: now, into: &effects)
+    }
+
+    package func changeMembers(
+        voters: [NodeID], learners: [NodeID], as request: Request, wallMilliseconds: Int64,
+        at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        self.changes.append(request)
+        self.run(
+            .configurationProposed(
+                request, voters: voters, learners: learners, wallMilliseconds: wallMilliseconds),
+            at: now, into: &effects)
+    }
+
+    /// The requester has given up: its answer goes nowhere. It may still happen.
+    package func abandon(_ request: Request) {
+        self.waiting.removeAll { $0.request == request }
+        self.reads.removeAll { $0.request == request }
+    }
+
+    package var waitingCount: Int { self.waiting.count + self.reads.count }
+
+    /// Lets go what the state has on stable storage, but for the entries slow followers may want.
+    package func release(at now: MonotonicTime, into effects: inout [Effect]) {
+        let durable =
+            self.bugs.contains(.releaseThroughApplied) ? self.state.applied : self.state.durable
+        let trailing = self.tuning.trailingEntryCount
+        guard durable.raw > trailing else { return }
+        // A follower that is being sent a snapshot needs what comes after it.
+        let limit = min(
+            LogIndex(durable.raw - trailing), self.streams.oldestOutgoing ?? durable)
+        guard limit > self.released else { return }
+        self.released = limit
+        self.run(.released(through: limit), at: now, into: &effects)
+        self.log.release(self.group, through: limit)
+    }
+
+    // MARK: Carrying out
+
+    private func run(
+        _ event: RaftGroup.Event, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        self.pendingEvents.append(event)
+        // Carrying out may cause further events: they wait for their turn, so that the actions of one
+        // are complete before the next is decided.
+        guard !self.isRunning else { return }
+        self.isRunning = true
+        defer { self.isRunning = false }
+        var actions: [RaftGroup.Action] = []
+        var next = 0
+        while next < self.pendingEvents.count {
+            let event = self.pendingEvents[next]
+            next += 1
+            actions.removeAll(keepingCapacity: true)
+            let termLed = self.raft.role == .leader ? self.raft.term : nil
+            self.raft.handle(event, at: now, into: &actions)
+            for action in actions { self.carryOut(action, at: now, into: &effects) }
+            if let termLed, self.raft.role != .leader || self.raft.term != termLed {
+                effects.append(.resigned(term: termLed))
+            }
+        }
+        self.pendingEvents.removeAll(keepingCapacity: true)
+    }
+
+    private func carryOut(
+        _ action: RaftGroup.Action, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        switch action {
+        case .persist(let write):
+            self.log.submit([
+                LogBatch(
+                    group: self.group, hardState: write.hardState,
+                    truncateFrom: write.truncateFrom, entries: write.entries)
+            ])
+        case .send(let message, let to):
+            effects.append(.send(message, to: to))
+        case .sendFromLog(let to, let term, let previous, let through, let commit):
+            self.sendFromLog(
+                to: to, term: term, previous: previous, through: through, commit: commit,
+                into: &effects)
+        case .wake(let time):
+            self.raftWakeAt = time
+            effects.append(.wake(at: min(time, self.retryAt ?? time)))
+        case .apply(let through):
+            self.ordered = max(self.ordered, through)
+            self.catchUp(at: now, into: &effects)
+        case .accepted(let request, let point):
+            if let position = self.changes.firstIndex(of: request) {
+                self.changes.remove(at: position)
+                effects.append(.changed(request, .success(point)))
+            } else if self.bugs.contains(.answerBeforeCommit) {
+                effects.append(.answered(request, .success(Outcome(.none))))
+            } else {
+                self.waiting.append(Waiting(request: request, point: point))
+            }
+        case .refused(let request, let refusal):
+            self.refuse(request, ReplicaRefusal(refusal), into: &effects)
+        case .readReady(let request, let index):
+            guard let position = self.reads.firstIndex(where: { $0.request == request }) else {
+                return  // Abandoned.
+            }
+            self.reads[position].index =
+                self.bugs.contains(.readBeforeApplied) ? self.state.applied : index
+            self.answerReads(into: &effects)
+        case .roleChanged(let role, let term, let leader):
+            effects.append(.roleChanged(role, term: term, leader: leader))
+        case .sendSnapshot(let to, let term):
+            self.sendSnapshot(to: to, term: term, into: &effects)
+        case .snapshotAcknowledged(let node, let index, let next, let term):
+            self.streams.acknowledged(by: node, index: index, next: next)
+            self.sendSnapshot(to: node, term: term, into: &effects)
+        case .stopSnapshot(let node):
+            self.streams.stop(to: node)
+        case .receiveChunk(let chunk, _):
+            self.receive(chunk)
+        case .install(let identity):
+            self.install(identity, into: &effects)
+        case .reached(let path):
+            effects.append(.reached(path))
+        case .alarm(let alarm):
+            effects.append(.alarm(alarm))
+        }
+    }
+
+    private func refuse(
+        _ request: Request, _ refusal: ReplicaRefusal, into effects: inout [Effect]
+    ) {
+        if let position = self.reads.firstIndex(where: { $0.request == request }) {
+            self.reads.remove(at: position)
+            effects.append(.read(request, .failure(refusal)))
+        } else if let position = self.changes.firstIndex(of: request) {
+            self.changes.remove(at: position)
+            effects.append(.changed(request, .failure(refusal)))
+        } else {
+            effects.append(.answered(request, .failure(refusal)))
+        }
+    }
+
+    private func sendFromLog(
+        to node: NodeID, term: Term, previous: LogPoint, through: LogIndex, commit: LogIndex,
+        into effects: inout [Effect]
+    ) {
+        let limit = ByteCount(self.tuning.raft.appendSizeMax)
+        // What cannot be read is not sent; the leader asks again when nothing is acknowledged.
+        guard
+            let read = try? self.log.read(self.group, from: previous.index.next, limit: limit)
+        else { return }
+        let entries = read.prefix { $0.index <= through }
+        guard !entries.isEmpty else { return }
+        effects.append(
+            .send(
+                ConsensusMessage(
+                    term: term,
+                    .append(previous: previous, entries: Array(entries), commit: commit)),
+                to: node))
+    }
+
+    // MARK: Applying
+
+    /// Brings the state to where consensus is, answers what waited for it, and comes back later if the
+    /// state refuses.
+    private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
+        guard self.retryAt == nil else { return }
+        let before = self.state.applied
+        do throws(StoreError) {
+            while self.state.applied < self.ordered { try self.applyOnce(into: &effects) }
+        } catch {
+            self.recover(from: error, at: now, into: &effects)
+            return
+        }
+        if self.raft.isInhibited, self.hasInhibitedItself {
+            self.hasInhibitedItself = false
+            self.run(.permitted, at: now, into: &effects)
+        }
+        if self.state.applied > before {
+            effects.append(.applied(through: self.state.applied))
+            self.release(at: now, into: &effects)
+        }
+        self.answerReads(into: &effects)
+    }
+
+    private func applyOnce(into effects: inout [Effect]) throws(StoreError) {
+        let from = self.state.applied.next
+        let limit = self.tuning.applySizeMax
+        let entries: ArraySlice<Entry>
+        if let cached = self.raft.log.entries(
+            from: from, through: self.ordered, sizeMax: limit.raw)
+        {
+            entries = cached
+        } else {
+            do throws(LogError) {
+                entries = try self.log.read(self.group, from: from, limit: limit).prefix {
+                    $0.index <= self.ordered
+                }
+            } catch {
+                throw StoreError(.io, "the log cannot be read: \(error.text)")
+            }
+            guard entries.first?.index == from else {
+                throw StoreError(.corrupt, "the log lacks entry \(from)")
+            }
+        }
+        var outcomes: [Outcome] = []
+        try self.state.apply(entries, into: &outcomes)
+        try self.state.commit()
+        precondition(outcomes.count == entries.count, "an entry without an outcome")
+        if let last = entries.last { self.appliedTime = max(self.appliedTime, last.time) }
+        self.answer(entries, outcomes, into: &effects)
+    }
+
+    private func answer(
+        _ entries: ArraySlice<Entry>, _ outcomes: [Outcome], into effects: inout [Effect]
+    ) {
+        guard let first = entries.first?.index, let last = entries.last?.index else { return }
+        var kept: [Waiting] = []
+        for item in self.waiting {
+            // An earlier index was passed by a snapshot: what happened there is not known here.
+            if item.point.index < first {
+                effects.append(.answered(item.request, .failure(.outcomeUnknown)))
+            } else if item.point.index > last {
+                kept.append(item)
+            } else {
+                let offset = Int(item.point.index.raw - first.raw)
+                let entry = entries[entries.startIndex + offset]
+                // Another entry in its place: this one can never be committed any more.
+                effects.append(
+                    .answered(
+                        item.request,
+                        entry.term == item.point.term
+                            ? .success(outcomes[offset]) : .failure(.notExecuted)))
+            }
+        }
+        self.waiting = kept
+    }
+
+    private func answerReads(into effects: inout [Effect]) {
+        guard !self.reads.isEmpty, self.retryAt == nil else { return }
+        var kept: [WaitingRead] = []
+        for item in self.reads {
+            guard let index = item.index, index <= self.state.applied else {
+                kept.append(item)
+                continue
+            }
+            do throws(StoreError) {
+                effects.append(.read(item.request, .success(try self.state.answer(item.query))))
+            } catch {
+                effects.append(.read(item.request, .failure(.notExecuted)))
+            }
+        }
+        self.reads = kept
+    }
+
+    /// Back to the last commit, and again from there after a while. Meanwhile nothing is answered, and
+    /// nothing led: a replica that cannot apply must not hold up the others.
+    private func recover(
+        from error: StoreError, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        effects.append(.failed(error))
+        if self.bugs.contains(.skipEntryAfterError) {
+            _ = try? self.state.commit()
+        } else {
+            _ = try? self.state.reset()
+        }
+        let time = now + self.tuning.retryDelay
+        self.retryAt = time
+        effects.append(.wake(at: min(time, self.raftWakeAt ?? time)))
+        if !self.raft.isInhibited {
+            self.hasInhibitedItself = true
+            self.run(.inhibited, at: now, into: &effects)
+        }
+    }
+
+    // MARK: Snapshots
+
+    private func sendSnapshot(to node: NodeID, term: Term, into effects: inout [Effect]) {
+        do throws(StoreError) {
+            if !self.streams.isSending(to: node) {
+                guard
+                    let identity = self.raft.snapshotIdentity(
+                        at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
+                else { return }
+                try self.streams.open(to: node, identity, from: try self.state.snapshot())
+            }
+            if let chunk = try self.streams.chunk(for: node) {
+                effects.append(.send(ConsensusMessage(term: term, .snapshotChunk(chunk)), to: node))
+            }
+        } catch {
+            self.streams.stop(to: node)
+            effects.append(.failed(error))
+        }
+    }
+
+    private func receive(_ chunk: SnapshotChunk) {
+        let mixes = self.bugs.contains(.mixedSnapshotStreams)
+        let next = self.streams.receive(chunk, in: self.raft.term, mixes: mixes)
+        self.pendingEvents.append(.snapshotProgressed(chunk.identity, next: next))
+        if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
+    }
+
+    private func install(_ identity: SnapshotIdentity, into effects: inout [Effect]) {
+        guard let source = self.streams.takeComplete(identity) else {
+            self.pendingEvents.append(.snapshotRefused(identity))
+            return
+        }
+        do throws(StoreError) {
+            try self.state.install(identity, from: source)
+        } catch {
+            effects.append(.failed(error))
+            _ = try? self.state.reset()
+            self.pendingEvents.append(.snapshotRefused(identity))
+            return
+        }
+        // The state first: if the process ends here, the log is restarted when it comes back.
+        self.log.restart(self.group, after: identity)
+        self.ordered = identity.index
+        self.released = identity.index
+        self.appliedTime = max(self.appliedTime, identity.time)
+        self.retryAt = nil
+        for item in self.waiting where item.point.index <= identity.index {
+            effects.append(.answered(item.request, .failure(.outcomeUnknown)))
+        }
+        self.waiting.removeAll { $0.point.index <= identity.index }
+        self.pendingEvents.append(.snapshotInstalled(identity))
+        effects.append(.applied(through: identity.index))
+    }
+}
+
+/// Why a replica gives no outcome.
+package enum ReplicaRefusal: Error, Sendable, Equatable {
+    /// It did not happen; the leader, if known, may take it.
+    case notLeader(NodeID?)
+    /// It did not happen and will not: safe to send again under a new identity.
+    case notExecuted
+    /// It may have happened: send it again under the same identity, or ask.
+    case outcomeUnknown
+    case overloaded
+    case tooLarge
+    /// The membership is changing already, or the change makes no sense.
+    case membershipRefused
+
+    init(_ refusal: RaftGroup.Refusal) {
+        self =
+            switch refusal {
+            case .notLeader(let leader): .notLeader(leader)
+            case .transferring(let target): .notLeader(target)
+            case .overloaded: .overloaded
+            case .tooLarge: .tooLarge
+            case .changing, .badConfiguration: .membershipRefused
+            }
+    }
+}

@@ -1,0 +1,79 @@
+import StratusCommandLine
+import StratusModel
+import StratusTLS
+
+/// The certificates of both listeners, and how they are read again.
+final class Certificates: Sendable {
+    /// Nil where a listener speaks plain HTTP.
+    let client: TLSContextSource?
+    let admin: TLSContextSource?
+
+    init(_ settings: ConfigurationSettings) throws(NodeFailure) {
+        self.client = try Self.source(Self.clientConfiguration(settings))
+        self.admin = try Self.source(Self.adminConfiguration(settings))
+    }
+
+    /// New connections use what the files hold now. Whether there is TLS at all does not change while
+    /// the node runs. All or nothing: both are read and understood before either is taken.
+    func reload(_ settings: ConfigurationSettings) throws(NodeFailure) {
+        let client = try Self.clientConfiguration(settings)
+        let admin = try Self.adminConfiguration(settings)
+        _ = try Self.source(client)
+        _ = try Self.source(admin)
+        do throws(TLSError) {
+            if let source = self.client, let client { try source.reload(client) }
+            if let source = self.admin, let admin { try source.reload(admin) }
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func source(_ configuration: TLSServerConfiguration?) throws(NodeFailure)
+        -> TLSContextSource?
+    {
+        guard let configuration else { return nil }
+        do throws(TLSError) { return try TLSContextSource(configuration) } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func clientConfiguration(_ settings: ConfigurationSettings)
+        throws(NodeFailure) -> TLSServerConfiguration?
+    {
+        guard let identity = try Self.identity("client", settings) else { return nil }
+        let isOld = settings.text("client.tls.minimumVersion") == "1.2"
+        return TLSServerConfiguration(
+            identity: identity, minimumVersion: isOld ? .tls12 : .tls13)
+    }
+
+    private static func adminConfiguration(_ settings: ConfigurationSettings)
+        throws(NodeFailure) -> TLSServerConfiguration?
+    {
+        guard let identity = try Self.identity("admin", settings) else { return nil }
+        var configuration = TLSServerConfiguration(identity: identity)
+        if let path = settings.text("admin.tls.clientAuthorityFile") {
+            configuration.clientCertificates = .requested(authorityPEM: try Self.read(path))
+        }
+        return configuration
+    }
+
+    private static func identity(_ listener: String, _ settings: ConfigurationSettings)
+        throws(NodeFailure) -> CertificateAndKey?
+    {
+        guard let certificate = settings.text("\(listener).tls.certificateFile"),
+            let key = settings.text("\(listener).tls.keyFile")
+        else { return nil }
+        return CertificateAndKey(
+            certificatePEM: try Self.read(certificate), privateKeyPEM: try Self.read(key))
+    }
+
+    private static func read(_ path: String) throws(NodeFailure) -> Bytes {
+        do throws(SmallFile.Failure) { return try SmallFile.read(path) } catch {
+            throw NodeFailure(.configuration, "TLS: \(error)")
+        }
+    }
+
+    private static func failure(_ error: TLSError) -> NodeFailure {
+        NodeFailure(.configuration, "TLS: \(error)")
+    }
+}

@@ -1,0 +1,23 @@
+import StratusGateway
+package import StratusHTTP
+import StratusModel
+package import StratusRuntime
+
+/// What a request of a client is about, for the log and the metrics: the operation, never a name that a
+/// client made up.
+package enum ClientRoutes {
+    package static func route(of head: RequestHead) -> ObservedHandler.Route {
+        guard let route = try? Route(path: head.path) else {
+            return head.path == "/healthz" || head.path == "/readyz"
+                ? ObservedHandler.Route(head.path, level: .debug) : ObservedHandler.Route("other")
+        }
+        // The container says whose app it is; within the log that is what somebody looks for first.
+        return ObservedHandler.Route(
+            route.operation.rawValue,
+            fields: [
+                "container": .text(route.container.container),
+                "environment": .text(route.container.environment.name),
+                "database": .text(route.scope.name),
+            ])
+    }
+}

@@ -1,0 +1,211 @@
+import Glibc
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+
+/// `stratus serve` and `stratus dev`: a node in the foreground, until a signal ends it.
+enum NodeCommands {
+    static func serve(_ invocation: Invocation) -> ExitCode {
+        let path = invocation.value("config")
+        return Self.run(path: path, overrides: []) { node in
+            for url in node.clientURLs { node.log.info("clients", ["url": .text(url)]) }
+            node.log.info(
+                "administrators",
+                ["url": .text(node.adminURL), "tokenFile": .text(node.adminTokenFile)])
+        }
+    }
+
+    static func dev(_ invocation: Invocation) -> ExitCode {
+        let directory: String
+        let isTemporary = invocation["data"] == nil
+        if let given = invocation["data"] {
+            directory = given.hasPrefix("/") ? given : Self.currentDirectory + "/" + given
+        } else {
+            guard let made = Self.makeTemporaryDirectory() else {
+                Terminal.write("stratus: cannot make a temporary directory\n", to: Terminal.errors)
+                return .cannotCreate
+            }
+            directory = made
+        }
+        defer { if isTemporary { SmallFile.removeTree(directory) } }
+        let overrides: [ConfigurationLoading.Override] = [
+            ("dataDirectory", .text(directory), "--data"),
+            ("client.listen", .list([.text(invocation.value("listen"))]), "--listen"),
+            ("admin.listen", .text(invocation.value("admin")), "--admin"),
+            ("development", .bool(true), "stratus dev"),
+            ("developmentSchema", .text(invocation.value("schema")), "--schema"),
+        ]
+        let container = invocation.value("container")
+        return Self.run(path: nil, overrides: overrides) { node in
+            let welcome = DevelopmentWelcome(
+                url: node.clientURLs[0], adminURL: node.adminURL, container: container,
+                apiToken: Self.apiToken(directory), adminTokenFile: node.adminTokenFile,
+                dataDirectory: directory, isTemporary: isTemporary)
+            Terminal.write(invocation.flag("json") ? welcome.json() : welcome.text())
+        }
+    }
+
+    /// Starts a node, says that it is ready, and stays until SIGTERM or SIGINT.
+    private static func run(
+        path: String?, overrides: [ConfigurationLoading.Override],
+        ready: @escaping @Sendable (Node) -> Void
+    ) -> ExitCode {
+        // Before the first thread: all of them inherit it.
+        ProcessSignals.block()
+        ProcessFacts.raiseDescriptorLimit()
+        let result: ConfigurationReader.Result
+        do throws(ConfigurationLoading.Refusal) {
+            result = try ConfigurationLoading.load(path, overrides: overrides)
+        } catch { return ConfigurationCommands.fail(error) }
+        guard result.problems.isEmpty else {
+            return ConfigurationCommands.fail(
+                ConfigurationLoading.Refusal(
+                    code: .configuration, lines: result.problems.map(\.description)))
+        }
+        for problem in Versions.problems {
+            Terminal.write("stratus: \(problem)\n", to: Terminal.errors)
+        }
+        guard Versions.problems.isEmpty else { return .system }
+
+        let settings = result.settings
+        let log = Self.openLog(settings)
+        for unknown in result.unknownVariables {
+            log.warning("a variable that is no key is ignored", ["variable": .describing(unknown)])
+        }
+        let plan = NodePlan(settings: settings, configurationPath: path, overrides: overrides)
+        let started: Result<Node, NodeFailure> = Blocking.wait {
+            do throws(NodeFailure) { return .success(try await Node(plan, log: log)) } catch {
+                return .failure(error)
+            }
+        }
+        let node: Node
+        switch started {
+        case .success(let running): node = running
+        case .failure(let failure):
+            log.flush()
+            Terminal.write("stratus: \(failure)\n", to: Terminal.errors)
+            return failure.code
+        }
+        ready(node)
+        return Self.serveSignals(node, deadline: settings.duration("stop.deadline"))
+    }
+
+    /// The main thread's work: takes the signals one after the other.
+    private static func serveSignals(_ node: Node, deadline: Duration) -> ExitCode {
+        while true {
+            switch ProcessSignals.next() {
+            case .reload: node.reload()
+            case .stop(let number):
+                node.log.info("stopping", ["signal": .count(Int(number))])
+                Self.leaveAtNextStopSignal()
+                Blocking.wait { await node.stop(deadline: deadline) }
+                return .success
+            }
+        }
+    }
+
+    /// Somebody who asks twice does not want to wait. What is acknowledged is on disk already.
+    private static func leaveAtNextStopSignal() {
+        OwnedThread.start(named: "signals") {
+            while true {
+                if case .stop = ProcessSignals.next() {
+                    Terminal.write("stratus: stopped at once\n", to: Terminal.errors)
+                    _exit(ExitCode.interrupted.rawValue)
+                }
+            }
+        }
+    }
+
+    private static func openLog(_ settings: ConfigurationSettings) -> Log {
+        let level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
+        let format: LogFormat? =
+            switch settings.text("log.format") {
+            case "json": .json
+            case "terminal": .terminal(colour: false)
+            default: nil
+            }
+        return Log(level: level, descriptor: Terminal.errors, format: format)
+    }
+
+    // MARK: stratus dev
+
+    private static var currentDirectory: String {
+        guard let path = getcwd(nil, 0) else { return "." }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
+    private static func makeTemporaryDirectory() -> String? {
+        let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array((base + "/stratus-dev-XXXXXX").utf8CString)
+        return mkdtemp(&template) == nil
+            ? nil
+            : String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// An API token for whoever starts here: drawn once for a data directory. Any other well-formed one
+    /// works as well.
+    private static func apiToken(_ directory: String) -> String {
+        let path = directory + "/api.token"
+        let world = try? RealWorld(dataDirectory: directory)
+        if SmallFile.state(path) == .absent, let world {
+            let digits = AdminToken.hexadecimal(Node.draw(world))
+            try? SmallFile.createSecret(path, digits + [0x0A])
+        }
+        let bytes = (try? SmallFile.read(path, limit: .kibibytes(1))) ?? []
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }
+}
+
+/// What `stratus dev` says once it is ready.
+struct DevelopmentWelcome: Sendable {
+    var url: String
+    var adminURL: String
+    var container: String
+    var apiToken: String
+    var adminTokenFile: String
+    var dataDirectory: String
+    var isTemporary: Bool
+
+    /// One line for a script.
+    func json() -> String {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("url", self.url)
+        json.member("container", self.container)
+        json.member("environment", "development")
+        json.member("apiToken", self.apiToken)
+        json.member("webAuthToken", "development")
+        json.member("adminURL", self.adminURL)
+        json.member("adminTokenFile", self.adminTokenFile)
+        json.member("dataDirectory", self.dataDirectory)
+        json.member("pid", Int(getpid()))
+        json.endObject()
+        return String(decoding: json.finish(), as: UTF8.self) + "\n"
+    }
+
+    /// For a person, with a first request to paste.
+    func text() -> String {
+        let base = "\(self.url)/database/1/\(self.container)/development/private"
+        let tokens = "ckAPIToken=\(self.apiToken)&ckWebAuthToken=development"
+        let kept = self.isTemporary ? "removed at the end; --data DIR keeps it" : "kept"
+        return """
+            Stratus is ready at \(self.url)
+
+              container    \(self.container), environment development (any other container works too)
+              API token    \(self.apiToken)
+              data         \(self.dataDirectory) (\(kept))
+              admin        \(self.adminURL), token in \(self.adminTokenFile)
+
+            A first record:
+
+              curl -s '\(base)/records/modify?\(tokens)' -d '{
+                "operations": [{"operationType": "forceUpdate", "record": {"recordType": "Note",
+                  "recordName": "first", "fields": {"text": {"value": "Hello"}}}}]}'
+
+            Ctrl-C stops it.
+
+            """
+    }
+}

@@ -1,0 +1,93 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+import StratusStorage
+
+/// The steps of a start, each with the words for when it fails.
+extension Node {
+    static func openDataDirectory(_ plan: NodePlan) throws(NodeFailure) -> (
+        RealWorld, DataDirectory
+    ) {
+        let path = plan.dataDirectory
+        do throws(SmallFile.Failure) { try SmallFile.makeDirectory(path) } catch {
+            throw NodeFailure(.cannotCreate, "the data directory: \(error)")
+        }
+        let world: RealWorld
+        do throws(DiskError) { world = try RealWorld(dataDirectory: path) } catch {
+            throw NodeFailure(.cannotCreate, "the data directory '\(path)': \(error)")
+        }
+        do throws(DataDirectory.Refusal) { return (world, try DataDirectory(in: world)) } catch {
+            throw NodeFailure(.system, "'\(path)': \(error)")
+        }
+    }
+
+    static func openToken(_ plan: NodePlan, _ world: RealWorld) throws(NodeFailure) -> AdminToken {
+        do throws(AdminToken.Failure) {
+            return try AdminToken(path: plan.adminTokenFile, draw: { Self.draw(world) })
+        } catch {
+            throw NodeFailure(.configuration, "the administrators' token: \(error)")
+        }
+    }
+
+    /// What clients' sync tokens are sealed with: drawn once, the same for the life of the data.
+    static func openTokenKey(_ plan: NodePlan, _ world: RealWorld) throws(NodeFailure) -> Bytes {
+        let path = plan.dataDirectory + "/token.key"
+        do throws(SmallFile.Failure) {
+            if SmallFile.state(path) == .absent {
+                try SmallFile.createSecret(path, Self.draw(world))
+            }
+            let key = try SmallFile.read(path, limit: 64)
+            if key.count == 32 { return key }
+        } catch {
+            throw NodeFailure(.inputOutput, "the key of the sync tokens: \(error)")
+        }
+        throw NodeFailure(.inputOutput, "'\(path)' must hold 32 bytes: restore it from a backup")
+    }
+
+    /// 256 unpredictable bits.
+    static func draw(_ world: RealWorld) -> Bytes {
+        (0..<4).flatMap { _ in
+            withUnsafeBytes(of: world.random()) { Bytes($0) }
+        }
+    }
+
+    static func addresses(_ listen: [ListenAddress]) throws(NodeFailure) -> [SocketAddress] {
+        var all: [SocketAddress] = []
+        for address in listen {
+            do throws(AddressResolution.Failure) {
+                all.append(try AddressResolution.resolve(address))
+            } catch {
+                throw NodeFailure(.system, "cannot listen on \(error)")
+            }
+        }
+        return all
+    }
+
+    /// - Parameter asked: the addresses as configured, for the message.
+    static func listen(_ server: HTTPServer, _ asked: [ListenAddress]) async throws(NodeFailure)
+        -> [SocketAddress]
+    {
+        do { return try await server.start() } catch {
+            let places = asked.map(\.description).joined(separator: ", ")
+            let reason =
+                switch (error as? SocketError)?.kind {
+                case .addressInUse: "the port is taken by another program"
+                case .addressNotAvailable: "this machine has no such address"
+                case .denied: "not permitted; ports below 1024 need a privilege"
+                default: "\(error)"
+                }
+            throw NodeFailure(.system, "cannot listen on \(places): \(reason)")
+        }
+    }
+
+    static func serverLimits(_ settings: ConfigurationSettings) -> HTTPServerLimits {
+        var limits = HTTPServerLimits()
+        limits.connectionCountMax = settings.integer("limits.connectionCountMax")
+        limits.connectionCountPerAddressMax = settings.integer(
+            "limits.connectionCountPerAddressMax")
+        limits.timeouts.header = settings.duration("limits.headDeadline")
+        limits.timeouts.idle = settings.duration("limits.idleDeadline")
+        return limits
+    }
+}

@@ -1,0 +1,196 @@
+import StratusAdmin
+import StratusCluster
+import StratusCommandLine
+import StratusGateway
+import StratusIdentity
+import StratusModel
+import StratusRecords
+package import StratusRuntime
+import StratusStorage
+import StratusTLS
+import Synchronization
+
+/// One node: everything that `stratus serve` and `stratus dev` run, put together.
+///
+/// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` → ``ClientFront`` →
+/// ``CloudKitHandler`` → ``LocalRouter`` → ``LocalReplica``. The administrators' listener has a server,
+/// a loop and a handler of its own: it answers while clients keep every other loop busy.
+///
+/// Order: data directory and storage first, then the administrators' listener, then the clients'; the
+/// node is ready when all of it stands. ``stop(deadline:)`` goes the other way.
+package final class Node: Sendable {
+    private let plan: NodePlan
+    private let state: NodeState
+    private let clients: ObservedHandler
+    private let front: ClientFront
+    private let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler
+    private let token: AdminToken
+    private let directory: DataDirectory
+    private let worker: WorkerThread
+    private let loops: [EventLoop]
+    private let clientServer: HTTPServer
+    private let adminServer: HTTPServer
+    private let certificates: Certificates
+    private let watch: Task<Void, Never>
+
+    /// Where clients connect, with the ports that the system chose, in the order configured.
+    package var clientURLs: [String] { self.state.clientURLs }
+    package var adminURL: String { self.state.adminURL }
+    package var adminTokenFile: String { self.token.path }
+    package var log: Log { self.state.log }
+
+    /// - Parameter log: belongs to the node from now on; ``stop(deadline:)`` flushes it.
+    package init(_ plan: NodePlan, log: Log) async throws(NodeFailure) {
+        let settings = plan.settings
+        let (world, directory) = try Self.openDataDirectory(plan)
+        let token = try Self.openToken(plan, world)
+        let tokenKey = try Self.openTokenKey(plan, world)
+        let certificates = try Certificates(settings)
+
+        let worker = WorkerThread(name: "storage")
+        let router: LocalRouter<RecordState>
+        do throws(StoreError) {
+            router = LocalRouter(
+                try LocalReplica(RecordState(), in: "local", of: world), in: world,
+                limits: NodePlan.limits(settings), on: worker)
+        } catch {
+            throw NodeFailure(.inputOutput, "the data in '\(plan.dataDirectory)': \(error)")
+        }
+        let state = NodeState(plan, log: log, world: world, router: router)
+
+        let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
+            var gateway = GatewaySettings()
+            gateway.developmentSchema =
+                settings.text("developmentSchema") == "strict" ? .strict : .justInTime
+            let authenticator: any Authenticator =
+                settings.bool("development") ? DevelopmentAuthenticator() : ClosedAuthenticator()
+            return CloudKitHandler(
+                router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
+                settings: gateway, limits: NodePlan.limits(settings), log: log)
+        }
+        let front = ClientFront(makeGateway(settings), health: state.health)
+        let clients = ObservedHandler(
+            front, listener: "client", log: log, metrics: state.metrics,
+            writesLines: settings.bool("log.access"), now: { world.now },
+            route: ClientRoutes.route)
+
+        let loopCount = settings.integer("loopCount")
+        let loops = EventLoop.group(
+            count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
+        let adminLoop = EventLoop(name: "admin")
+        let clientServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                listeners: try Self.addresses(settings.addresses("client.listen")).map {
+                    .init($0, tls: certificates.client)
+                }, limits: Self.serverLimits(settings)),
+            loops: loops, world: world, handler: clients)
+
+        let admin = ObservedHandler(
+            AdminHandler(
+                control: state, health: state.health, metrics: state.metrics, log: log,
+                settings: AdminHandler.Settings(
+                    isToken: { token.matches($0) },
+                    metricsAreOpen: settings.bool("admin.openMetrics"))),
+            listener: "admin", log: log, metrics: state.metrics, writesLines: false,
+            now: { world.now }, route: AdminHandler.route)
+        guard let adminAddress = settings.address("admin.listen") else {
+            preconditionFailure("'admin.listen' has a default")
+        }
+        let adminServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                listeners: try Self.addresses([adminAddress]).map {
+                    .init($0, tls: certificates.admin)
+                }),
+            loops: [adminLoop], world: world, handler: admin)
+
+        let adminBound = try await Self.listen(adminServer, [adminAddress])
+        let bound: [SocketAddress]
+        do throws(NodeFailure) {
+            bound = try await Self.listen(clientServer, settings.addresses("client.listen"))
+        } catch {
+            await adminServer.stop(deadline: .zero)
+            throw error
+        }
+        state.listening(
+            clients: bound.map {
+                AddressResolution.url($0, isSecure: certificates.client != nil)
+            },
+            admin: AddressResolution.url(adminBound[0], isSecure: certificates.admin != nil))
+
+        self.plan = plan
+        self.state = state
+        self.clients = clients
+        self.front = front
+        self.makeGateway = makeGateway
+        self.token = token
+        self.directory = directory
+        self.worker = worker
+        self.loops = loops + [adminLoop]
+        self.certificates = certificates
+        self.clientServer = clientServer
+        self.adminServer = adminServer
+        self.watch = state.watchStorage()
+        NodeMetrics.register(state, clients: clients, server: clientServer)
+        state.health.clear("starting")
+    }
+
+    // MARK: Reload
+
+    /// SIGHUP: reads the configuration, the certificates and the token again. Whatever is wrong leaves
+    /// things as they are and says so in the log.
+    package func reload() {
+        let old = self.state.settings.withLock { $0 }
+        let result: ConfigurationReader.Result
+        do throws(ConfigurationLoading.Refusal) {
+            result = try ConfigurationLoading.load(
+                self.plan.configurationPath, overrides: self.plan.overrides)
+        } catch {
+            for line in error.lines { self.refuseReload(line) }
+            return
+        }
+        for problem in result.problems { self.refuseReload(problem.description) }
+        guard result.problems.isEmpty else { return }
+
+        let changes = old.changes(to: result.settings)
+        var settings = old
+        for key in changes where key.reloads { settings.copy(key.path, from: result.settings) }
+        // A certificate may be another one behind the same path, so it is read whatever changed.
+        do throws(NodeFailure) { try self.certificates.reload(settings) } catch {
+            self.refuseReload(error.description)
+            return
+        }
+        do throws(AdminToken.Failure) { try self.token.reload() } catch {
+            self.refuseReload(error.description)
+        }
+        self.state.settings.withLock { $0 = settings }
+        self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
+        self.clients.writeLines(settings.bool("log.access"))
+        self.front.replaceGateway(with: self.makeGateway(settings))
+        for key in changes where !key.reloads {
+            self.log.warning(
+                "a changed key waits for a restart", ["key": .text(key.path)])
+        }
+        let applied = changes.filter(\.reloads).map(\.path).joined(separator: " ")
+        self.log.info("configuration read again", ["changed": .text(applied)])
+    }
+
+    private func refuseReload(_ reason: String) {
+        self.log.error("configuration not taken", ["reason": .text(reason)])
+    }
+
+    // MARK: Stop
+
+    /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline` (G-38).
+    package func stop(deadline: Duration) async {
+        self.state.health.raise("stopping", "the node is stopping")
+        self.watch.cancel()
+        await self.clientServer.stop(deadline: deadline)
+        // Everything acknowledged is on disk already; this spares the next start a recovery.
+        await self.state.router.stop()
+        await self.adminServer.stop(deadline: .milliseconds(200))
+        self.worker.stop()
+        for loop in self.loops { loop.stop() }
+        self.log.info("stopped")
+        self.log.flush()
+    }
+}

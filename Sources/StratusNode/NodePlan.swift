@@ -1,0 +1,35 @@
+package import StratusModel
+
+/// What a node is started with: its settings, and how to read them again.
+package struct NodePlan: Sendable {
+    package var settings: ConfigurationSettings
+    /// Read again on SIGHUP; nil where there is no file.
+    package var configurationPath: String?
+    /// What the command line said, which a reload must not forget.
+    package var overrides: [ConfigurationLoading.Override]
+
+    package init(
+        settings: ConfigurationSettings, configurationPath: String? = nil,
+        overrides: [ConfigurationLoading.Override] = []
+    ) {
+        self.settings = settings
+        self.configurationPath = configurationPath
+        self.overrides = overrides
+    }
+
+    package var dataDirectory: String { self.settings.text("dataDirectory") ?? "" }
+
+    package var adminTokenFile: String {
+        self.settings.text("admin.tokenFile") ?? self.dataDirectory + "/admin.token"
+    }
+
+    package static func limits(_ settings: ConfigurationSettings) -> Limits {
+        var limits = Limits()
+        limits.requestSizeMax = settings.size("limits.requestSizeMax")
+        limits.operationCountMax = settings.integer("limits.operationCountMax")
+        limits.recordSizeMax = settings.size("limits.recordSizeMax")
+        limits.queryTouchCountMax = settings.integer("limits.queryTouchCountMax")
+        limits.commandDeadline = settings.duration("limits.commandDeadline")
+        return limits
+    }
+}

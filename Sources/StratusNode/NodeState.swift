@@ -1,0 +1,87 @@
+import StratusAdmin
+import StratusCluster
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import Synchronization
+
+/// What a running node knows of itself: what administrators see and change. Whole before any listener
+/// opens, so that no request can come too early for it.
+final class NodeState: NodeControl {
+    let log: Log
+    let metrics = Metrics()
+    let health = Health()
+    let world: RealWorld
+    let router: LocalRouter<RecordState>
+    /// The settings in force: what was read last, less what needs a restart.
+    let settings: Mutex<ConfigurationSettings>
+    private let dataDirectory: String
+    private let startedAt: MonotonicTime
+    private let startedAtMilliseconds: Int64
+    private let addresses = Mutex((clients: [String](), admin: ""))
+    private let clients = Mutex<ObservedHandler?>(nil)
+
+    init(_ plan: NodePlan, log: Log, world: RealWorld, router: LocalRouter<RecordState>) {
+        self.log = log
+        self.world = world
+        self.router = router
+        self.settings = Mutex(plan.settings)
+        self.dataDirectory = plan.dataDirectory
+        self.startedAt = world.now
+        self.startedAtMilliseconds = world.wallMilliseconds
+    }
+
+    func listening(clients: [String], admin: String) {
+        self.addresses.withLock { $0 = (clients, admin) }
+    }
+
+    var clientURLs: [String] { self.addresses.withLock { $0.clients } }
+    var adminURL: String { self.addresses.withLock { $0.admin } }
+    var uptime: Duration { self.world.now - self.startedAt }
+
+    /// Where requests in flight are counted.
+    func observe(_ clients: ObservedHandler) { self.clients.withLock { $0 = clients } }
+
+    /// Looks after the storage: what fails there makes the node not ready, half a second later at most.
+    func watchStorage() -> Task<Void, Never> {
+        Task { [router, health, log] in
+            while !Task.isCancelled {
+                if let fault = await router.fault {
+                    health.raise("storage", fault.description)
+                    log.error(
+                        "storage takes no more writes; only a restart mends it",
+                        ["reason": .describing(fault)])
+                    // It is final: there is nothing more to see.
+                    return
+                }
+                try? await Task.sleep(for: .milliseconds(500))
+            }
+        }
+    }
+
+    // MARK: NodeControl
+
+    func status() async -> NodeStatus {
+        let fault = await self.router.fault
+        let applied = await self.router.applied
+        return NodeStatus(
+            version: Versions.stratus, libraries: Versions.libraries,
+            startedAtMilliseconds: self.startedAtMilliseconds, uptime: self.uptime,
+            dataDirectory: self.dataDirectory, clientURLs: self.clientURLs,
+            adminURL: self.adminURL, residentBytes: ProcessFacts.residentBytes,
+            requestsInFlight: self.clients.withLock { $0?.inFlightCount ?? 0 },
+            droppedLogLines: self.log.droppedCount, notReady: self.health.reasons,
+            partitions: [
+                // Without consensus every applied command is durable: one commit, one sync.
+                NodeStatus.Partition(
+                    name: "local", applied: applied.raw, durable: applied.raw,
+                    problem: fault?.description)
+            ])
+    }
+
+    func configuration() -> [ConfiguredValue] { self.settings.withLock { $0 }.rows() }
+
+    var logLevel: LogLevel { self.log.level }
+
+    func setLogLevel(_ level: LogLevel) { self.log.level = level }
+}

@@ -1,0 +1,197 @@
+package import StratusModel
+
+/// Why a schema may not become another.
+package struct SchemaRefusal: Error, Sendable, Hashable {
+    /// In words for the person who asked.
+    package var reasons: [String]
+
+    package var text: String { self.reasons.joined(separator: "; ") }
+}
+
+/// What a schema may be, and what it may become. Every function answers with a schema whose version is
+/// one above the old one's, or with the old one where nothing changes.
+package enum SchemaRules {
+    static let systemRoles: Set<String> = ["_world", "_icloud", "_creator"]
+    package static let typeCountMax = 1_000
+    package static let fieldCountMax = 1_000
+    package static let roleCountMax = 1_000
+
+    // MARK: One schema
+
+    /// What is wrong with a schema by itself; nil if nothing is.
+    package static func check(_ schema: Schema) -> String? {
+        if schema.types.count > Self.typeCountMax {
+            return "more than \(Self.typeCountMax) record types"
+        }
+        if schema.roles.count > Self.roleCountMax { return "more than \(Self.roleCountMax) roles" }
+        if let twice = Self.repeated(schema.types.map(\.name)) {
+            return "record type '\(twice)' is defined twice"
+        }
+        if let twice = Self.repeated(schema.roles) { return "role '\(twice)' is created twice" }
+        for role in schema.roles where !NameRules.isIdentifier(role, limit: 255) {
+            return "'\(role)' is no name for a role"
+        }
+        for type in schema.types {
+            if !NameRules.isIdentifier(type.name, limit: 255) {
+                return "'\(type.name)' is no name for a record type"
+            }
+            if type.fields.count > Self.fieldCountMax {
+                return "record type '\(type.name)' has more than \(Self.fieldCountMax) fields"
+            }
+            if let twice = Self.repeated(type.fields.map(\.name)) {
+                return "field '\(twice)' of '\(type.name)' is defined twice"
+            }
+            for field in type.fields {
+                if let reason = Self.check(field) { return "record type '\(type.name)': \(reason)" }
+            }
+            for grant in type.grants
+            where !Self.systemRoles.contains(grant.role) && !schema.roles.contains(grant.role) {
+                return "record type '\(type.name)' grants to '\(grant.role)', which is no role"
+            }
+        }
+        return nil
+    }
+
+    /// What is wrong with a field; nil if nothing is.
+    package static func check(_ field: FieldDefinition) -> String? {
+        let name = field.name
+        let type = field.type
+        if name.utf8.first == UInt8(ascii: "_") {
+            if name == "___etag" {
+                return type == FieldType(.string) && field.indexes.isEmpty
+                    ? nil : "field '___etag' is a STRING without indexes"
+            }
+            guard let system = SystemField(mappedName: name) else {
+                return "'\(name)' is no field of the system's"
+            }
+            if type != FieldType(system.type) {
+                return "field '\(name)' is a \(SchemaText.name(of: FieldType(system.type)))"
+            }
+        } else if !NameRules.isIdentifier(name, limit: 255) {
+            return "'\(name)' is no name for a field"
+        }
+        let typeName = SchemaText.name(of: type)
+        if type.isEncrypted, type.scalar == .asset || type.scalar == .reference {
+            return "field '\(name)': \(type.scalar.tag) cannot be encrypted"
+        }
+        if type.isEncrypted, !field.indexes.isEmpty {
+            return "field '\(name)' is encrypted and cannot be indexed"
+        }
+        if field.indexes.contains(.queryable), type.scalar == .asset {
+            return "field '\(name)' of type \(typeName) cannot be QUERYABLE"
+        }
+        if field.indexes.contains(.sortable), type.isList || type.scalar == .asset {
+            return "field '\(name)' of type \(typeName) cannot be SORTABLE"
+        }
+        if field.indexes.contains(.searchable), type.scalar != .string {
+            return "field '\(name)' of type \(typeName) cannot be SEARCHABLE"
+        }
+        return nil
+    }
+
+    private static func repeated(_ names: [String]) -> String? {
+        var seen = Set<String>()
+        return names.first { !seen.insert($0).inserted }
+    }
+
+    // MARK: From one schema to the next
+
+    /// Adds what is missing; what is there stays as it is: the first type of a field wins.
+    ///
+    /// How development grows by saving, and how two gateways that saw the same new field agree.
+    package static func extending(
+        _ schema: Schema, with types: [RecordType]
+    ) -> Result<Schema, SchemaRefusal> {
+        var grown = schema
+        for type in types {
+            if let position = grown.types.firstIndex(where: { $0.name == type.name }) {
+                for field in type.fields
+                where grown.types[position].field(named: field.name) == nil {
+                    grown.types[position].fields.append(field)
+                }
+                grown.types[position].fields.sort { $0.name < $1.name }
+            } else {
+                grown.types.append(type)
+            }
+        }
+        return Self.successor(of: schema, grown)
+    }
+
+    /// Takes a whole schema for development. What production has must stay in it.
+    package static func importing(
+        _ new: Schema, over current: Schema, production: Schema
+    ) -> Result<Schema, SchemaRefusal> {
+        var reasons: [String] = []
+        for deployed in production.types {
+            guard let type = new.type(named: deployed.name) else {
+                reasons.append("record type '\(deployed.name)' is in production and missing here")
+                continue
+            }
+            for field in deployed.fields where SystemField(mappedName: field.name) == nil {
+                if type.field(named: field.name) == nil {
+                    reasons.append(
+                        "field '\(field.name)' of '\(type.name)' is in production and missing here")
+                }
+            }
+        }
+        reasons += Self.typeChanges(from: production, to: new)
+        reasons += Self.typeChanges(from: current, to: new).filter { !reasons.contains($0) }
+        if !reasons.isEmpty { return .failure(SchemaRefusal(reasons: reasons)) }
+        return Self.successor(of: current, new)
+    }
+
+    /// What production becomes when development is deployed: everything of development's, and what only
+    /// production has. Indexes, roles and grants are development's.
+    package static func promoting(
+        _ development: Schema, over production: Schema
+    ) -> Result<Schema, SchemaRefusal> {
+        let reasons = Self.typeChanges(from: production, to: development)
+        if !reasons.isEmpty { return .failure(SchemaRefusal(reasons: reasons)) }
+        var promoted = development
+        for type in production.types {
+            guard let position = promoted.types.firstIndex(where: { $0.name == type.name }) else {
+                promoted.types.append(type)
+                continue
+            }
+            for field in type.fields
+            where SystemField(mappedName: field.name) == nil
+                && promoted.types[position].field(named: field.name) == nil
+            {
+                promoted.types[position].fields.append(field)
+            }
+            promoted.types[position].fields.sort { $0.name < $1.name }
+        }
+        for role in production.roles where !promoted.roles.contains(role) {
+            promoted.roles.append(role)
+        }
+        return Self.successor(of: production, promoted)
+    }
+
+    /// Development as production is. Its records are erased by whoever asks for this.
+    package static func resetting(
+        _ development: Schema, to production: Schema
+    ) -> Result<Schema, SchemaRefusal> {
+        Self.successor(of: development, production)
+    }
+
+    private static func typeChanges(from old: Schema, to new: Schema) -> [String] {
+        SchemaChange.between(old, new).compactMap { change in
+            guard case .changeType(let type, let from, let to) = change else { return nil }
+            return "field '\(to.name)' of '\(type)' is \(SchemaText.name(of: from.type))"
+                + " and cannot become \(SchemaText.name(of: to.type))"
+        }
+    }
+
+    private static func successor(
+        of old: Schema, _ new: Schema
+    ) -> Result<Schema, SchemaRefusal> {
+        var next = new
+        next.types.sort { $0.name < $1.name }
+        next.roles.sort()
+        next.version = old.version
+        if let reason = Self.check(next) { return .failure(SchemaRefusal(reasons: [reason])) }
+        if next == old { return .success(old) }
+        next.version = old.version + 1
+        return .success(next)
+    }
+}

@@ -1,0 +1,226 @@
+import StratusCluster
+import StratusConsensus
+import StratusModel
+import StratusStorage
+
+// What goes wrong, and how the cluster is asked to come right again.
+extension Simulation {
+    func count(_ fault: SimulationOptions.Fault) {
+        self.report.faultCounts[fault, default: 0] += 1
+    }
+
+    private func draw(_ count: Int) -> Int {
+        Int.random(in: 0..<max(1, count), using: &self.faultRandom)
+    }
+
+    private func drawTime(_ range: ClosedRange<Int64>) -> Int64 {
+        Int64.random(in: range, using: &self.faultRandom) * 1_000_000
+    }
+
+    func scheduleFault() {
+        let most = 2 * self.options.faultInterval.clampedNanoseconds
+        self.queue.add(
+            .fault, at: self.now + Int64.random(in: 1...most, using: &self.faultRandom))
+    }
+
+    private static let striking: [SimulationOptions.Fault] = [
+        .partition, .oneWayCut, .processCrash, .powerLoss, .pause, .clockDrift, .clockJump,
+        .slowDisk, .membership, .transfer, .flappingLink,
+    ]
+
+    // MARK: Striking
+
+    func strike() {
+        guard self.phase == .safety else { return }
+        defer { self.scheduleFault() }
+        let possible = Self.striking.filter(self.options.faults.contains)
+        guard !possible.isEmpty else { return }
+        let fault = possible[self.draw(possible.count)]
+        let node = self.nodes[self.draw(self.nodes.count)]
+        self.count(fault)
+        self.mix(8, node.id.raw, 0, UInt64(Self.striking.firstIndex(of: fault) ?? 0), 0)
+        self.note("fault \(fault.rawValue) at \(node.id)")
+        switch fault {
+        case .partition: self.partition()
+        case .oneWayCut:
+            let other = self.nodes[self.draw(self.nodes.count)]
+            self.cut([(node.id, other.id)], for: self.drawTime(50...3_000))
+        case .flappingLink: self.flap(node)
+        case .processCrash:
+            self.crash(node, losesPower: false, backAfter: self.drawTime(1...2_000))
+        case .powerLoss:
+            let isEverywhere = self.draw(4) == 0
+            for other in isEverywhere ? self.nodes : [node] {
+                self.crash(other, losesPower: true, backAfter: self.drawTime(1...2_000))
+            }
+        case .pause:
+            let until = self.now + self.drawTime(10...3_000)
+            node.pausedUntil = max(node.pausedUntil, until)
+            self.timeline?.paused(node.id, from: self.now, to: until)
+        case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
+        case .clockJump:
+            let jumps: [Int64] = [3_600_000, -3_600_000, 700, -700, 40, -40]
+            node.wallOffset = jumps[self.draw(jumps.count)]
+        case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
+        case .membership: self.changeMembers()
+        case .transfer: self.transfer()
+        case .loss, .duplication, .longDelay, .failedSync, .failedApply, .tinyLimits: break
+        }
+    }
+
+    private func cut(_ links: [(NodeID, NodeID)], for time: Int64) {
+        self.cutCount += 1
+        for (from, to) in links where from != to {
+            self.cuts.append((number: self.cutCount, from: from, to: to))
+        }
+        self.timeline?.cut(links.map { $0 }, from: self.now, to: self.now + time)
+        self.queue.add(.heal(self.cutCount), at: self.now + time)
+    }
+
+    private func partition() {
+        let sides = self.nodes.map { _ in self.draw(2) }
+        var links: [(NodeID, NodeID)] = []
+        for (one, side) in zip(self.nodes, sides) {
+            for (other, otherSide) in zip(self.nodes, sides) where side != otherSide {
+                links.append((one.id, other.id))
+            }
+        }
+        self.cut(links, for: self.drawTime(50...4_000))
+    }
+
+    /// C-39: up and down for a while.
+    private func flap(_ node: SimulatedNode) {
+        let other = self.nodes[self.draw(self.nodes.count)]
+        let links = [(node.id, other.id), (other.id, node.id)]
+        self.cut(links, for: 100_000_000)
+        if self.draw(8) > 0 {
+            self.queue.add(.fault, at: self.now + 200_000_000)
+        }
+    }
+
+    private func leader(of group: GroupID) -> SimulatedNode? {
+        self.nodes.filter { $0.host?.replica(of: group)?.raft.role == .leader }.max {
+            ($0.host?.replica(of: group)?.raft.term ?? .zero)
+                < ($1.host?.replica(of: group)?.raft.term ?? .zero)
+        }
+    }
+
+    private func changeMembers() {
+        let group = self.groups[self.draw(self.groups.count)]
+        guard let node = self.leader(of: group), node.pausedUntil <= self.now else { return }
+        let sizes = [1, 2, 3, 3, 3, 4, 5].filter { $0 <= self.nodes.count }
+        let ids = self.nodes.map(\.id).shuffled(using: &self.faultRandom)
+        let size = sizes[self.draw(sizes.count)]
+        let voters = Array(ids.prefix(size))
+        let learners = Array(ids.dropFirst(size).prefix(self.draw(3)))
+        self.nextToken += 1
+        let token = RaftGroup.RequestToken(self.nextToken)
+        self.note("\(group) \(node.id) is asked for voters \(voters) learners \(learners)")
+        self.enter(node) { host, now, effects in
+            host.with(group, at: now, into: &effects) { replica, out in
+                replica.changeMembers(
+                    voters: voters, learners: learners, as: token,
+                    wallMilliseconds: node.wall(self.now), at: now, into: &out)
+            }
+        }
+    }
+
+    private func transfer() {
+        let group = self.groups[self.draw(self.groups.count)]
+        guard let node = self.leader(of: group), node.pausedUntil <= self.now else { return }
+        let target = self.nodes[self.draw(self.nodes.count)].id
+        self.enter(node) { host, now, effects in
+            host.with(group, at: now, into: &effects) { replica, out in
+                replica.handle(.transferRequested(to: target), at: now, into: &out)
+            }
+        }
+    }
+
+    // MARK: Coming right
+
+    func beginLiveness() {
+        self.phase = .liveness
+        self.note("faults end")
+        self.timeline?.faultsEnded(at: self.now)
+        self.cuts = []
+        for node in self.nodes {
+            node.setRate(1_000, at: self.now)
+            node.wallOffset = 0
+            node.slowness = 0
+            node.pausedUntil = min(node.pausedUntil, self.now)
+            for group in self.groups { node.partitions[group]?.failsOneIn = 0 }
+            if !node.isUp { self.start(node) }
+        }
+        self.leaveOneDead()
+        for group in self.groups {
+            for register in 0..<self.options.registerCount {
+                self.closing.append(RegisterName(group: group, register: register))
+            }
+            self.closing.append(RegisterName(group: group, register: -1))
+        }
+        self.convergenceDeadline = self.now + self.options.livenessTime.clampedNanoseconds
+        self.queue.add(.think(0), at: self.now + 1_000_000_000)
+        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
+    }
+
+    /// A minority may stay away for good: the others must manage.
+    private func leaveOneDead() {
+        guard self.nodes.count >= 3, self.draw(3) == 0 else { return }
+        let dead = self.nodes[self.draw(self.nodes.count)]
+        let living = self.nodes.map(\.id).filter { $0 != dead.id }
+        for group in self.groups {
+            for node in self.nodes {
+                // Whatever configuration any replica goes by, the living must be enough for it.
+                guard let raft = node.host?.replica(of: group)?.raft,
+                    raft.configuration.isQuorum(living)
+                else { return }
+            }
+        }
+        self.crash(dead, losesPower: true, backAfter: nil)
+    }
+
+    func checkConvergence() {
+        if let problem = self.findProblem() {
+            self.lastProblem = problem
+            guard self.now < self.convergenceDeadline else {
+                self.invariants.report("liveness", self.lastProblem)
+                return
+            }
+            self.queue.add(.checkConvergence, at: self.now + 200_000_000)
+            return
+        }
+        self.phase = .done
+    }
+
+    /// What still keeps the cluster from being as it should.
+    private func findProblem() -> String? {
+        for group in self.groups {
+            let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
+            let leaders = replicas.filter { $0.raft.role == .leader }
+            guard let leader = leaders.max(by: { $0.raft.term < $1.raft.term }) else {
+                return "\(group) has no leader"
+            }
+            guard leader.raft.commit == leader.raft.log.last else {
+                return "\(group): \(leader.node) cannot commit past \(leader.raft.commit)"
+            }
+            if leader.raft.configuration.isJoint { return "\(group) stays joint" }
+            let members = leader.raft.configuration.members
+            for replica in replicas where members.contains(replica.node) {
+                if replica.raft.leader != leader.node {
+                    return "\(group): \(replica.node) does not follow \(leader.node)"
+                }
+                if replica.state.applied != leader.raft.commit {
+                    return "\(group): \(replica.node) is at \(replica.state.applied), "
+                        + "\(leader.node) at \(leader.raft.commit)"
+                }
+                if replica.state.digest != leader.state.digest {
+                    return "\(group): \(replica.node) has another state than \(leader.node)"
+                }
+            }
+        }
+        if let waiting = self.clients.first(where: { $0.current != nil }) {
+            return "client \(waiting.number) still waits for an answer"
+        }
+        return self.closing.isEmpty ? nil : "the last operations are not done"
+    }
+}

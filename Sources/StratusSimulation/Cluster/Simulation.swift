@@ -1,0 +1,246 @@
+package import StratusConsensus
+package import StratusModel
+import StratusCluster
+import StratusCoding
+import StratusStorage
+
+/// A whole cluster in one thread, from one seed: the code of real nodes on simulated disks, clocks and
+/// links, under faults, watched by ``Invariants``.
+///
+/// First faults strike (safety phase: nothing may go wrong). Then they stop, all but perhaps one node
+/// come back, and the cluster must converge (liveness phase: everything must come right). Then the
+/// histories of the clients are checked.
+///
+/// The same seed and options give the same run, event for event: ``Report/traceHash`` says so.
+package final class Simulation {
+    package struct Report: Sendable {
+        package let seed: UInt64
+        package let options: SimulationOptions
+        package internal(set) var violation: Violation?
+        package internal(set) var traceHash: UInt64 = 0xCBF2_9CE4_8422_2325
+        package internal(set) var eventCount = 0
+        package internal(set) var messageCount = 0
+        package internal(set) var operationCount = 0
+        package internal(set) var acknowledgedCount = 0
+        package internal(set) var unknownCount = 0
+        package internal(set) var entryCount = 0
+        package internal(set) var crashCount = 0
+        package internal(set) var simulatedNanoseconds: Int64 = 0
+        package internal(set) var faultCounts: [SimulationOptions.Fault: Int] = [:]
+        package internal(set) var reached: [RarePath: Int] = [:]
+    }
+
+    enum Event {
+        case message(GroupID, ConsensusMessage, from: NodeID, to: NodeID, life: UInt64)
+        case heartbeat(NodeHeartbeat, from: NodeID, to: NodeID, life: UInt64)
+        case wake(NodeID, life: UInt64)
+        case synced(NodeID, life: UInt64)
+        case checkpoint(NodeID, life: UInt64)
+        case restart(NodeID)
+        case think(Int)
+        case request(client: Int, number: Int, identity: RequestIdentity, NodeID)
+        case response(client: Int, number: Int, Answer)
+        case impatience(client: Int, number: Int, attempt: Int)
+        case fault
+        case heal(Int)
+        case compareLogs
+        case checkConvergence
+    }
+
+    enum Answer {
+        case outcome(Outcome)
+        case answer(QueryAnswer)
+        case refused(ReplicaRefusal)
+    }
+
+    enum Phase { case safety, liveness, done }
+
+    var report: Report
+    let options: SimulationOptions
+    let tuning: Replica.Tuning
+    let bugs: PlantedBugs
+    var now: Int64 = 0
+    var queue = EventQueue<Event>()
+    var phase = Phase.safety
+    var nodes: [SimulatedNode] = []
+    var clients: [SimulatedClient] = []
+    var invariants = Invariants()
+    var history = History()
+    var initial: [GroupID: Configuration] = [:]
+    /// What each node was last seen to take for committed.
+    var watched: [NodeID: [GroupID: LogIndex]] = [:]
+    /// Requests of which a copy may still arrive when the client is long gone.
+    var lateCopies: [RequestIdentity: SimulatedClient.Current] = [:]
+    var nextValue = 1
+    var nextToken: UInt64 = 0
+    /// Links that drop everything, by what cut them.
+    var cuts: [(number: Int, from: NodeID, to: NodeID)] = []
+    var cutCount = 0
+    var convergenceDeadline: Int64 = 0
+    var lastProblem = "nothing was checked"
+    var closing: [RegisterName] = []
+    package var trace: ((String) -> Void)?
+    package var timeline: Timeline?
+
+    // Streams of their own, so that switching one kind of fault off changes as little else as can be.
+    var networkRandom: SeededGenerator
+    var diskRandom: SeededGenerator
+    var faultRandom: SeededGenerator
+    var clientRandom: SeededGenerator
+
+    package init(seed: UInt64, options: SimulationOptions) {
+        self.report = Report(seed: seed, options: options)
+        self.options = options
+        var random = SeededGenerator(seed: seed)
+        self.networkRandom = SeededGenerator(seed: random.next())
+        self.diskRandom = SeededGenerator(seed: random.next())
+        self.faultRandom = SeededGenerator(seed: random.next())
+        self.clientRandom = SeededGenerator(seed: random.next())
+        var tuning = Replica.Tuning()
+        tuning.raft = options.tuning(&random)
+        tuning.trailingEntryCount = options.trailingEntryCount
+        self.tuning = tuning
+        #if STRATUS_PLANTED
+            self.bugs = PlantedBugs(options.bugs)
+        #else
+            self.bugs = PlantedBugs()
+        #endif
+        self.nodes = (1...options.nodeCount).map {
+            SimulatedNode(id: NodeID(UInt32($0)), bugs: self.bugs)
+        }
+        let ids = self.nodes.map(\.id)
+        for number in 0..<options.groupCount {
+            let voters = Array(ids.shuffled(using: &random).prefix(options.voterCount)).sorted()
+            self.initial[GroupID(UInt16(number))] = Configuration(voters: voters)
+        }
+        self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
+    }
+
+    package var groups: [GroupID] {
+        (0..<self.options.groupCount).map { GroupID(UInt16($0)) }
+    }
+
+    // MARK: Running
+
+    package func run() -> Report {
+        for node in self.nodes { self.start(node) }
+        for client in self.clients.indices { self.queue.add(.think(client), at: self.thinkTime()) }
+        self.scheduleFault()
+        self.queue.add(.compareLogs, at: 200_000_000)
+        let safetyEnd = self.options.safetyTime.clampedNanoseconds
+        while self.phase != .done, self.invariants.violation == nil,
+            let (time, event) = self.queue.popFirst()
+        {
+            self.now = max(self.now, time)
+            if self.phase == .safety, self.now >= safetyEnd { self.beginLiveness() }
+            if let node = self.receiver(of: event), node.pausedUntil > self.now {
+                self.queue.add(event, at: node.pausedUntil)
+                continue
+            }
+            self.report.eventCount += 1
+            self.handle(event)
+        }
+        self.report.simulatedNanoseconds = self.now
+        self.report.violation = self.invariants.violation ?? self.checkHistory()
+        if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
+        return self.report
+    }
+
+    /// The node whose process would take the event; nil for what is no process' business.
+    private func receiver(of event: Event) -> SimulatedNode? {
+        switch event {
+        case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
+            .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _):
+            self.node(to)
+        case .restart, .think, .response, .impatience, .fault, .heal, .compareLogs,
+            .checkConvergence:
+            nil
+        }
+    }
+
+    private func handle(_ event: Event) {
+        switch event {
+        case .message(let group, let message, let from, let to, let life):
+            self.mix(1, from.raw, to.raw, message.term.raw, UInt64(group.raw))
+            self.deliver(message, of: group, from: from, to: to, life: life)
+        case .heartbeat(let heartbeat, let from, let to, let life):
+            self.mix(2, from.raw, to.raw, heartbeat.sequence, 0)
+            let node = self.node(to)
+            guard node.incarnation == life, node.isUp else { return }
+            self.enter(node) { host, now, effects in
+                host.receive(
+                    heartbeat, from: from, node.vitals(self.now), at: now, into: &effects)
+            }
+        case .wake(let id, let life):
+            let node = self.node(id)
+            guard node.incarnation == life, node.isUp else { return }
+            self.mix(3, id.raw, 0, 0, 0)
+            self.enter(node) { host, now, effects in
+                host.wake(node.vitals(self.now), at: now, into: &effects)
+            }
+        case .synced(let id, let life): self.synced(id, life: life)
+        case .checkpoint(let id, let life): self.checkpoint(id, life: life)
+        case .restart(let id):
+            if !self.node(id).isUp { self.start(self.node(id)) }
+        case .think(let client): self.think(client)
+        case .request(let client, let number, let identity, let to):
+            self.request(client: client, number: number, identity: identity, to: to)
+        case .response(let client, let number, let answer):
+            self.respond(client: client, number: number, answer)
+        case .impatience(let client, let number, let attempt):
+            self.lostPatience(client: client, number: number, attempt: attempt)
+        case .fault: self.strike()
+        case .heal(let number): self.cuts.removeAll { $0.number == number }
+        case .compareLogs:
+            self.compareLogs()
+            self.queue.add(.compareLogs, at: self.now + 200_000_000)
+        case .checkConvergence: self.checkConvergence()
+        }
+    }
+
+    // MARK: The trace
+
+    func mix(_ kind: UInt64, _ one: UInt32, _ other: UInt32, _ third: UInt64, _ fourth: UInt64) {
+        for value in [kind, UInt64(bitPattern: self.now), UInt64(one), UInt64(other), third, fourth]
+        {
+            self.report.traceHash = (self.report.traceHash ^ value) &* 0x100_0000_01B3
+        }
+    }
+
+    func note(_ text: @autoclosure () -> String) {
+        guard let trace else { return }
+        let microseconds = self.now / 1_000
+        let padded = String(microseconds)
+        trace(String(repeating: " ", count: max(0, 10 - padded.count)) + padded + "  " + text())
+    }
+
+    // MARK: Access
+
+    func node(_ id: NodeID) -> SimulatedNode { self.nodes[Int(id.raw) - 1] }
+
+    private func compareLogs() {
+        for group in self.groups {
+            let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
+            for (position, one) in replicas.enumerated() {
+                for other in replicas[(position + 1)...] { self.invariants.compareLogs(one, other) }
+            }
+        }
+    }
+
+    // MARK: The end
+
+    private func checkHistory() -> Violation? {
+        var feeds: [GroupID: [RegisterChange]] = [:]
+        for group in self.groups {
+            // The replicas have converged, or there is a violation already.
+            let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
+            guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }),
+                let answer = try? best.state.answer(
+                    RegisterQuery.feed(after: 0, limit: .max).query),
+                let changes = try? RegisterState.changes(in: answer)
+            else { continue }
+            feeds[group] = changes
+        }
+        return self.history.check(feeds: feeds)
+    }
+}

@@ -1,0 +1,177 @@
+import StratusModel
+
+/// What the shared log knows of one group: which entries it holds, and where.
+///
+/// A value without I/O. Invariant: `slots[i]` is the entry at index `start.index + 1 + i`.
+struct GroupTail {
+    struct Location: Equatable {
+        var segment: UInt32
+        var offset: UInt32
+        var size: UInt32
+        var crc: UInt32
+        var time: HybridTime
+        var kind: Entry.Kind
+    }
+
+    enum Place {
+        case located(Location)
+        /// Submitted and not yet synced; the token tells it from another entry at the same index.
+        case pending(Entry, token: UInt64)
+        /// It was here and its bytes are damaged or gone: to be fetched from a peer.
+        case damaged
+    }
+
+    struct Slot {
+        var term: Term
+        var place: Place
+    }
+
+    /// The entry before the first one kept.
+    private(set) var start: LogPoint
+    private(set) var slots: [Slot] = []
+    var hardState: HardState?
+    /// As of the last sync.
+    var durableHardState: HardState?
+    /// The newest start that a sync has covered: segments go by it.
+    var durableStart: LogPoint
+    /// Every entry up to here is on stable storage, as far as it is not damaged.
+    private(set) var durableThrough: LogIndex
+
+    init(start: LogPoint = LogPoint(index: .zero, term: .zero)) {
+        self.start = start
+        self.durableStart = start
+        self.durableThrough = start.index
+    }
+
+    struct LogPoint: Equatable {
+        var index: LogIndex
+        var term: Term
+    }
+
+    var last: LogIndex { LogIndex(self.start.index.raw + UInt64(self.slots.count)) }
+
+    func term(at index: LogIndex) -> Term? {
+        if index == self.start.index { return self.start.term }
+        return self.position(of: index).map { self.slots[$0].term }
+    }
+
+    func slot(at index: LogIndex) -> Slot? { self.position(of: index).map { self.slots[$0] } }
+
+    private func position(of index: LogIndex) -> Int? {
+        guard index > self.start.index, index <= self.last else { return nil }
+        return Int(index.raw - self.start.index.raw - 1)
+    }
+
+    /// Removes the entries from `index` on.
+    mutating func cut(from index: LogIndex) {
+        guard index <= self.last else { return }
+        let keep = index > self.start.index ? Int(index.raw - self.start.index.raw - 1) : 0
+        self.slots.removeLast(self.slots.count - keep)
+        self.durableThrough = min(self.durableThrough, self.last)
+    }
+
+    /// Puts an entry where it belongs: behind the last; in the place of a damaged or equal one; or,
+    /// where another term stood, in the place of it and all that followed. Entries that are missing
+    /// before it are noted as damaged. Returns whether any were.
+    @discardableResult
+    mutating func put(_ slot: Slot, at index: LogIndex) -> Bool {
+        if index <= self.start.index { return false }
+        if let position = self.position(of: index) {
+            if case .damaged = self.slots[position].place {
+                self.slots[position] = slot
+                return false
+            }
+            if self.slots[position].term == slot.term {
+                self.slots[position] = slot
+                return false
+            }
+            self.cut(from: index)
+        }
+        var hasGap = false
+        while self.last.next < index {
+            self.slots.append(Slot(term: .zero, place: .damaged))
+            hasGap = true
+        }
+        self.slots.append(slot)
+        return hasGap
+    }
+
+    /// A pending entry is on disk now, if it is still the one that was written.
+    mutating func locate(_ location: Location, at index: LogIndex, token: UInt64) {
+        guard let position = self.position(of: index),
+            case .pending(_, token) = self.slots[position].place
+        else { return }
+        self.slots[position].place = .located(location)
+        self.durableThrough = max(self.durableThrough, index)
+    }
+
+    /// After reading the log back: what is here was on stable storage.
+    mutating func settleDurable() {
+        self.durableThrough = self.last
+        self.durableStart = self.start
+        self.durableHardState = self.hardState
+    }
+
+    mutating func markDamaged(at index: LogIndex) {
+        if let position = self.position(of: index) { self.slots[position].place = .damaged }
+    }
+
+    /// Entries through `index` are needed no more.
+    mutating func release(through index: LogIndex) {
+        guard index > self.start.index else { return }
+        precondition(index <= self.last, "released \(index) of \(self.last)")
+        let term = self.term(at: index)!
+        self.slots.removeFirst(Int(index.raw - self.start.index.raw))
+        self.start = LogPoint(index: index, term: term)
+        self.durableThrough = max(self.durableThrough, index)
+    }
+
+    /// Forgets everything: a snapshot through `start` takes its place.
+    mutating func restart(after start: LogPoint) {
+        self.start = start
+        self.slots = []
+        self.durableThrough = start.index
+    }
+
+    /// As the log's own record of a start says it: keeps what follows the start if it is known here.
+    mutating func replay(start: LogPoint) {
+        guard start.index > self.start.index else { return }
+        if let position = self.position(of: start.index) {
+            let isDamaged = if case .damaged = self.slots[position].place { true } else { false }
+            if isDamaged || self.slots[position].term == start.term {
+                self.slots[position].term = start.term
+                self.release(through: start.index)
+                return
+            }
+        }
+        self.restart(after: start)
+    }
+
+    var damagedIndexes: [LogIndex] {
+        self.slots.indices.compactMap { position in
+            guard case .damaged = self.slots[position].place else { return nil }
+            return LogIndex(self.start.index.raw + 1 + UInt64(position))
+        }
+    }
+}
+
+extension GroupTail {
+    func isHeld(by segment: UInt32) -> Bool {
+        self.slots.contains { slot in
+            if case .located(let location) = slot.place {
+                location.segment == segment
+            } else {
+                false
+            }
+        }
+    }
+
+    func indexes(in segment: UInt32) -> [LogIndex] {
+        self.slots.indices.compactMap { position in
+            guard case .located(let location) = self.slots[position].place,
+                location.segment == segment
+            else { return nil }
+            return LogIndex(self.start.index.raw + 1 + UInt64(position))
+        }
+    }
+}

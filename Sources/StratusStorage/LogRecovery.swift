@@ -1,0 +1,331 @@
+import CShims
+import StratusModel
+
+/// Reads a shared log back at start: cuts a torn tail, names damage, and makes what it keeps durable.
+///
+/// Sound batches are taken in the order of their numbers. Where one is not sound:
+/// - and a sound one follows, in this segment or the next: it was synced before that was written, so this
+///   is damage;
+/// - and none follows: it is the tail, torn by the end of the last process.
+///
+/// The bytes of the last segment that are kept are written again and synced: if a sync failed in the last
+/// process, the system may show them although the medium never got them.
+struct LogRecovery {
+    private let directory: DiskPath
+    private let world: any World
+    private let limits: SegmentedLog.Limits
+
+    var groups: [GroupID: GroupTail] = [:]
+    var segments: [LogSegment] = []
+    var spares: [LogSegment] = []
+    var position = LogFormat.segmentHeaderSize
+    var batchNumber: UInt64 = 1
+    var damage = SegmentedLog.Damage()
+    var refusal: LogError?
+    /// Cuts of a torn tail that found no room: the first thing the log must write.
+    var unwrittenCuts: [SegmentedLog.Queued] = []
+
+    /// The number the next batch must have; nil before the first.
+    private var expected: UInt64?
+
+    init(in directory: DiskPath, of world: any World, limits: SegmentedLog.Limits) {
+        self.directory = directory
+        self.world = world
+        self.limits = limits
+    }
+
+    mutating func run(isNew: Bool) throws(DiskError) {
+        let files = self.world.files
+        if try !files.exists(self.directory) {
+            guard isNew else {
+                self.refusal = LogError(.corrupt, "the log '\(self.directory)' is missing")
+                return
+            }
+            try files.makeDirectory(self.directory)
+            try files.syncDirectory(self.directory.parent)
+        }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: self.limits.segmentSize.raw, alignment: 16)
+        defer { buffer.deallocate() }
+        try self.findSegments(buffer)
+        if self.refusal != nil { return }
+        if self.segments.isEmpty, !isNew {
+            self.refusal = LogError(.corrupt, "the log '\(self.directory)' holds no segment")
+            return
+        }
+        for (number, segment) in self.segments.enumerated() {
+            let isLast = number == self.segments.count - 1
+            if number > 0,
+                segment.header!.sequence != self.segments[number - 1].header!.sequence + 1
+            {
+                // What is missing between may be a spare or a loss: the state behind it will tell.
+                self.damage.hasUnknownLoss = true
+                self.expected = nil
+            }
+            try self.replay(segment, isLast: isLast, buffer)
+        }
+        self.batchNumber = self.expected ?? 1
+        for group in self.groups.keys.sorted() {
+            self.groups[group]!.settleDurable()
+            let indexes = self.groups[group]!.damagedIndexes
+            if !indexes.isEmpty {
+                self.damage.entries.append(.init(group: group, indexes: indexes))
+            }
+        }
+    }
+
+    // MARK: Segments
+
+    private mutating func findSegments(_ buffer: UnsafeMutableRawBufferPointer) throws(DiskError) {
+        let files = self.world.files
+        for path in try files.list(self.directory) {
+            guard let number = LogSegment.number(path, in: self.directory) else { continue }
+            let file = try files.open(path, create: false)
+            let head = UnsafeMutableRawBufferPointer(
+                rebasing: buffer[..<LogFormat.segmentHeaderSize])
+            let count = try file.read(head, at: 0)
+            let reading =
+                count == head.count
+                ? LogFormat.segmentHeader(UnsafeRawBufferPointer(head)) : .unreadable
+            switch reading {
+            case .newerVersion(let version):
+                self.refusal = LogError(
+                    .corrupt, "\(path) has format \(version), this Stratus knows 1")
+                return
+            case .header(let header):
+                guard header.size == UInt64(self.limits.segmentSize.raw) else {
+                    self.refusal = LogError(
+                        .corrupt,
+                        "\(path) is a segment of \(header.size) bytes, the configuration says \(self.limits.segmentSize.raw)"
+                    )
+                    return
+                }
+                self.segments.append(
+                    LogSegment(number: number, path: path, file: file, header: header))
+            case .unreadable:
+                try self.readUnlabelled(
+                    LogSegment(number: number, path: path, file: file, header: nil), buffer)
+            }
+        }
+        // A spare that was not used again looks as it did when it was let go: old, and harmless, since the
+        // state at the head of the next segment says what of it still counts.
+        self.segments.sort { $0.header!.sequence < $1.header!.sequence }
+    }
+
+    /// A segment without a readable header is a spare, or one whose header rotted: its batches tell.
+    private mutating func readUnlabelled(
+        _ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer
+    ) throws(DiskError) {
+        let length = try segment.file.length
+        guard length == UInt64(buffer.count) else {
+            // Being made when the process ended. It held nothing yet.
+            if length < UInt64(buffer.count) { try self.world.files.remove(segment.path) }
+            return
+        }
+        let bytes = try self.load(segment, buffer)
+        guard
+            let batch = LogFormat.BatchHeader.read(bytes, at: LogFormat.segmentHeaderSize)
+        else {
+            if self.spares.count < self.limits.spareCountMax {
+                self.spares.append(segment)
+            } else {
+                try self.world.files.remove(segment.path)
+            }
+            return
+        }
+        segment.header = LogFormat.SegmentHeader(
+            sequence: batch.sequence, salt: batch.salt, size: UInt64(buffer.count))
+        self.segments.append(segment)
+    }
+
+    /// The whole segment; where the file is short, zeros.
+    private func load(_ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer)
+        throws(DiskError) -> UnsafeRawBufferPointer
+    {
+        var offset = 0
+        while offset < buffer.count {
+            let end = min(buffer.count, offset + (1 << 20))
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[offset..<end])
+            let count = try segment.file.read(part, at: UInt64(offset))
+            offset += count
+            if count == 0 { break }
+        }
+        if offset < buffer.count {
+            UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+                .initializeMemory(as: UInt8.self, repeating: 0)
+        }
+        return UnsafeRawBufferPointer(buffer)
+    }
+
+    // MARK: Batches
+
+    private mutating func replay(
+        _ segment: LogSegment, isLast: Bool, _ buffer: UnsafeMutableRawBufferPointer
+    ) throws(DiskError) {
+        let bytes = try self.load(segment, buffer)
+        let header = segment.header!
+        var position = LogFormat.segmentHeaderSize
+        while position < bytes.count {
+            guard let batch = self.batch(bytes, at: position, of: header) else {
+                // Whatever is sound behind it was written after it was synced.
+                guard let next = self.search(bytes, from: position + 8, for: header) else { break }
+                self.damage.hasUnknownLoss = true
+                position = next
+                continue
+            }
+            if let expected, batch.number != expected { self.damage.hasUnknownLoss = true }
+            self.expected = batch.number + 1
+            let end = position + batch.size
+            let isTail =
+                isLast && self.search(bytes, from: end, for: header) == nil
+            self.replay(batch, bytes, segment, isTail: isTail)
+            // The first batch of a segment holds the state of every group: whatever was lost before it is
+            // known by name now.
+            if position == LogFormat.segmentHeaderSize { self.damage.hasUnknownLoss = false }
+            position = end
+        }
+        if isLast {
+            self.position = position
+            try self.makeDurable(segment, bytes, end: position)
+        }
+    }
+
+    private func batch(
+        _ bytes: UnsafeRawBufferPointer, at position: Int, of segment: LogFormat.SegmentHeader
+    ) -> LogFormat.BatchHeader? {
+        guard let batch = LogFormat.BatchHeader.read(bytes, at: position),
+            batch.sequence == segment.sequence, batch.salt == segment.salt
+        else { return nil }
+        return batch
+    }
+
+    /// The first sound batch at or behind `start`.
+    private func search(
+        _ bytes: UnsafeRawBufferPointer, from start: Int, for segment: LogFormat.SegmentHeader
+    ) -> Int? {
+        var position = start
+        while position + LogFormat.batchHeaderSize <= bytes.count {
+            if self.batch(bytes, at: position, of: segment) != nil { return position }
+            position += 8
+        }
+        return nil
+    }
+
+    private mutating func replay(
+        _ batch: LogFormat.BatchHeader, _ bytes: UnsafeRawBufferPointer, _ segment: LogSegment,
+        isTail: Bool
+    ) {
+        var item = batch.position + LogFormat.batchHeaderSize
+        var payload = batch.position + batch.payloadOffset
+        for _ in 0..<batch.itemCount {
+            defer { item += LogFormat.itemSize }
+            guard let read = LogFormat.Item.read(bytes, at: item) else {
+                // Sound, so written by a newer version: nothing may be left out.
+                self.refusal = LogError(
+                    .corrupt, "an item of kind \(bytes[item]) in \(segment.path)")
+                return
+            }
+            var tail = self.groups[read.group] ?? GroupTail()
+            self.groups[read.group] = nil
+            self.replay(read, &tail, at: payload, bytes, segment, isTail: isTail)
+            self.groups[read.group] = tail
+            payload += Int(read.size)
+        }
+    }
+
+    private mutating func replay(
+        _ item: LogFormat.Item, _ tail: inout GroupTail, at payload: Int,
+        _ bytes: UnsafeRawBufferPointer, _ segment: LogSegment, isTail: Bool
+    ) {
+        switch item.kind {
+        case .hardState:
+            let vote = item.index > 0 ? NodeID(UInt32(truncatingIfNeeded: item.index - 1)) : nil
+            tail.hardState = HardState(term: Term(item.term), vote: vote)
+        case .cut: tail.cut(from: LogIndex(item.index))
+        case .start:
+            tail.replay(
+                start: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
+        case .last:
+            tail.cut(from: LogIndex(item.index).next)
+            while tail.last.raw < item.index {
+                tail.put(GroupTail.Slot(term: .zero, place: .damaged), at: tail.last.next)
+            }
+        case .entry:
+            let index = LogIndex(item.index)
+            guard index > tail.start.index else { return }
+            let isSound =
+                payload + Int(item.size) <= bytes.count
+                && stratus_crc32c(0, bytes.baseAddress! + payload, Int(item.size)) == item.crc
+            guard isSound || !isTail else {
+                // Torn: it and what follows it in its group never were acknowledged, if it was torn.
+                if !self.damage.suspectTail.contains(where: { $0.group == item.group }) {
+                    self.damage.suspectTail.append(
+                        .init(group: item.group, index: index, term: Term(item.term)))
+                }
+                return
+            }
+            if self.damage.suspectTail.contains(where: { $0.group == item.group }) { return }
+            let place: GroupTail.Place
+            if isSound, let kind = Entry.Kind(rawValue: item.entryKind) {
+                place = .located(
+                    GroupTail.Location(
+                        segment: segment.number, offset: UInt32(payload), size: item.size,
+                        crc: item.crc, time: item.time, kind: kind))
+                segment.note(index, of: item.group)
+            } else {
+                place = .damaged
+            }
+            tail.put(GroupTail.Slot(term: Term(item.term), place: place), at: index)
+        }
+    }
+
+    // MARK: Making sure
+
+    /// Writes what is kept of the last segment over itself and syncs it, with a last batch that cuts what
+    /// was torn, so that no later start takes it for damage.
+    private mutating func makeDurable(
+        _ segment: LogSegment, _ bytes: UnsafeRawBufferPointer, end: Int
+    ) throws(DiskError) {
+        // The header too: it may have rotted.
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: end, alignment: 16)
+        defer { copy.deallocate() }
+        copy.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<end]))
+        segment.header!.write(to: copy)
+        var offset = 0
+        while offset < end {
+            let part = copy[offset..<min(end, offset + (1 << 20))]
+            try segment.file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
+            offset = part.endIndex
+        }
+        try self.cutSuspects(segment)
+        try segment.file.sync()
+    }
+
+    private mutating func cutSuspects(_ segment: LogSegment) throws(DiskError) {
+        let suspects = self.damage.suspectTail
+        guard !suspects.isEmpty else { return }
+        var header = LogFormat.BatchHeader(
+            sequence: segment.header!.sequence, salt: segment.header!.salt,
+            position: self.position, number: self.expected ?? 1, itemCount: suspects.count,
+            payloadSize: 0)
+        header.position = self.position
+        // A torn batch at the very end of a segment: the cuts go with the next batch, in the next one.
+        guard self.position + header.size <= self.limits.segmentSize.raw else {
+            self.unwrittenCuts = suspects.map { .cut($0.group, from: $0.index) }
+            return
+        }
+        let batch = UnsafeMutableRawBufferPointer.allocate(byteCount: header.size, alignment: 16)
+        defer { batch.deallocate() }
+        batch.initializeMemory(as: UInt8.self, repeating: 0)
+        for (number, suspect) in suspects.enumerated() {
+            let item = LogFormat.Item(
+                .cut(suspect.group, from: suspect.index), crc: 0)
+            item.write(
+                to: batch.baseAddress! + LogFormat.batchHeaderSize + number * LogFormat.itemSize)
+        }
+        header.write(to: batch.baseAddress!)
+        try segment.file.write(UnsafeRawBufferPointer(batch), at: UInt64(self.position))
+        self.position += header.size
+        self.expected = header.number + 1
+    }
+}

@@ -1,0 +1,60 @@
+import StratusModel
+
+/// One file of the shared log.
+///
+/// `@unchecked Sendable`: everything but `file` is guarded by the log's lock; `file` takes positioned
+/// reads and writes from any thread. It would go if `File` were `Sendable`.
+final class LogSegment: @unchecked Sendable {
+    let number: UInt32
+    let path: DiskPath
+    let file: any File
+    /// Of its present use; nil for a spare.
+    var header: LogFormat.SegmentHeader?
+    /// The last index of each group that has entries here.
+    var lastIndexes: [GroupID: LogIndex] = [:]
+
+    init(number: UInt32, path: DiskPath, file: any File, header: LogFormat.SegmentHeader?) {
+        self.number = number
+        self.path = path
+        self.file = file
+        self.header = header
+    }
+
+    func note(_ index: LogIndex, of group: GroupID) {
+        self.lastIndexes[group] = max(self.lastIndexes[group] ?? .zero, index)
+    }
+
+    static func path(_ number: UInt32, in directory: DiskPath) -> DiskPath {
+        let digits = String(number)
+        let zeros = String(repeating: "0", count: 8 - digits.count)
+        return directory.appending(zeros + digits + ".seg")
+    }
+
+    static func number(_ path: DiskPath, in directory: DiskPath) -> UInt32? {
+        let name = path.raw.dropFirst(directory.raw.isEmpty ? 0 : directory.raw.utf8.count + 1)
+        guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
+        return UInt32(name.dropLast(4))
+    }
+
+    /// Makes a segment full of zeros, durably. Its blocks are then allocated and written: a later sync
+    /// has only data to move.
+    static func make(
+        _ number: UInt32, in directory: DiskPath, size: Int, of files: any Files
+    ) throws(DiskError) -> LogSegment {
+        let path = Self.path(number, in: directory)
+        let file = try files.open(path, create: true)
+        let zeros = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: min(size, 1 << 20), alignment: 16)
+        defer { zeros.deallocate() }
+        zeros.initializeMemory(as: UInt8.self, repeating: 0)
+        var offset = 0
+        while offset < size {
+            let part = zeros[..<min(zeros.count, size - offset)]
+            try file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
+            offset += part.count
+        }
+        try file.sync()
+        try files.syncDirectory(directory)
+        return LogSegment(number: number, path: path, file: file, header: nil)
+    }
+}

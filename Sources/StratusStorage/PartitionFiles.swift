@@ -1,0 +1,50 @@
+import StratusModel
+import StratusSQLite
+
+/// Where one partition's files lie, and which of them count.
+///
+/// ```text
+/// partitions/00012/rows-3.db        the rows; the highest number is the one that counts
+/// partitions/00012/rows-3.db-wal    SQLite's, beside it
+/// partitions/00012/rows-4.db.new    a snapshot being installed: not there yet
+/// partitions/00012/snapshot         a snapshot being sent: worthless after a restart
+/// ```
+///
+/// Installing a snapshot makes the next number and renames it into being: one atomic step, and nothing of
+/// the older database, above all not its WAL, can be taken for a part of the new one.
+struct PartitionFiles: Sendable {
+    let directory: DiskPath
+    let tag: UInt32
+
+    init(_ group: GroupID, in parent: DiskPath) {
+        let number = String(group.raw)
+        let name = String(repeating: "0", count: 5 - number.count) + number
+        self.directory = parent.appending(name)
+        // Not 0, which is what a file of another kind might have there.
+        self.tag = 0x0001_0000 | UInt32(group.raw)
+    }
+
+    var spool: DiskPath { self.directory.appending("snapshot") }
+
+    func rows(_ number: Int) -> DiskPath { self.directory.appending("rows-\(number).db") }
+
+    /// The number of the database that counts, after removing whatever does not; nil if there is none.
+    func settle(in files: any Files) throws(DiskError) -> Int? {
+        guard try files.exists(self.directory) else { return nil }
+        let paths = try files.list(self.directory)
+        let current = paths.compactMap { self.number($0) }.max()
+        for path in paths {
+            let isCounted = current.map { number in
+                path == self.rows(number) || path.raw == self.rows(number).raw + "-wal"
+            }
+            if isCounted != true { try files.remove(path) }
+        }
+        return current
+    }
+
+    private func number(_ path: DiskPath) -> Int? {
+        let name = path.raw.dropFirst(self.directory.raw.count + 1)
+        guard name.hasPrefix("rows-"), name.hasSuffix(".db") else { return nil }
+        return Int(name.dropFirst(5).dropLast(3))
+    }
+}

@@ -1,0 +1,361 @@
+import StratusCoding
+package import StratusModel
+package import StratusSQLite
+
+/// The rows of one partition in one SQLite file, brought forward by a log that is the truth.
+///
+/// Owned by one executor. A COMMIT syncs nothing and a checkpoint syncs twice; between the two a power
+/// cut may take what was committed, and the log brings it back. So the log may let go of entries only
+/// through ``durable``.
+///
+/// Promises:
+/// - `durable <= committed <= applied`; only ``reset()`` and a restart move `applied` back, to `committed`.
+/// - After any error nothing applied since the last commit may be answered: call ``reset()``, replay.
+/// - No file exists before the first entry is applied. ``close()`` gives back memory and descriptors; the
+///   next use opens again.
+/// - Equal rows give an equal ``digest`` on every replica.
+package final class PartitionStore<State: ReplicatedState>: PartitionState {
+    package struct Limits: Sendable, Equatable {
+        /// The next transaction waits for a checkpoint when the WAL has grown past this.
+        package var walSizeMax: ByteCount = .mebibytes(16)
+        package var cacheSize: ByteCount = .mebibytes(2)
+        /// Rows of a snapshot are put together up to this size.
+        package var snapshotFrameSize: ByteCount = .mebibytes(1)
+        package init() {}
+    }
+
+    package let group: GroupID
+    private let gate = CommitGate()
+    private let files: PartitionFiles
+    private let system: FileSystem
+    private let limits: Limits
+    private var application: CommandApplication<State>
+    /// The number of the file that counts; nil until the first entry.
+    private var number: Int?
+    /// nil while closed.
+    private var rows: RowDatabase?
+    private var position: AppliedPosition
+    private var committed: AppliedPosition
+    package private(set) var durable: LogIndex
+    private var mustReset = false
+    private var writeCountAtCommit = 0
+
+    /// Finds what is on disk in `parent`. Opens a database only if there is one.
+    package init(
+        _ state: State, group: GroupID, in parent: DiskPath, of system: FileSystem,
+        limits: Limits = Limits()
+    ) throws(StoreError) {
+        let files = PartitionFiles(group, in: parent)
+        self.group = group
+        self.files = files
+        self.system = system
+        self.limits = limits
+        self.application = CommandApplication(state)
+        self.position = .start
+        self.committed = .start
+        self.durable = .zero
+        self.number = try onDisk { () throws(DiskError) in try files.settle(in: system.files) }
+        if let number {
+            // From here on everything committed is also durable: the WAL was just written and synced.
+            try RowDatabase.rewriteWAL(of: files.rows(number), in: system.files)
+            try self.open()
+            self.durable = self.position.index
+        }
+    }
+
+    // MARK: Where it stands
+
+    package var applied: LogIndex { self.position.index }
+    package var digest: StateDigest { self.rows?.digest ?? self.position.digest }
+    /// Index, term, time and configuration of the last entry applied.
+    package var appliedPosition: AppliedPosition {
+        var position = self.position
+        position.digest = self.digest
+        return position
+    }
+    /// Row writes since the last commit: at 512, or after 20 ms, the owner commits.
+    package var uncommittedWriteCount: Int {
+        (self.rows?.writeCount ?? 0) - self.writeCountAtCommit
+    }
+    package var walSize: ByteCount {
+        ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
+    }
+    package var isOpen: Bool { self.rows != nil }
+    /// How many commands are remembered for their repetition.
+    package var rememberedCount: Int { self.application.rememberedCount }
+
+    // MARK: Applying
+
+    package func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome])
+        throws(StoreError)
+    {
+        guard !entries.isEmpty else { return }
+        precondition(!self.mustReset, "an error was not followed by reset()")
+        do throws(StoreError) {
+            let rows = try self.beginTransaction()
+            for entry in entries {
+                precondition(
+                    entry.index == self.position.index.next,
+                    "entry \(entry.index) after \(self.position.index)")
+                outcomes.append(try self.apply(entry, over: rows))
+            }
+        } catch {
+            self.mustReset = true
+            throw error
+        }
+    }
+
+    private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome {
+        var outcome = Outcome(.none)
+        switch entry.kind {
+        case .command:
+            if let command = try? Command(decoding: entry.payload) {
+                var store = rows
+                outcome = try self.application.apply(
+                    command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
+            } else {
+                outcome = Outcome(.unreadable)
+            }
+        case .mail: outcome = Outcome(.unreadable)
+        case .configuration: self.position.configuration = entry.payload
+        case .noop: break
+        }
+        self.position.index = entry.index
+        self.position.term = entry.term
+        self.position.time = max(self.position.time, entry.time)
+        return outcome
+    }
+
+    package func commit() throws(StoreError) {
+        precondition(!self.mustReset, "an error was not followed by reset()")
+        guard let rows, rows.isInTransaction else { return }
+        do throws(StoreError) {
+            self.position.digest = rows.digest
+            var store = rows
+            try self.position.write(to: &store)
+            try self.gate.commit(through: self.position.index) { () throws(StoreError) in
+                try rows.commitTransaction()
+            }
+        } catch {
+            self.mustReset = true
+            throw error
+        }
+        self.committed = self.position
+        self.writeCountAtCommit = rows.writeCount
+    }
+
+    package func reset() throws(StoreError) -> LogIndex {
+        self.application.forget()
+        self.position = self.committed
+        if let rows {
+            do throws(StoreError) {
+                try rows.rollBack()
+                rows.digest = self.committed.digest
+                self.writeCountAtCommit = rows.writeCount
+            } catch { self.rows = nil }
+        }
+        if self.system.hasFailedSync(self.path) {
+            throw StoreError(.io, "a sync failed: what is on disk is not known")
+        }
+        if self.rows == nil, self.number != nil {
+            try self.open()
+            // A failed COMMIT may turn out to have been kept.
+            self.committed = self.position
+        }
+        self.mustReset = false
+        return self.position.index
+    }
+
+    package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {
+        guard self.number != nil else {
+            return try self.application.state.answer(query, over: NoRows())
+        }
+        return try self.application.state.answer(query, over: self.openRows())
+    }
+
+    // MARK: Durability
+
+    /// Commits, copies the whole WAL into the database and syncs both, on this thread.
+    /// Returns whether every frame was copied: a reader elsewhere may hold some back.
+    @discardableResult
+    package func checkpoint() throws(StoreError) -> Bool {
+        try self.commit()
+        guard let rows else { return true }
+        let index = try self.gate.checkpoint { () throws(StoreError) in
+            try rows.checkpoint().isComplete
+        }
+        guard let index else { return false }
+        self.noteDurable(through: index)
+        return true
+    }
+
+    /// A checkpointer for another thread; tell its result to ``noteDurable(through:)``. nil while there
+    /// is no file.
+    package func makeCheckpointer() throws(StoreError) -> PartitionCheckpointer? {
+        guard let number else { return nil }
+        return try PartitionCheckpointer(
+            self.files.rows(number), in: self.system, fileTag: self.files.tag, self.gate)
+    }
+
+    package func noteDurable(through index: LogIndex) {
+        precondition(index <= self.committed.index, "durable ahead of the last commit")
+        self.durable = max(self.durable, index)
+    }
+
+    /// Commits, checkpoints and gives back memory and descriptors. The next use opens again.
+    package func close() throws(StoreError) {
+        guard self.rows != nil else { return }
+        try self.checkpoint()
+        self.application.forget()
+        self.rows = nil
+    }
+
+    /// Computes the digest anew from every row, for the scrub: any difference from ``digest`` is damage
+    /// or divergence. Also what SQLite itself finds wrong.
+    package func verify() throws(StoreError) -> [String] {
+        guard self.number != nil else { return [] }
+        let rows = try self.openRows()
+        var faults = try rows.findDamage()
+        let digest = try rows.computeDigest()
+        if digest != rows.digest {
+            faults.append("the rows' digest is \(digest), stored is \(rows.digest)")
+        }
+        return faults
+    }
+
+    // MARK: Snapshots
+
+    /// Spools the rows as of `applied` to a file of their own, and reads from there.
+    package func snapshot() throws(StoreError) -> any SnapshotSource {
+        try self.commit()
+        let writer = try SnapshotWriter(
+            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw)
+        if self.number != nil {
+            try writer.write(self.openRows(), self.appliedPosition)
+        } else {
+            try writer.write(NoRows(), self.appliedPosition)
+        }
+        return try SpooledSnapshot(self.files.spool, in: self.system.files)
+    }
+
+    /// Replaces everything by a snapshot: whole or, after an error or a crash, not at all.
+    package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
+        throws(StoreError)
+    {
+        let next = (self.number ?? 0) + 1
+        let path = self.files.rows(next)
+        let position: AppliedPosition
+        try self.makeDirectory()
+        do throws(StoreError) {
+            position = try SnapshotInstaller.build(
+                path, identity, from: source, in: self.system, fileTag: self.files.tag)
+        } catch {
+            // Best effort: the next open removes it too.
+            try? RowDatabase.discard(DiskPath(path.raw + ".new"), in: self.system.files)
+            throw error
+        }
+        // Renamed and synced: from here on the new rows are the partition.
+        let old = self.number
+        self.rows = nil
+        self.application.forget()
+        self.number = next
+        self.position = position
+        self.committed = position
+        self.durable = position.index
+        self.mustReset = false
+        try self.open()
+        if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
+    }
+
+    // MARK: Opening
+
+    private var path: DiskPath { self.files.rows(self.number ?? 1) }
+
+    private func beginTransaction() throws(StoreError) -> RowDatabase {
+        if self.number == nil { try self.makeRows() }
+        var rows = try self.openRows()
+        if rows.isInTransaction { return rows }
+        if self.walSize > self.limits.walSizeMax {
+            guard try self.checkpoint() else {
+                throw StoreError(.busy, "a reader holds back the checkpoint of a full WAL")
+            }
+            rows = try self.openRows()
+        }
+        try rows.beginTransaction()
+        return rows
+    }
+
+    private func makeDirectory() throws(StoreError) {
+        try onDisk { () throws(DiskError) in
+            let files = self.system.files
+            var path = self.files.directory
+            guard try !files.exists(path) else { return }
+            try files.makeDirectory(path)
+            // Any of its parents may be new too.
+            repeat {
+                path = path.parent
+                try files.syncDirectory(path)
+            } while path != .root
+        }
+    }
+
+    private func makeRows() throws(StoreError) {
+        try self.makeDirectory()
+        try RowDatabase.make(self.files.rows(1), in: self.system, fileTag: self.files.tag)
+        self.number = 1
+    }
+
+    private func openRows() throws(StoreError) -> RowDatabase {
+        if let rows { return rows }
+        try self.open()
+        return self.rows!
+    }
+
+    private func open() throws(StoreError) {
+        let rows = try RowDatabase(
+            self.path, in: self.system,
+            Connection.Options(
+                synchronous: .normal, fileTag: self.files.tag, cacheSize: self.limits.cacheSize))
+        self.position = try AppliedPosition.read(from: rows)
+        self.committed = self.position
+        rows.digest = self.position.digest
+        self.writeCountAtCommit = 0
+        self.rows = rows
+        // So that a checkpoint by another connection may already count what is here.
+        try self.gate.commit(through: self.committed.index) { () throws(StoreError) in }
+    }
+}
+
+/// Checkpoints one partition's database from another thread than its owner's.
+///
+/// Owned by that thread: not `Sendable`.
+package final class PartitionCheckpointer {
+    private let rows: RowDatabase
+    private let gate: CommitGate
+
+    init(_ path: DiskPath, in system: FileSystem, fileTag: UInt32, _ gate: CommitGate)
+        throws(StoreError)
+    {
+        self.rows = try RowDatabase(
+            path, in: system,
+            Connection.Options(
+                synchronous: .normal, fileTag: fileTag, cacheSize: .kibibytes(256)))
+        self.gate = gate
+        // A connection that has never read does not know the database is in WAL mode and copies nothing.
+        _ = try AppliedPosition.read(from: self.rows)
+    }
+
+    /// Returns the index that is durable now, or nil if a reader held frames back.
+    package func run() throws(StoreError) -> LogIndex? {
+        try self.gate.checkpoint { () throws(StoreError) in try self.rows.checkpoint().isComplete }
+    }
+}
+
+/// The rows of a partition that nobody has written to.
+struct NoRows: RowReader {
+    func row(_ table: Table, _ key: borrowing RawSpan) -> Bytes? { nil }
+    func scan(
+        _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
+        _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
+    ) {}
+}

@@ -1,0 +1,631 @@
+import CShims
+package import StratusModel
+import Synchronization
+
+/// One log for all groups of a node: what waits is written as one batch and synced once.
+///
+/// ``submit(_:)`` queues and returns; ``flush()`` writes, on the log's own thread in a node, when the
+/// simulator says so in a simulation. The file format stands in `LogFormat.swift`.
+///
+/// Promises:
+/// - An event says "durable" only after the sync that covers everything submitted for its group up to
+///   there. A failed write or sync is final: one ``LogEvent/failed(_:)``, then nothing.
+/// - A batch is written only after the one before it was synced. So whatever lies before a sound batch
+///   was on stable storage, and if it is not sound it is damage, never a tear.
+/// - A segment is used again only when every entry in it is released or cut, and the record of that is
+///   itself synced.
+/// - What was submitted is read back at once, whether durable yet or not.
+///
+/// `@unchecked Sendable`: `lock` guards all state but what only the flushing thread touches (`buffer`,
+/// and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
+package final class SegmentedLog: SharedLog, @unchecked Sendable {
+    package struct Limits: Sendable, Equatable {
+        package var segmentSize: ByteCount = .mebibytes(64)
+        /// More waits for the next sync. A single larger entry goes alone.
+        package var batchSizeMax: ByteCount = .mebibytes(4)
+        /// Segments kept for the next use; more are removed.
+        package var spareCountMax = 2
+        package init() {}
+    }
+
+    /// What was found wrong when the log was opened. Nothing of it was cut.
+    package struct Damage: Sendable, Equatable {
+        package struct Entries: Sendable, Equatable {
+            package var group: GroupID
+            package var indexes: [LogIndex]
+
+            package init(group: GroupID, indexes: [LogIndex]) {
+                self.group = group
+                self.indexes = indexes
+            }
+        }
+        /// Entries known to be missing or damaged: the replica must fetch them from a peer and submit
+        /// them again before it votes or serves.
+        package var entries: [Entries] = []
+        /// A batch is gone with the list of what it held: any group may have lost entries or a vote.
+        package var hasUnknownLoss = false
+        /// The last batch was not whole: a tear, unless the medium rotted just there. For each group the
+        /// first entry that was dropped and its term; what is there may have been acknowledged by this
+        /// node, so a group with peers asks them before it relies on its absence.
+        package var suspectTail: [Suspect] = []
+        package struct Suspect: Sendable, Equatable {
+            package var group: GroupID
+            package var index: LogIndex
+            package var term: Term
+        }
+        package var isNone: Bool { self.entries.isEmpty && !self.hasUnknownLoss }
+        package init() {}
+    }
+
+    enum Queued {
+        case entry(GroupID, Entry, token: UInt64)
+        case hardState(GroupID, HardState)
+        case cut(GroupID, from: LogIndex)
+        case start(GroupID, GroupTail.LogPoint)
+
+        var size: Int {
+            if case .entry(_, let entry, _) = self {
+                return LogFormat.itemSize + entry.payload.count
+            }
+            return LogFormat.itemSize
+        }
+    }
+
+    package let damage: Damage
+    let world: any World
+    let directory: DiskPath
+    let limits: Limits
+    private let onEvent: @Sendable (LogEvent) -> Void
+    private let lock = Mutex(())
+    private var groups: [GroupID: GroupTail]
+    private var queue: [Queued] = []
+    private var queueSize = 0
+    private var tokenCount: UInt64 = 0
+    /// In use, in the order of their sequence; the last is the active one.
+    private var segments: [LogSegment]
+    private var spares: [LogSegment]
+    /// Where the next batch goes in the active segment, and its number.
+    private var position: Int
+    private var batchNumber: UInt64
+    private var failure: LogError?
+    private var mayFree = false
+    private var buffer: UnsafeMutableRawBufferPointer
+    private var executor: (any TaskExecutor)?
+    private var isScheduled = false
+
+    /// Opens the log in `directory` and reads it back, or makes an empty one.
+    ///
+    /// - Parameter isNew: whether there may be none. A log that is gone is never begun afresh under an
+    ///   old identity.
+    package init(
+        in directory: DiskPath, of world: any World, isNew: Bool, limits: Limits = Limits(),
+        onEvent: @escaping @Sendable (LogEvent) -> Void
+    ) throws(LogError) {
+        precondition(
+            limits.segmentSize.raw >= 4_096 && limits.segmentSize.raw <= 1 << 30
+                && limits.segmentSize.raw % 8 == 0, "a segment of \(limits.segmentSize)")
+        var recovery = LogRecovery(in: directory, of: world, limits: limits)
+        do throws(DiskError) { try recovery.run(isNew: isNew) } catch {
+            throw LogError(error.kind == .full ? .full : .disk, error.description)
+        }
+        if let refusal = recovery.refusal { throw refusal }
+        self.world = world
+        self.directory = directory
+        self.limits = limits
+        self.onEvent = onEvent
+        self.groups = recovery.groups
+        self.segments = recovery.segments
+        self.spares = recovery.spares
+        self.position = recovery.position
+        self.batchNumber = recovery.batchNumber
+        self.damage = recovery.damage
+        self.buffer = .allocate(byteCount: 1 << 16, alignment: 16)
+        for cut in recovery.unwrittenCuts { self.enqueue(cut) }
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    // MARK: What it holds
+
+    /// Every group with entries or a hard state, in order.
+    package var groupIDs: [GroupID] { self.lock.withLock { _ in self.groups.keys.sorted() } }
+
+    package func hardState(of group: GroupID) -> HardState? {
+        self.lock.withLock { _ in self.groups[group]?.hardState }
+    }
+    /// The index before the first entry kept, and its term.
+    package func start(of group: GroupID) -> (index: LogIndex, term: Term) {
+        self.lock.withLock { _ in
+            let start = (self.groups[group] ?? GroupTail()).start
+            return (start.index, start.term)
+        }
+    }
+    package func last(of group: GroupID) -> (index: LogIndex, term: Term) {
+        self.lock.withLock { _ in
+            let tail = self.groups[group] ?? GroupTail()
+            return (tail.last, tail.term(at: tail.last) ?? .zero)
+        }
+    }
+    /// nil for an index outside the log. Of a damaged entry whose term is not known either: zero.
+    package func term(of group: GroupID, at index: LogIndex) -> Term? {
+        self.lock.withLock { _ in self.groups[group]?.term(at: index) }
+    }
+    package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
+    package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
+    package var segmentCount: Int { self.lock.withLock { _ in self.segments.count } }
+    package var fault: LogError? { self.lock.withLock { _ in self.failure } }
+
+    /// The groups whose entries keep the oldest segment from being used again: to be checkpointed, or, if
+    /// what they hold is not committed, ``moveForward(_:)``d.
+    package var holdersOfOldest: [GroupID] {
+        self.lock.withLock { _ in
+            guard self.segments.count > 1 else { return [] }
+            return self.holders(of: self.segments[0])
+        }
+    }
+
+    // MARK: SharedLog
+
+    package func submit(_ batches: [LogBatch]) {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            if self.failure != nil { return nil }
+            for batch in batches { self.accept(batch) }
+            return self.claimSchedule()
+        }
+        self.schedule(on: executor)
+    }
+
+    private func accept(_ batch: LogBatch) {
+        var tail = self.groups[batch.group] ?? GroupTail()
+        // One place for the tail while it is changed: the array inside must not be copied.
+        self.groups[batch.group] = nil
+        defer { self.groups[batch.group] = tail }
+        if let from = batch.truncateFrom, from <= tail.last {
+            tail.cut(from: from)
+            self.enqueue(.cut(batch.group, from: from))
+        }
+        for entry in batch.entries {
+            precondition(
+                entry.index <= tail.last.next,
+                "\(batch.group): entry \(entry.index) after \(tail.last)")
+            self.tokenCount += 1
+            tail.put(
+                GroupTail.Slot(term: entry.term, place: .pending(entry, token: self.tokenCount)),
+                at: entry.index)
+            self.enqueue(.entry(batch.group, entry, token: self.tokenCount))
+        }
+        if let hardState = batch.hardState {
+            tail.hardState = hardState
+            self.enqueue(.hardState(batch.group, hardState))
+        }
+    }
+
+    package func read(_ group: GroupID, from: LogIndex, limit: ByteCount) throws(LogError)
+        -> [Entry]
+    {
+        let wanted = try self.slots(of: group, from: from, limit: limit)
+        var entries: [Entry] = []
+        entries.reserveCapacity(wanted.count)
+        for (number, slot) in wanted.enumerated() {
+            let index = LogIndex(from.raw + UInt64(number))
+            switch slot.place {
+            case .pending(let entry, _): entries.append(entry)
+            case .located(let location):
+                entries.append(try self.read(group, index, slot.term, at: location))
+            case .damaged:
+                if entries.isEmpty { throw LogError(.corrupt, "\(group): entry \(index)") }
+                return entries
+            }
+        }
+        return entries
+    }
+
+    package func restart(_ group: GroupID, after snapshot: SnapshotIdentity) {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            if self.failure != nil { return nil }
+            let start = GroupTail.LogPoint(index: snapshot.index, term: snapshot.term)
+            self.groups[group, default: GroupTail()].restart(after: start)
+            self.enqueue(.cut(group, from: LogIndex(1)))
+            self.enqueue(.start(group, start))
+            return self.claimSchedule()
+        }
+        self.schedule(on: executor)
+    }
+
+    package func release(_ group: GroupID, through index: LogIndex) {
+        // The record of it goes with the next batch: nobody waits for it.
+        self.lock.withLock { _ in
+            guard self.failure == nil, var tail = self.groups[group], index > tail.start.index
+            else { return }
+            self.groups[group] = nil
+            tail.release(through: index)
+            self.groups[group] = tail
+            self.enqueue(.start(group, tail.start))
+        }
+    }
+
+    /// Writes the group's entries in the oldest segment again, at the log's end, so that the segment can
+    /// go. For uncommitted tails, which no checkpoint releases.
+    package func moveForward(_ group: GroupID) throws(LogError) {
+        let indexes = self.lock.withLock { _ -> [LogIndex] in
+            guard self.segments.count > 1, let tail = self.groups[group] else { return [] }
+            let oldest = self.segments[0].number
+            return tail.indexes(in: oldest)
+        }
+        for index in indexes {
+            guard let entry = try self.read(group, from: index, limit: 1).first else { continue }
+            self.submit([LogBatch(group: group, entries: [entry])])
+        }
+    }
+
+    // MARK: Flushing
+
+    /// From now on every submit wakes `executor`, which owns a thread that may block, to flush.
+    package func start(on executor: any TaskExecutor) {
+        let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
+            self.executor = executor
+            return self.claimSchedule()
+        }
+        self.schedule(on: executor)
+    }
+
+    /// Writes and syncs what waits, as one batch, and reports it. Returns whether more waits.
+    ///
+    /// Only ever called by one thread at a time.
+    @discardableResult
+    package func flush() -> Bool {
+        let (taken, failed) = self.lock.withLock { _ in (self.takeBatch(), self.failure != nil) }
+        if taken.isEmpty || failed { return false }
+        do throws(DiskError) {
+            let written = try self.write(taken)
+            let (events, more) = self.lock.withLock { _ in
+                (self.finish(written), !self.queue.isEmpty)
+            }
+            for event in events { self.onEvent(event) }
+            return more
+        } catch {
+            let failure = LogError(error.kind == .full ? .full : .disk, error.description)
+            self.lock.withLock { _ in
+                self.failure = failure
+                self.queue = []
+                self.queueSize = 0
+            }
+            self.onEvent(.failed(failure))
+            return false
+        }
+    }
+
+    /// Makes a spare segment if there is none, so that no batch waits for one to be filled with zeros.
+    package func prepareSpare() {
+        let number = self.lock.withLock { _ in
+            self.spares.isEmpty && self.failure == nil ? self.freeNumber() : nil
+        }
+        guard let number else { return }
+        // A full disk here is no fault yet: the batch that needs the segment will say so.
+        guard
+            let segment = try? LogSegment.make(
+                number, in: self.directory, size: self.limits.segmentSize.raw, of: self.world.files)
+        else { return }
+        self.lock.withLock { _ in self.spares.append(segment) }
+    }
+
+    private func enqueue(_ item: Queued) {
+        self.queue.append(item)
+        self.queueSize += item.size
+    }
+
+    private func claimSchedule() -> (any TaskExecutor)? {
+        guard let executor, !self.isScheduled, !self.queue.isEmpty else { return nil }
+        self.isScheduled = true
+        return executor
+    }
+
+    private func schedule(on executor: (any TaskExecutor)?) {
+        guard let executor else { return }
+        Task(executorPreference: executor) { [self] in self.drain() }
+    }
+
+    private func drain() {
+        repeat {
+            while self.flush() {}
+            self.prepareSpare()
+        } while self.lock.withLock { _ in
+            self.isScheduled = !self.queue.isEmpty
+            return self.isScheduled
+        }
+    }
+
+    private func takeBatch() -> [Queued] {
+        var size = 0
+        var count = 0
+        for item in self.queue {
+            size += item.size
+            let sizeMax = min(self.limits.batchSizeMax.raw, self.limits.segmentSize.raw / 2)
+            if count > 0, size > sizeMax { break }
+            count += 1
+        }
+        let taken = Array(self.queue.prefix(count))
+        self.queue.removeFirst(count)
+        self.queueSize -= taken.reduce(0) { $0 + $1.size }
+        return taken
+    }
+
+    private struct Written {
+        var items: [Queued]
+        var offsets: [Int]
+        var crcs: [UInt32]
+        var segment: LogSegment
+        var isNewSegment: Bool
+        var end: Int
+    }
+
+    private func write(_ items: [Queued]) throws(DiskError) -> Written {
+        let payloadSize = items.reduce(0) { sum, item in
+            if case .entry(_, let entry, _) = item { sum + entry.payload.count } else { sum }
+        }
+        let state = self.lock.withLock { _ in self.stateItems() }
+        var header = LogFormat.BatchHeader(
+            sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
+            itemCount: items.count, payloadSize: payloadSize)
+        let size = self.limits.segmentSize.raw
+        let mustRotate = self.segments.isEmpty || self.position + header.size > size
+        let segment: LogSegment
+        if mustRotate {
+            segment = try self.nextSegment()
+            header.position = LogFormat.segmentHeaderSize
+            header.itemCount += state.count
+            precondition(
+                header.position + header.size <= size,
+                "an entry of \(payloadSize) bytes in segments of \(size)")
+        } else {
+            segment = self.segments[self.segments.count - 1]
+        }
+        header.sequence = segment.header!.sequence
+        header.salt = segment.header!.salt
+        let prefix = mustRotate ? LogFormat.segmentHeaderSize : 0
+        self.reserve(prefix + header.size)
+        if mustRotate { segment.header!.write(to: self.buffer) }
+        let batch = self.buffer.baseAddress! + prefix
+        let written = self.encode(
+            items, state: mustRotate ? state : [], header, segment, into: batch)
+        let bytes = UnsafeRawBufferPointer(
+            start: self.buffer.baseAddress!, count: prefix + header.size)
+        try segment.file.write(bytes, at: UInt64(header.position - prefix))
+        try segment.file.sync()
+        var result = written
+        result.isNewSegment = mustRotate
+        result.end = header.position + header.size
+        return result
+    }
+
+    private func encode(
+        _ items: [Queued], state: [LogFormat.Item], _ header: LogFormat.BatchHeader,
+        _ segment: LogSegment, into batch: UnsafeMutableRawPointer
+    ) -> Written {
+        var item = LogFormat.batchHeaderSize
+        var payload = header.payloadOffset
+        for state in state {
+            state.write(to: batch + item)
+            item += LogFormat.itemSize
+        }
+        var offsets: [Int] = []
+        var crcs: [UInt32] = []
+        for queued in items {
+            var crc: UInt32 = 0
+            offsets.append(header.position + payload)
+            if case .entry(_, let entry, _) = queued {
+                entry.payload.withUnsafeBytes { bytes in
+                    crc = stratus_crc32c(0, bytes.baseAddress, bytes.count)
+                    if !bytes.isEmpty {
+                        (batch + payload).copyMemory(
+                            from: bytes.baseAddress!, byteCount: bytes.count)
+                    }
+                }
+                payload += entry.payload.count
+            }
+            crcs.append(crc)
+            LogFormat.Item(queued, crc: crc).write(to: batch + item)
+            item += LogFormat.itemSize
+        }
+        (batch + payload).initializeMemory(
+            as: UInt8.self, repeating: 0, count: header.size - payload)
+        header.write(to: batch)
+        return Written(
+            items: items, offsets: offsets, crcs: crcs, segment: segment, isNewSegment: false,
+            end: 0)
+    }
+
+    /// The batch is on stable storage: the index follows, segments may go, and who waits is told.
+    private func finish(_ written: Written) -> [LogEvent] {
+        if written.isNewSegment {
+            self.segments.append(written.segment)
+            self.mayFree = true
+        }
+        self.position = written.end
+        self.batchNumber += 1
+        var touched: Set<GroupID> = []
+        for (number, item) in written.items.enumerated() {
+            switch item {
+            case .entry(let group, let entry, let token):
+                touched.insert(group)
+                written.segment.note(entry.index, of: group)
+                let location = GroupTail.Location(
+                    segment: written.segment.number, offset: UInt32(written.offsets[number]),
+                    size: UInt32(entry.payload.count), crc: written.crcs[number], time: entry.time,
+                    kind: entry.kind)
+                self.groups[group]?.locate(location, at: entry.index, token: token)
+            case .hardState(let group, let hardState):
+                touched.insert(group)
+                self.groups[group]?.durableHardState = hardState
+            case .cut(let group, let from):
+                touched.insert(group)
+                self.mayFree = true
+                for segment in self.segments where segment !== written.segment {
+                    guard let last = segment.lastIndexes[group], last >= from else { continue }
+                    segment.lastIndexes[group] = from > LogIndex(1) ? from.previous : nil
+                }
+            case .start(let group, let start):
+                self.mayFree = true
+                self.groups[group]?.durableStart = start
+            }
+        }
+        if self.mayFree { self.freeSegments() }
+        return touched.sorted().map { group in
+            let tail = self.groups[group]!
+            return .durable(
+                group, through: tail.durableThrough,
+                term: tail.term(at: tail.durableThrough) ?? .zero,
+                hardState: tail.durableHardState)
+        }
+    }
+
+    // MARK: Segments
+
+    private func nextSegment() throws(DiskError) -> LogSegment {
+        let (spare, number) = self.lock.withLock { _ in (self.spares.popLast(), self.freeNumber()) }
+        let segment: LogSegment
+        if let spare {
+            segment = spare
+        } else {
+            segment = try LogSegment.make(
+                number, in: self.directory, size: self.limits.segmentSize.raw, of: self.world.files)
+        }
+        segment.lastIndexes = [:]
+        segment.header = LogFormat.SegmentHeader(
+            sequence: (self.segments.last?.header?.sequence ?? 0) + 1, salt: self.world.random(),
+            size: UInt64(self.limits.segmentSize.raw))
+        return segment
+    }
+
+    private func freeNumber() -> UInt32 {
+        var number: UInt32 = 1
+        let used = Set(self.segments.map(\.number) + self.spares.map(\.number))
+        while used.contains(number) { number += 1 }
+        return number
+    }
+
+    /// Where every group starts and what it voted, at the head of every segment: so that older segments
+    /// are needed for their entries only.
+    private func stateItems() -> [LogFormat.Item] {
+        var items: [LogFormat.Item] = []
+        for group in self.groups.keys.sorted() {
+            let tail = self.groups[group]!
+            if tail.durableStart.index > .zero {
+                items.append(LogFormat.Item(.start(group, tail.durableStart), crc: 0))
+            }
+            items.append(
+                LogFormat.Item(
+                    kind: .last, group: group, index: tail.durableThrough.raw,
+                    term: tail.term(at: tail.durableThrough)?.raw ?? 0))
+            if let hardState = tail.durableHardState {
+                items.append(LogFormat.Item(.hardState(group, hardState), crc: 0))
+            }
+        }
+        return items
+    }
+
+    private func holders(of segment: LogSegment) -> [GroupID] {
+        segment.lastIndexes.filter { group, last in
+            guard let tail = self.groups[group], last > tail.durableStart.index else {
+                return false
+            }
+            return tail.isHeld(by: segment.number)
+        }.keys.sorted()
+    }
+
+    /// The oldest go first, without gaps: a missing sequence is damage.
+    private func freeSegments() {
+        self.mayFree = false
+        while self.segments.count > 1, self.holders(of: self.segments[0]).isEmpty {
+            let segment = self.segments.removeFirst()
+            segment.header = nil
+            if self.spares.count < self.limits.spareCountMax {
+                self.spares.append(segment)
+            } else {
+                // If this fails the next start finds it and keeps it as a spare.
+                try? self.world.files.remove(segment.path)
+            }
+        }
+    }
+
+    private func reserve(_ size: Int) {
+        guard self.buffer.count < size else { return }
+        self.buffer.deallocate()
+        self.buffer = .allocate(byteCount: max(size, 1 << 16), alignment: 16)
+    }
+
+    // MARK: Reading
+
+    private func slots(of group: GroupID, from: LogIndex, limit: ByteCount) throws(LogError)
+        -> [GroupTail.Slot]
+    {
+        let found = self.lock.withLock { _ -> Result<[GroupTail.Slot], LogError> in
+            let tail = self.groups[group] ?? GroupTail()
+            guard from > tail.start.index else {
+                return .failure(LogError(.released, "\(group): entry \(from) is released"))
+            }
+            var slots: [GroupTail.Slot] = []
+            var size = 0
+            var index = from
+            while let slot = tail.slot(at: index) {
+                switch slot.place {
+                case .pending(let entry, _): size += entry.payload.count
+                case .located(let location): size += Int(location.size)
+                case .damaged: break
+                }
+                if !slots.isEmpty, size > limit.raw { break }
+                slots.append(slot)
+                index = index.next
+            }
+            return .success(slots)
+        }
+        return try found.get()
+    }
+
+    private func read(
+        _ group: GroupID, _ index: LogIndex, _ term: Term, at location: GroupTail.Location
+    ) throws(LogError) -> Entry {
+        let segment = self.lock.withLock { _ in
+            self.segments.first { $0.number == location.segment }
+        }
+        guard let segment else {
+            throw LogError(.released, "\(group): entry \(index) was released meanwhile")
+        }
+        let payload: Bytes
+        do throws(DiskError) {
+            payload = try segment.file.bytes(Int(location.size), at: UInt64(location.offset))
+        } catch { throw LogError(.disk, error.description) }
+        let crc = payload.withUnsafeBytes { stratus_crc32c(0, $0.baseAddress, $0.count) }
+        guard payload.count == Int(location.size), crc == location.crc else {
+            let isGone = self.lock.withLock { _ in
+                self.groups[group].map { index <= $0.start.index } ?? true
+            }
+            if isGone {
+                throw LogError(.released, "\(group): entry \(index) was released meanwhile")
+            }
+            throw LogError(.corrupt, "\(group): entry \(index)")
+        }
+        return Entry(
+            index: index, term: term, time: location.time, kind: location.kind, payload: payload)
+    }
+}
+
+extension LogFormat.Item {
+    init(_ queued: SegmentedLog.Queued, crc: UInt32) {
+        switch queued {
+        case .entry(let group, let entry, _):
+            self.init(
+                kind: .entry, group: group, index: entry.index.raw, term: entry.term.raw,
+                entryKind: entry.kind.rawValue, time: entry.time,
+                size: UInt32(entry.payload.count), crc: crc)
+        case .hardState(let group, let hardState):
+            self.init(
+                kind: .hardState, group: group,
+                index: hardState.vote.map { UInt64($0.raw) + 1 } ?? 0, term: hardState.term.raw)
+        case .cut(let group, let from):
+            self.init(kind: .cut, group: group, index: from.raw, term: 0)
+        case .start(let group, let start):
+            self.init(kind: .start, group: group, index: start.index.raw, term: start.term.raw)
+        }
+    }
+}

@@ -1,0 +1,226 @@
+import StratusCluster
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import Synchronization
+import Testing
+
+@testable import WireScenarios
+
+/// What only a test inside the process can arrange: faults of the world, switches, tiny limits.
+@Suite struct CloudKitHandlerTests {
+    @Test func `a partition that cannot answer now is 503, in the body and in the header`()
+        async throws
+    {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        wire.router.fault.withLock { $0 = .notExecuted(retryAfter: .seconds(7)) }
+        for operation in ["private/records/modify", "private/records/lookup"] {
+            let answer = try await caller.post(
+                operation,
+                [
+                    "operations": [Operation.create("a", ["title": ["value": "t"]])],
+                    "records": [["recordName": "a"]],
+                ])
+            expectFailure(answer, 503, "TRY_AGAIN_LATER")
+            #expect(answer.json["retryAfter"] == 7 && answer.header("Retry-After") == "7")
+        }
+        // A zone of a feed that cannot answer is no item: the client would take it for gone.
+        let feed = try await caller.post(
+            "private/changes/zone", ["zones": [["zoneID": ["zoneName": "Any"]]]])
+        expectFailure(feed, 503, "TRY_AGAIN_LATER")
+        wire.router.fault.withLock { $0 = .refused("secret detail") }
+        let broken = try await caller.post("private/zones/list", [:])
+        expectFailure(broken, 500, "INTERNAL_ERROR")
+        #expect(!String(decoding: broken.body, as: UTF8.self).contains("secret"))
+        wire.router.fault.withLock { $0 = nil }
+        try await caller.create("a")
+    }
+
+    @Test func `a body that ends early is the client's error`() async throws {
+        let handler = InProcess().handler
+        let head = RequestHead(
+            method: "POST", path: "/database/1/iCloud.a/development/private/records/query")
+        let response = await handler.respond(
+            to: HTTPRequest(
+                head: head, body: CutBody(), peer: "test",
+                identity: RequestIdentity(high: 1, low: 2)))
+        #expect(response.status == 400)
+        #expect(
+            response.headers["X-Apple-Request-UUID"] == "00000000-0000-0001-0000-000000000002")
+    }
+
+    @Test func `what leads nowhere is not read`() {
+        let handler = InProcess().handler
+        func limit(_ path: String) -> ByteCount {
+            handler.bodyLimit(for: RequestHead(method: "POST", path: path))
+        }
+        #expect(limit("/database/1/iCloud.a/development/private/records/modify") == .mebibytes(16))
+        #expect(limit("/favicon.ico") == .kibibytes(64))
+    }
+
+    @Test func `tokens outlive a restart of the gateway`() async throws {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        try await caller.makeZone("Shelves")
+        let token = try await caller.changes("Shelves")["syncToken"].text
+        let restarted = Restarted(first: wire)
+        let later = Caller(wire: restarted, container: caller.container)
+        try await later.create("a", in: ["zoneName": "Shelves"])
+        let feed = try await later.changes("Shelves", after: token)
+        #expect(feed["records"].elements.count == 1)
+    }
+
+    @Test func `the switch puts syncToken and moreComing into the feed's errors`() async throws {
+        var settings = GatewaySettings()
+        settings.changesErrorsCarryTokens = true
+        let wire = InProcess(settings: settings)
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        let entry = try await caller.changes("Nope")
+        #expect(entry["syncToken"] == "" && entry["moreComing"] == false)
+        expectItem(entry, failed: "ZONE_NOT_FOUND")
+    }
+
+    typealias FlagRow = (
+        name: String, flag: RecordRules.Flags, operation: JSON, expected: String?
+    )
+    static let flags: [FlagRow] = [
+        ("delete of the missing", .deleteMissingSucceeds, Operation.of("delete", "ghost"), nil),
+        ("update without tag", .tagIsOptional, Operation.of("update", "a"), nil),
+        (
+            "another type", .typeMismatchIsIgnored,
+            Operation.of("forceUpdate", "a", recordType: "Author"), nil
+        ),
+        ("the same create", .repeatedCreateSucceeds, Operation.create("a"), nil),
+        (
+            "not the same create", .repeatedCreateSucceeds,
+            Operation.create("a", ["pages": ["value": 1]]), "CONFLICT"
+        ),
+    ]
+
+    @Test(arguments: flags) func `what Apple leaves open has a switch`(row: FlagRow) async throws {
+        for isOn in [false, true] {
+            var settings = GatewaySettings()
+            if isOn { settings.ruleFlags = row.flag }
+            let wire = InProcess(settings: settings)
+            let caller = Caller(wire: wire, container: try await wire.makeContainer())
+            try await caller.create("a")
+            let answer = try await caller.modify([row.operation])
+            let code = answer[0]["serverErrorCode"].text
+            #expect((isOn ? code == row.expected : code != nil), "\(row.name): \(answer)")
+        }
+    }
+
+    @Test func `limits come from the settings`() async throws {
+        var limits = Limits()
+        limits.operationCountMax = 3
+        limits.requestSizeMax = 1_000
+        let wire = InProcess(limits: limits)
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        let four = JSON.array((0..<4).map { Operation.create("r\($0)") })
+        expectFailure(
+            try await caller.post("private/records/modify", ["operations": four]), 400,
+            "BAD_REQUEST", reason: "4 operations are too many, the limit is 3")
+        expectFailure(
+            try await caller.post(
+                "private/records/lookup", text: String(repeating: " ", count: 1_001)), 413,
+            "QUOTA_EXCEEDED", reason: "the request is larger than 1000 bytes")
+    }
+
+    // MARK: Schema
+
+    private func growing() -> InProcess {
+        var settings = GatewaySettings()
+        settings.developmentSchema = .justInTime
+        return InProcess(settings: settings)
+    }
+
+    @Test func `just in time, a save makes the type and the fields it needs`() async throws {
+        let caller = Caller(wire: self.growing(), container: "iCloud.grows")
+        let saved = try await caller.create(
+            "a", type: "Note",
+            fields: [
+                "text": ["value": "t"], "count": ["value": 1], "weight": ["value": 0.5],
+                "when": ["value": 5, "type": "TIMESTAMP"], "open": ["value": true],
+                "spot": ["value": ["latitude": 1.5, "longitude": 2.5]],
+                "next": ["value": ["recordName": "b"]], "words": ["value": ["x"]],
+                "nothing": ["value": nil],
+            ])
+        let types = saved["fields"].keys.map { "\($0) \(saved["fields"][$0]["type"].text ?? "?")" }
+        #expect(
+            types == [
+                "count INT64", "next REFERENCE", "open INT64", "spot LOCATION", "text STRING",
+                "weight DOUBLE", "when TIMESTAMP", "words STRING_LIST",
+            ])
+        // Later saves add to the type, and cannot change what it says.
+        let more = try await caller.modify([
+            Operation.of("forceUpdate", "a", fields: ["extra": ["value": "e"]]),
+            Operation.create("b", type: "Note", ["text": ["value": 7]]),
+            Operation.create("c", type: "Note", ["empty": ["value": []]]),
+        ])
+        #expect(more[0]["fields"]["extra"]["type"] == "STRING")
+        expectItem(more[1], failed: "BAD_REQUEST", reason: "Invalid value, expected type STRING.")
+        expectItem(
+            more[2], failed: "BAD_REQUEST",
+            reason: "the value of field 'empty' does not tell its type")
+        #expect(try await caller.query(["recordType": "Note"]) == ["a"])
+        // A type that nobody made is still nobody's.
+        expectFailure(
+            try await caller.post("private/records/query", ["query": ["recordType": "Other"]]),
+            404, "NOT_FOUND")
+    }
+
+    @Test func `production does not grow, whatever development does`() async throws {
+        var settings = GatewaySettings()
+        settings.developmentSchema = .justInTime
+        let wire = InProcess(settings: settings, authenticator: Anybody())
+        var caller = Caller(wire: wire, container: "iCloud.grows")
+        caller.environment = "production"
+        let records = try await caller.modify([Operation.create("a", type: "Note")])
+        expectItem(records[0], failed: "NOT_FOUND", reason: "Did not find record type: Note")
+    }
+
+    @Test func `a partition that is behind learns the schema before it saves`() async throws {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        // Each user's database is a partition of its own here; none has seen the schema.
+        for name in ["ada", "tom", "eva"] {
+            try await caller.acting(as: .other(name)).create("a", fields: ["pages": ["value": 1]])
+            #expect(
+                try await caller.acting(as: .other("new" + name)).query(["recordType": "Book"])
+                    == [])
+        }
+    }
+}
+
+private struct CutBody: RequestBody {
+    func next() async throws(RequestBodyError) -> Bytes? { throw .cutShort }
+}
+
+/// Lets everybody in as one user, in any environment.
+private struct Anybody: Authenticator {
+    func authenticate(
+        _ head: RequestHead, body: Bytes, container: ContainerReference, scope: DatabaseScope
+    ) async throws(AuthenticationRefusal) -> Principal {
+        Principal(kind: .user, userRecordName: "_anybody")
+    }
+
+    func refusalWithoutUser(
+        _ head: RequestHead, container: ContainerReference
+    ) async -> AuthenticationRefusal { .required(redirectURL: "") }
+}
+
+/// Another handler over the same partitions and with the same key.
+private struct Restarted: Wire {
+    let second: InProcess
+
+    init(first: InProcess) { self.second = InProcess(after: first) }
+
+    func send(_ request: WireRequest) async throws -> WireAnswer {
+        try await self.second.send(request)
+    }
+    func makeContainer() async throws -> String { try await self.second.makeContainer() }
+}

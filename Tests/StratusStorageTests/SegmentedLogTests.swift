@@ -1,0 +1,451 @@
+import StratusCoding
+import StratusModel
+import StratusSimulation
+import StratusStorage
+import Synchronization
+import Testing
+
+/// A log over a simulated disk, with what it reported.
+final class LogBench {
+    let world: SimulatedWorld
+    var files: SimulatedFiles { self.world.simulatedFiles }
+    private let reported = Reports()
+    var limits = SegmentedLog.Limits()
+
+    final class Reports: Sendable {
+        private let events = Mutex<[LogEvent]>([])
+        func add(_ event: LogEvent) { self.events.withLock { $0.append(event) } }
+        func take() -> [LogEvent] {
+            self.events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+    }
+
+    init(seed: UInt64 = 1, segmentSize: Int = 8_192) {
+        self.world = SimulatedWorld(seed: seed)
+        self.limits.segmentSize = ByteCount(segmentSize)
+    }
+
+    func open(isNew: Bool = true) throws(LogError) -> SegmentedLog {
+        let reported = self.reported
+        return try SegmentedLog(
+            in: "log", of: self.world, isNew: isNew, limits: self.limits,
+            onEvent: { reported.add($0) })
+    }
+
+    var events: [LogEvent] { self.reported.take() }
+
+    static func entry(_ index: UInt64, term: UInt64 = 1, size: Int = 200, mark: UInt64 = 0) -> Entry
+    {
+        Entry(
+            index: LogIndex(index), term: Term(term),
+            time: HybridTime(milliseconds: Int64(1_000 + index), count: UInt16(index & 7)),
+            kind: index % 5 == 0 ? .noop : .command,
+            payload: Bytes("\(index) \(term) \(mark) ".utf8)
+                + Bytes((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(index)) }))
+    }
+
+    static func entries(_ range: ClosedRange<UInt64>, term: UInt64 = 1, size: Int = 200) -> [Entry]
+    {
+        range.map { Self.entry($0, term: term, size: size) }
+    }
+}
+
+extension SegmentedLog {
+    func append(_ group: UInt16, _ range: ClosedRange<UInt64>, term: UInt64 = 1) {
+        self.submit([
+            LogBatch(group: GroupID(group), entries: LogBench.entries(range, term: term))
+        ])
+    }
+    func all(_ group: UInt16) throws -> [Entry] {
+        let start = self.start(of: GroupID(group)).index
+        return try self.read(GroupID(group), from: start.next, limit: .mebibytes(64))
+    }
+    func indexes(_ group: UInt16) throws -> [UInt64] { try self.all(group).map(\.index.raw) }
+}
+
+@Suite struct SegmentedLogTests {
+    let a = GroupID(1)
+    let b = GroupID(2)
+
+    @Test func `one event for each group tells what one sync made durable`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(1, 1...3)
+        log.append(2, 1...1, term: 4)
+        log.submit([LogBatch(group: self.b, hardState: HardState(term: Term(4), vote: NodeID(7)))])
+        #expect(bench.events == [])
+        #expect(try log.indexes(1) == [1, 2, 3], "read back before it is durable")
+        log.flush()
+        #expect(
+            bench.events == [
+                .durable(self.a, through: LogIndex(3), term: Term(1), hardState: nil),
+                .durable(
+                    self.b, through: LogIndex(1), term: Term(4),
+                    hardState: HardState(term: Term(4), vote: NodeID(7))),
+            ])
+        #expect(!log.hasWork)
+    }
+
+    @Test func `everything is there after a power cut`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            for index in 1...60 as ClosedRange<UInt64> {
+                log.append(1, index...index)
+                log.append(2, (index * 2 - 1)...(index * 2), term: 3)
+                log.flush()
+            }
+            log.submit([LogBatch(group: self.a, hardState: HardState(term: Term(9), vote: nil))])
+            log.flush()
+        }
+        bench.files.restart(after: .powerLossLosingAll)
+        let log = try bench.open(isNew: false)
+        #expect(log.damage == SegmentedLog.Damage())
+        #expect(try log.all(1) == LogBench.entries(1...60))
+        #expect(try log.all(2) == LogBench.entries(1...120, term: 3))
+        #expect(log.hardState(of: self.a) == HardState(term: Term(9), vote: nil))
+        #expect(log.segmentCount > 3)
+        log.append(1, 61...61)
+        log.flush()
+        #expect(try log.indexes(1).last == 61)
+    }
+
+    @Test func `S-21 a cut holds for its group and for no other`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            log.append(1, 1...9)
+            log.append(2, 1...9)
+            log.flush()
+            log.submit([
+                LogBatch(
+                    group: self.a, truncateFrom: LogIndex(4),
+                    entries: [LogBench.entry(4, term: 2, mark: 1)])
+            ])
+            #expect(try log.indexes(1) == [1, 2, 3, 4])
+            log.flush()
+            #expect(
+                bench.events.last
+                    == .durable(self.a, through: LogIndex(4), term: Term(2), hardState: nil))
+        }
+        bench.files.restart(after: .powerLoss)
+        let log = try bench.open(isNew: false)
+        #expect(try log.all(1).map(\.term.raw) == [1, 1, 1, 2])
+        #expect(try log.indexes(2).count == 9)
+    }
+
+    @Test func `an entry cut while it was being written is not reported`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(1, 1...3)
+        log.submit([
+            LogBatch(
+                group: self.a, truncateFrom: LogIndex(2), entries: [LogBench.entry(2, term: 2)])
+        ])
+        log.flush()
+        #expect(try log.all(1).map(\.term.raw) == [1, 2])
+        #expect(
+            bench.events == [
+                .durable(self.a, through: LogIndex(2), term: Term(2), hardState: nil)
+            ])
+    }
+
+    @Test func `S-22 S-24 a segment is used again only when nothing in it is needed`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(2, 1...1)
+        log.flush()
+        for index in 1...120 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.release(self.a, through: LogIndex(index))
+            log.flush()
+        }
+        let held = log.segmentCount
+        #expect(held > 3, "the sleeping group holds the oldest segment and all after it")
+        #expect(log.holdersOfOldest == [self.b])
+        #expect(try log.indexes(2) == [1])
+        log.release(self.b, through: LogIndex(1))
+        log.append(1, 121...121)
+        log.flush()
+        #expect(log.segmentCount <= 2)
+        for index in 122...300 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.release(self.a, through: LogIndex(index - 2))
+            log.flush()
+        }
+        #expect(bench.files.allFiles.count <= 2 + bench.limits.spareCountMax)
+        bench.files.restart(after: .powerLoss)
+        let again = try bench.open(isNew: false)
+        #expect(
+            again.damage == SegmentedLog.Damage(), "old frames of recycled segments are not read")
+        #expect(try again.indexes(1).last == 300)
+        #expect(again.start(of: self.b).index == LogIndex(1))
+    }
+
+    @Test func `an uncommitted tail is moved forward so that its segment can go`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(2, 1...3)
+        log.flush()
+        for index in 1...60 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.release(self.a, through: LogIndex(index))
+            log.flush()
+        }
+        #expect(log.holdersOfOldest == [self.b])
+        try log.moveForward(self.b)
+        log.release(self.a, through: LogIndex(60))
+        log.append(1, 61...61)
+        log.flush()
+        log.release(self.a, through: LogIndex(61))
+        log.append(1, 62...62)
+        log.flush()
+        #expect(log.segmentCount <= 2)
+        bench.files.restart(after: .powerLoss)
+        let again = try bench.open(isNew: false)
+        #expect(again.damage == SegmentedLog.Damage())
+        #expect(try again.all(2) == LogBench.entries(1...3))
+    }
+
+    @Test func `a snapshot takes the place of all entries`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            log.append(1, 1...5)
+            log.flush()
+            log.restart(
+                self.a,
+                after: SnapshotIdentity(
+                    index: LogIndex(50), term: Term(3), configuration: Configuration(voters: []),
+                    digest: .empty))
+            #expect(try log.indexes(1) == [])
+            log.append(1, 51...52, term: 3)
+            log.flush()
+        }
+        bench.files.restart(after: .powerLoss)
+        let log = try bench.open(isNew: false)
+        #expect(log.start(of: self.a) == (LogIndex(50), Term(3)))
+        #expect(try log.indexes(1) == [51, 52])
+        #expect(log.damage == SegmentedLog.Damage())
+        #expect(throws: LogError.self) { _ = try log.read(self.a, from: LogIndex(50), limit: 1) }
+    }
+
+    @Test func `S-01 S-23 a failed sync fails every group, once, for good`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(1, 1...1)
+        log.flush()
+        _ = bench.events
+        bench.files.plan(
+            DiskFault(at: bench.files.operationCount + 2, .fail(.io), kinds: [.sync]))
+        log.append(1, 2...2)
+        log.append(2, 1...1)
+        log.flush()
+        let events = bench.events
+        #expect(events.count == 1)
+        guard case .failed = events[0] else {
+            Issue.record("\(events)")
+            return
+        }
+        bench.files.clearFaults()
+        log.append(1, 3...3)
+        log.flush()
+        #expect(bench.events == [], "the second sync would say success and prove nothing")
+        #expect(log.fault != nil)
+        bench.files.restart(after: .processCrash)
+        let again = try bench.open(isNew: false)
+        let shown = try again.indexes(1)
+        bench.files.restart(after: .powerLossLosingAll)
+        #expect(try bench.open(isNew: false).indexes(1) == shown, "what a start showed is durable")
+    }
+
+    @Test func `S-03 a full disk fails the batch that needs a segment, and nothing acknowledged`()
+        throws
+    {
+        let bench = LogBench()
+        let log = try bench.open()
+        log.append(1, 1...1)
+        log.flush()
+        bench.files.setCapacity(10_000)
+        for index in 2...60 as ClosedRange<UInt64> {
+            log.append(1, index...index)
+            log.flush()
+        }
+        #expect(log.fault?.kind == .full)
+        var durable = LogIndex.zero
+        for case .durable(_, let through, _, _) in bench.events { durable = max(durable, through) }
+        #expect(durable > LogIndex(1))
+        bench.files.setCapacity(nil)
+        bench.files.restart(after: .powerLossLosingAll)
+        let again = try bench.open(isNew: false)
+        #expect(try again.indexes(1) == Array(1...durable.raw))
+    }
+
+    @Test func `S-16 a log that is gone is never begun afresh, a segment that is gone is named`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            log.append(1, 1...30)
+            log.flush()
+            log.append(1, 31...60)
+            log.flush()
+        }
+        let first = try #require(bench.files.allFiles.first)
+        bench.files.uproot(first)
+        bench.files.restart(after: .processCrash)
+        let log = try bench.open(isNew: false)
+        #expect(!log.damage.isNone, "a missing segment is noticed")
+        for path in bench.files.allFiles { bench.files.uproot(path) }
+        bench.files.restart(after: .processCrash)
+        #expect(throws: LogError.self) { _ = try bench.open(isNew: false) }
+    }
+
+    @Test func `S-38 a segment of a newer Stratus is refused`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            log.append(1, 1...3)
+            log.flush()
+        }
+        let path = try #require(bench.files.allFiles.first)
+        var bytes = try #require(bench.files.contents(of: path))
+        bytes[7] = 2
+        bench.files.plant(bytes, at: path)
+        bench.files.restart(after: .processCrash)
+        #expect(throws: LogError.self) { _ = try bench.open(isNew: false) }
+        #expect(bench.files.contents(of: path) == bytes)
+    }
+
+    @Test
+    func `S-08 damage before a sound batch is named, not cut, and repaired by the same entries`()
+        throws
+    {
+        let bench = LogBench(segmentSize: 65_536)
+        do {
+            let log = try bench.open()
+            for index in 1...20 as ClosedRange<UInt64> {
+                log.append(1, index...index)
+                log.append(2, index...index)
+                log.flush()
+            }
+        }
+        let path = try #require(bench.files.allFiles.first)
+        let bytes = try #require(bench.files.contents(of: path))
+        // The payload of entry 7 of group 1 is the only place with its text.
+        let text = LogBench.entry(7).payload
+        let offset = try #require(
+            bytes.indices.first { bytes[$0...].starts(with: text) })
+        bench.files.flip(bit: 3, at: offset + 100, of: path)
+        bench.files.restart(after: .processCrash)
+        let log = try bench.open(isNew: false)
+        #expect(log.damage.entries == [.init(group: self.a, indexes: [LogIndex(7)])])
+        #expect(!log.damage.hasUnknownLoss)
+        #expect(throws: LogError.self) { _ = try log.read(self.a, from: LogIndex(7), limit: 1) }
+        #expect(try log.read(self.a, from: LogIndex(5), limit: .mebibytes(1)).count == 2)
+        #expect(try log.indexes(2).count == 20)
+        log.submit([LogBatch(group: self.a, entries: [LogBench.entry(7)])])
+        log.flush()
+        #expect(try log.indexes(1).count == 20)
+        bench.files.restart(after: .powerLoss)
+        let again = try bench.open(isNew: false)
+        #expect(again.damage == SegmentedLog.Damage())
+        #expect(try again.all(1) == LogBench.entries(1...20))
+    }
+
+    @Test func `S-14 S-08 S-09 a flipped bit anywhere in the log is found`() throws {
+        let bench = LogBench(segmentSize: 4_096)
+        do {
+            let log = try bench.open()
+            for index in 1...10 as ClosedRange<UInt64> {
+                log.submit([
+                    LogBatch(
+                        group: self.a, hardState: HardState(term: Term(index), vote: NodeID(3)),
+                        entries: [LogBench.entry(index, size: 100)])
+                ])
+                log.flush()
+            }
+        }
+        let expected = (1...10).map { LogBench.entry($0, size: 100) }
+        for path in bench.files.allFiles {
+            let length = try #require(bench.files.contents(of: path)).count
+            for offset in 0..<length {
+                let sound = try #require(bench.files.contents(of: path))
+                bench.files.flip(bit: offset % 8, at: offset, of: path)
+                bench.files.restart(after: .processCrash)
+                do {
+                    let log = try bench.open(isNew: false)
+                    let isWhole = (try? log.all(1)) == expected
+                    #expect(
+                        isWhole || !log.damage.isNone || !log.damage.suspectTail.isEmpty
+                            || Self.isCutAsTail(log),
+                        "byte \(offset) of \(path)")
+                    // Nothing that is read is anything but what was written.
+                    for entry in (try? log.all(1)) ?? [] {
+                        #expect(entry == expected[Int(entry.index.raw) - 1])
+                    }
+                } catch {
+                    #expect(error.kind == .corrupt)
+                }
+                bench.files.plant(sound, at: path)
+            }
+        }
+    }
+
+    /// The list of what the last batch held is damaged: from inside one node no different from a tear.
+    static func isCutAsTail(_ log: SegmentedLog) -> Bool {
+        log.last(of: GroupID(1)).index == LogIndex(9)
+    }
+
+    @Test func `S-15 zeros where data was, and files cut short, are damage or a tear`() throws {
+        for cut in stride(from: 64, to: 8_192, by: 97) {
+            for isZeroed in [false, true] {
+                let bench = LogBench(segmentSize: 8_192)
+                do {
+                    let log = try bench.open()
+                    for index in 1...25 as ClosedRange<UInt64> {
+                        log.append(1, index...index)
+                        log.flush()
+                    }
+                }
+                let path = try #require(bench.files.allFiles.first)
+                var bytes = try #require(bench.files.contents(of: path))
+                if isZeroed {
+                    let end = min(bytes.count, cut + 700)
+                    bytes.replaceSubrange(cut..<end, with: repeatElement(0, count: end - cut))
+                } else {
+                    bytes.removeLast(bytes.count - cut)
+                }
+                bench.files.plant(bytes, at: path)
+                bench.files.restart(after: .processCrash)
+                let log = try bench.open(isNew: false)
+                let entries = (try? log.all(1)) ?? []
+                #expect(entries == LogBench.entries(1...25).prefix(entries.count) + [])
+                #expect(entries.count == 25 || !log.damage.isNone, "cut at \(cut)")
+            }
+        }
+    }
+
+    @Test func `S-13 a write that was lost although it was reported is found by its number`() throws
+    {
+        let bench = LogBench(segmentSize: 65_536)
+        do {
+            let log = try bench.open()
+            log.append(1, 1...3)
+            log.flush()
+            bench.files.plan(
+                DiskFault(at: bench.files.operationCount + 1, .loseWrite, kinds: [.write]))
+            log.append(1, 4...4)
+            log.flush()
+            bench.files.clearFaults()
+            log.append(1, 5...5)
+            log.flush()
+        }
+        bench.files.restart(after: .processCrash)
+        let log = try bench.open(isNew: false)
+        #expect(log.damage.entries == [.init(group: self.a, indexes: [LogIndex(4)])])
+        #expect(log.damage.hasUnknownLoss)
+    }
+}

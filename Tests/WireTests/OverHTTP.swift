@@ -1,0 +1,45 @@
+import Foundation
+import Synchronization
+import WireScenarios
+
+/// A wire of real requests to a real process, each over a connection of its own.
+final class OverHTTP: Wire {
+    let server: ServerProcess
+    private let containerCount = Atomic(0)
+
+    init(_ server: ServerProcess) { self.server = server }
+
+    /// One server for all conversations: each has its own container. It ends with this process.
+    static let strict: Result<OverHTTP, any Error> = Result {
+        OverHTTP(try ServerProcess(schema: "strict"))
+    }
+
+    func connect() throws -> Socket {
+        try Socket(
+            host: self.server.url.host ?? "127.0.0.1", port: UInt16(self.server.url.port ?? 80))
+    }
+
+    func send(_ request: WireRequest) async throws -> WireAnswer {
+        var socket = try self.connect()
+        socket.send(Self.message(request))
+        guard let answer = try socket.receive() else {
+            throw ServerProcess.Failure(description: "closed without an answer")
+        }
+        return WireAnswer(status: answer.status, headers: answer.headers, body: answer.body)
+    }
+
+    static func message(_ request: WireRequest, close: Bool = true) -> [UInt8] {
+        var head = "\(request.method) \(request.target) HTTP/1.1\r\nHost: localhost\r\n"
+        for (name, value) in request.headers { head += "\(name): \(value)\r\n" }
+        if !request.body.isEmpty || request.method != "GET" {
+            head += "Content-Length: \(request.body.count)\r\n"
+        }
+        if close { head += "Connection: close\r\n" }
+        return Array((head + "\r\n").utf8) + request.body
+    }
+
+    func makeContainer() async throws -> String {
+        let number = self.containerCount.add(1, ordering: .relaxed).newValue
+        return "iCloud.wire.n\(number)"
+    }
+}
