@@ -63,7 +63,8 @@ struct OperationCompiler {
                 defined: definition?.type)
             if let value {
                 set.append(Field(name: name, value: value))
-            } else {
+            } else if type == nil || definition != nil {
+                // Clearing what the schema does not have clears nothing.
                 cleared.append(name)
             }
         }
@@ -95,7 +96,6 @@ struct OperationCompiler {
         guard let name = operation.recordType ?? self.storedTypes[operation.recordName],
             let type = self.schema.type(named: name)
         else { return nil }
-        // Clearing what cannot be there is no offence.
         for field in operation.fields where type.field(named: field.name) == nil {
             return ClientError(
                 FieldRefusal.notDefined(
