@@ -113,9 +113,7 @@ package struct JSONWriter: ~Copyable {
 
     package mutating func write(raw json: Bytes) { self.write(raw: json.span) }
 
-    package mutating func write(raw json: ArraySlice<UInt8>) {
-        self.write(raw: json.span)
-    }
+    package mutating func write(raw json: some Collection<UInt8>) { self.write(raw: Bytes(json)) }
 
     package mutating func write(base64 bytes: Bytes) {
         self.separate()
