@@ -5,8 +5,11 @@ extension Scenario {
     static let decisions: [Scenario] = [
         Scenario("whole 400: JSON that cannot be read, a missing key, a bad word, over the limit") {
             caller in
-            for text in ["{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}"]
-            {
+            for text in [
+                "{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}",
+                "{\"operations\":" + String(repeating: "[", count: 100_000),
+                "{\"a\":1e999}", "{\"a\":\"\u{1}\"}", "{\"a\":\"\\ud800\"}",
+            ] {
                 expectFailure(
                     try await caller.post("private/records/modify", text: text), 400,
                     "BAD_REQUEST")
@@ -225,6 +228,15 @@ extension Scenario {
                     "Field 'note' is not marked sortable"
                 ),
                 (["recordType": "Author"], "Field 'recordName' is not marked queryable"),
+                (
+                    [
+                        "recordType": "Book",
+                        "filterBy": [
+                            "fieldName": "digest", "comparator": "EQUALS",
+                            "fieldValue": ["value": "AA=="],
+                        ],
+                    ], "Field 'digest' is not marked queryable"
+                ),
             ] as [(JSON, String)] {
                 expectFailure(
                     try await caller.post("private/records/query", ["query": query]), 400,
