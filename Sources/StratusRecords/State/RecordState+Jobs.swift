@@ -112,7 +112,7 @@ extension RecordState {
             let feed = try decodingRow("feed") { () throws(DecodingError) in
                 try FeedRow(decoding: row)
             }
-            cursor = ChangeTag(Keys.number(key, at: 4))
+            cursor = ChangeTag(try Keys.number(key, at: 4))
             guard feed.isDeletion else { continue }
             try rows.remove(.feed, key)
             try rows.remove(.record, Keys.record(number, feed.name))
