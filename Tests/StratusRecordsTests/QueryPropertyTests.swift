@@ -56,7 +56,7 @@ import Testing
             if case .reference(let a, let zone) = first, case .reference(let b, let other) = second,
                 a == b
             {
-let (here, there) = (zone.name == "Elsewhere", other.name == "Elsewhere")
+                let (here, there) = (zone.name == "Elsewhere", other.name == "Elsewhere")
                 return here == there ? 0 : here ? 1 : -1
             }
             return first.ordered(to: second) ?? 0
