@@ -17,7 +17,8 @@ extension RaftGroup {
             self.electionAt = nil
             return
         }
-        if self.configuration.isQuorum([self.node]) {
+        if self.role == .follower, self.installing == nil, self.configuration.isQuorum([self.node])
+        {
             self.electionAt = now  // Nobody to wait for.
             return
         }

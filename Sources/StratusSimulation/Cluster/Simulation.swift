@@ -42,6 +42,7 @@ package final class Simulation {
         case response(client: Int, number: Int, Answer)
         case impatience(client: Int, number: Int, attempt: Int)
         case fault
+        case cut([(NodeID, NodeID)], for: Int64)
         case heal(Int)
         case compareLogs
         case checkConvergence
@@ -152,7 +153,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _):
             self.node(to)
-        case .restart, .think, .response, .impatience, .fault, .heal, .compareLogs,
+        case .restart, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
             .checkConvergence:
             nil
         }
@@ -190,6 +191,7 @@ package final class Simulation {
         case .impatience(let client, let number, let attempt):
             self.lostPatience(client: client, number: number, attempt: attempt)
         case .fault: self.strike()
+        case .cut(let links, let time): self.cut(links, for: time)
         case .heal(let number): self.cuts.removeAll { $0.number == number }
         case .compareLogs:
             self.compareLogs()
