@@ -1,5 +1,5 @@
 package import StratusConsensus
-package import StratusModel
+import StratusModel
 import StratusCluster
 import StratusCoding
 import StratusStorage
@@ -92,6 +92,7 @@ package final class Simulation {
     package init(seed: UInt64, options: SimulationOptions) {
         self.report = Report(seed: seed, options: options)
         self.options = options
+        self.groups = (0..<options.groupCount).map { GroupID(UInt16($0)) }
         var random = SeededGenerator(seed: seed)
         self.networkRandom = SeededGenerator(seed: random.next())
         self.diskRandom = SeededGenerator(seed: random.next())
@@ -117,9 +118,7 @@ package final class Simulation {
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
     }
 
-    package var groups: [GroupID] {
-        (0..<self.options.groupCount).map { GroupID(UInt16($0)) }
-    }
+    let groups: [GroupID]
 
     // MARK: Running
 
