@@ -25,7 +25,8 @@ final class OpenFile {
         _ path: DiskPath, _ kind: Kind, of database: DiskPath, tag: UInt32, create: Bool,
         in system: FileSystem, _ shared: SharedDatabase
     ) throws(DiskError) {
-        self.needsDirectorySync = create ? try !system.files.exists(path) : false
+        // Even if it is there already: an earlier process may have made it and died before this sync.
+        self.needsDirectorySync = create
         self.file = try system.files.open(path, create: create)
         self.system = system
         self.path = path

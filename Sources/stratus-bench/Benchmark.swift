@@ -6,7 +6,7 @@ struct Benchmark: Sendable {
     let summary: String
     let run: @Sendable ([String]) async throws -> Void
 
-    static let all: [Benchmark] = [.httpServer]
+    static let all: [Benchmark] = [.httpServer, .storage]
 
     static func run(_ arguments: [String]) async {
         guard let benchmark = self.all.first(where: { $0.name == arguments.first }) else {
