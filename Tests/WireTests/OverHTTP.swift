@@ -51,7 +51,7 @@ final class OverHTTP: Wire {
     /// Whether the program has a way to give a container a schema: without one, nothing can be saved in
     /// a strict container.
     static let canImportSchemas: Bool = {
-        guard case .success(let wire) = Self.strict,
+        guard case .success(let wire) = OverHTTP.strict,
             let status = try? wire.importSchema(into: "iCloud.wire.first")
         else { return true }
         return status != 404
