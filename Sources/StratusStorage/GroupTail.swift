@@ -15,8 +15,9 @@ struct GroupTail {
 
     enum Place {
         case located(Location)
-        /// Submitted and not yet synced; the token tells it from another entry at the same index.
-        case pending(Entry, token: UInt64)
+        /// Submitted and not yet synced; the token tells it from another entry at the same index. `copy` is
+        /// the segment that holds it until then, when it is only being moved.
+        case pending(Entry, token: UInt64, copy: UInt32? = nil)
         /// It was here and its bytes are damaged or gone: to be fetched from a peer.
         case damaged
     }
@@ -34,6 +35,8 @@ struct GroupTail {
     var durableHardState: HardState?
     /// The newest start that a sync has covered: segments go by it.
     var durableStart: LogPoint
+    /// Cuts that no sync has covered: until then a crash brings back what they removed.
+    var unsyncedCutCount = 0
     /// Every entry up to here is on stable storage, as far as it is not damaged.
     private(set) var durableThrough: LogIndex
 
@@ -82,7 +85,16 @@ struct GroupTail {
                 return false
             }
             if self.slots[position].term == slot.term {
+                let copy: UInt32? =
+                    switch self.slots[position].place {
+                    case .located(let location): location.segment
+                    case .pending(_, _, let copy): copy
+                    case .damaged: nil
+                    }
                 self.slots[position] = slot
+                if case .pending(let entry, let token, _) = slot.place {
+                    self.slots[position].place = .pending(entry, token: token, copy: copy)
+                }
                 return false
             }
             self.cut(from: index)
@@ -99,7 +111,7 @@ struct GroupTail {
     /// A pending entry is on disk now, if it is still the one that was written.
     mutating func locate(_ location: Location, at index: LogIndex, token: UInt64) {
         guard let position = self.position(of: index),
-            case .pending(_, token) = self.slots[position].place
+            case .pending(_, token, _) = self.slots[position].place
         else { return }
         self.slots[position].place = .located(location)
         self.durableThrough = max(self.durableThrough, index)
@@ -156,12 +168,14 @@ struct GroupTail {
 }
 
 extension GroupTail {
+    /// Whether the group still needs anything in a segment that holds entries of it.
     func isHeld(by segment: UInt32) -> Bool {
-        self.slots.contains { slot in
-            if case .located(let location) = slot.place {
-                location.segment == segment
-            } else {
-                false
+        if self.unsyncedCutCount > 0 { return true }
+        return self.slots.contains { slot in
+            switch slot.place {
+            case .located(let location): location.segment == segment
+            case .pending(_, _, let copy): copy == segment
+            case .damaged: false
             }
         }
     }

@@ -184,6 +184,8 @@ struct LogRecovery {
             if position == LogFormat.segmentHeaderSize { self.damage.hasUnknownLoss = false }
             position = end
         }
+        // A segment has its full length from the day it was made: what is missing was there.
+        if try segment.file.length != UInt64(buffer.count) { self.damage.hasUnknownLoss = true }
         if isLast {
             self.position = position
             try self.makeDurable(segment, bytes, end: position)
@@ -256,6 +258,8 @@ struct LogRecovery {
             let isSound =
                 payload + Int(item.size) <= bytes.count
                 && stratus_crc32c(0, bytes.baseAddress! + payload, Int(item.size)) == item.crc
+            // A copy that was only being moved: the one it was made from still counts.
+            if !isSound, let slot = tail.slot(at: index), slot.term.raw == item.term { return }
             guard isSound || !isTail else {
                 // Torn: it and what follows it in its group never were acknowledged, if it was torn.
                 if !self.damage.suspectTail.contains(where: { $0.group == item.group }) {

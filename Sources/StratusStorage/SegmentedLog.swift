@@ -120,7 +120,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.batchNumber = recovery.batchNumber
         self.damage = recovery.damage
         self.buffer = .allocate(byteCount: 1 << 16, alignment: 16)
-        for cut in recovery.unwrittenCuts { self.enqueue(cut) }
+        for cut in recovery.unwrittenCuts {
+            if case .cut(let group, _) = cut { self.groups[group]?.unsyncedCutCount += 1 }
+            self.enqueue(cut)
+        }
     }
 
     deinit { self.buffer.deallocate() }
@@ -182,6 +185,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         defer { self.groups[batch.group] = tail }
         if let from = batch.truncateFrom, from <= tail.last {
             tail.cut(from: from)
+            tail.unsyncedCutCount += 1
             self.enqueue(.cut(batch.group, from: from))
         }
         for entry in batch.entries {
@@ -209,7 +213,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         for (number, slot) in wanted.enumerated() {
             let index = LogIndex(from.raw + UInt64(number))
             switch slot.place {
-            case .pending(let entry, _): entries.append(entry)
+            case .pending(let entry, _, _): entries.append(entry)
             case .located(let location):
                 entries.append(try self.read(group, index, slot.term, at: location))
             case .damaged:
@@ -225,6 +229,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             if self.failure != nil { return nil }
             let start = GroupTail.LogPoint(index: snapshot.index, term: snapshot.term)
             self.groups[group, default: GroupTail()].restart(after: start)
+            self.groups[group]!.unsyncedCutCount += 1
             self.enqueue(.cut(group, from: LogIndex(1)))
             self.enqueue(.start(group, start))
             return self.claimSchedule()
@@ -460,6 +465,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             case .cut(let group, let from):
                 touched.insert(group)
                 self.mayFree = true
+                self.groups[group]?.unsyncedCutCount -= 1
                 for segment in self.segments where segment !== written.segment {
                     guard let last = segment.lastIndexes[group], last >= from else { continue }
                     segment.lastIndexes[group] = from > LogIndex(1) ? from.previous : nil
@@ -471,7 +477,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         if self.mayFree { self.freeSegments() }
         return touched.sorted().map { group in
-            let tail = self.groups[group]!
+            let tail = self.groups[group] ?? GroupTail()
             return .durable(
                 group, through: tail.durableThrough,
                 term: tail.term(at: tail.durableThrough) ?? .zero,
@@ -569,7 +575,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             var index = from
             while let slot = tail.slot(at: index) {
                 switch slot.place {
-                case .pending(let entry, _): size += entry.payload.count
+                case .pending(let entry, _, _): size += entry.payload.count
                 case .located(let location): size += Int(location.size)
                 case .damaged: break
                 }

@@ -6,7 +6,13 @@ struct Benchmark: Sendable {
     let summary: String
     let run: @Sendable ([String]) async throws -> Void
 
-    static let all: [Benchmark] = [.httpServer, .httpMessage, .json]
+    static let all: [Benchmark] = [
+        .httpMessage,
+        .httpServer,
+        .json,
+        .query,
+        .records,
+    ]
 
     static func run(_ arguments: [String]) async {
         guard let benchmark = self.all.first(where: { $0.name == arguments.first }) else {

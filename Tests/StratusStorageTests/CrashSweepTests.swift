@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    static let batchCount = 6
+    static let batchCount = 5
 
     static func operationCount() -> Int {
         let world = SimulatedWorld(seed: 1)
@@ -106,8 +106,9 @@ import Testing
     ) throws {
         let count = Self.operationCount()
         var reached = 0
-        for number in 1...count {
-            for seed in 0..<2 as Range<UInt64> {
+        let variant = [.powerLoss: 0, .processCrash: 1][restart, default: 2]
+        for number in Sweep.operations(count, variant: variant) {
+            for seed in 0..<1 as Range<UInt64> {
                 let world = SimulatedWorld(seed: UInt64(number) * 7 + seed)
                 world.simulatedFiles.plan(DiskFault(at: number, .crash))
                 let script = Script()
@@ -125,7 +126,7 @@ import Testing
     func `S-27 S-01 a failure at any file operation loses nothing acknowledged`(
         isSticky: Bool, kind: DiskError.Kind
     ) throws {
-        for number in 1...Self.operationCount() {
+        for number in Sweep.operations(Self.operationCount(), variant: isSticky ? 1 : 0) {
             let world = SimulatedWorld(seed: UInt64(number))
             world.simulatedFiles.plan(DiskFault(at: number, .fail(kind), isSticky: isSticky))
             let script = Script()
@@ -141,7 +142,7 @@ import Testing
 
     @Test func `S-34 a crash inside recovery, three times over, changes nothing`() throws {
         let count = Self.operationCount()
-        for number in stride(from: count / 3, to: count, by: 5) {
+        for number in stride(from: count / 3, to: count, by: 11) {
             let world = SimulatedWorld(seed: UInt64(number))
             let files = world.simulatedFiles
             files.plan(DiskFault(at: number, .crash))

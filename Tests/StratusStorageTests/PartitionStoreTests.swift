@@ -281,7 +281,7 @@ extension PartitionStore where State == RegisterState {
             ("cut before its end", Array(sound.dropLast())), ("nothing", []),
             ("a frame missing", Array(sound[..<1] + sound[2...])), ("two swapped", swapped),
             ("a bit flipped", flipped), ("of another index", later),
-            ("begun by another", Array(later[..<2] + sound[2...])),
+            ("ended by another", Array(sound.dropLast()) + later.suffix(1)),
         ]
         let other = try PartitionBench(seed: 2).open(limits)
         try other.take(1...3)
@@ -308,9 +308,11 @@ extension PartitionStore where State == RegisterState {
             try store.close()
         }
         let path: DiskPath = "partitions/00012/rows-1.db"
+        // Everything is in the database; with the WAL there, SQLite would read from that.
+        bench.files.uproot("partitions/00012/rows-1.db-wal")
         let length = try #require(bench.files.contents(of: path)).count
         var random = SeededGenerator(seed: 3)
-        for _ in 0..<150 {
+        for _ in 0..<(Sweep.isFull ? 2_000 : 60) {
             let offset = Int.random(in: 0..<length, using: &random)
             let bit = Int.random(in: 0..<8, using: &random)
             bench.files.flip(bit: bit, at: offset, of: path)
@@ -346,6 +348,7 @@ extension PartitionStore where State == RegisterState {
         short.removeLast(4_096)
         for (name, bytes) in [("foreign", foreign), ("moved", moved), ("short", short)] {
             bench.files.plant(bytes, at: ours)
+            bench.files.uproot("partitions/00012/rows-1.db-wal")
             bench.files.restart(after: .processCrash)
             var isFound = false
             do { isFound = try !bench.open().verify().isEmpty } catch { isFound = true }

@@ -8,7 +8,7 @@ import Testing
 ///
 /// The log is not here: the sweep stands in for it, replaying from `durable` as a node would.
 @Suite struct PartitionSweepTests {
-    static let entryCount: UInt64 = 24
+    static let entryCount: UInt64 = 16
 
     /// Applies, commits, checkpoints and closes until done or an error; returns what was durable.
     static func run(_ bench: PartitionBench, retries: Bool) -> LogIndex {
@@ -64,7 +64,8 @@ import Testing
     func `S-26 S-46 an end at any file operation leaves whole transactions, durable ones all`(
         restart: DiskRestart
     ) throws {
-        for number in 1...Self.operationCount {
+        let variant = [.powerLoss: 0, .processCrash: 1][restart, default: 2]
+        for number in Sweep.operations(Self.operationCount, variant: variant) {
             let bench = PartitionBench(seed: UInt64(number) &* 31)
             bench.files.plan(DiskFault(at: number, .crash))
             let durable = Self.run(bench, retries: false)
@@ -77,7 +78,7 @@ import Testing
     func `S-27 S-02 S-04 S-47 a failure at any file operation is rolled back and replayed`(
         isSticky: Bool, kind: DiskError.Kind
     ) throws {
-        for number in 1...Self.operationCount {
+        for number in Sweep.operations(Self.operationCount, variant: isSticky ? 1 : 0) {
             let bench = PartitionBench(seed: UInt64(number))
             bench.files.plan(DiskFault(at: number, .fail(kind), isSticky: isSticky))
             let durable = Self.run(bench, retries: true)
