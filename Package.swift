@@ -158,7 +158,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
             ],
-            swiftSettings: house),
+            exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [

@@ -91,7 +91,7 @@ package final class CloudKitHandler: HTTPHandler {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
         let exchange = Exchange(
-            handler: self, route: route, principal: principal, head: request.head)
+            handler: self, route: route, principal: principal, head: request.head, body: body)
         return try await exchange.answer(try self.input(body))
     }
 
@@ -131,18 +131,5 @@ package final class CloudKitHandler: HTTPHandler {
         else { return }
         response.headers.set("X-Apple-CloudKit-Web-Auth-Token", token)
         response.headers.set("X-Apple-CloudKit-Session", token)
-    }
-}
-
-extension RequestIdentity {
-    /// In the form of a UUID, lower case.
-    package var uuid: String {
-        let digits = self.description
-        var text = ""
-        for (position, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(position) { text += "-" }
-            text.append(digit)
-        }
-        return text
     }
 }

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusRuntime
 
 /// What a request needs drawn before it becomes a command: applying one draws nothing.
 struct Draws {

@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRuntime
 
 extension Exchange {
     /// `records/query`.
@@ -97,7 +98,17 @@ extension Exchange {
             throw ClientError(
                 StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
         }
+        try await self.requireUserFor(type)
         return (try PredicateReader(type: type, fields: fields).predicate(request), schema)
+    }
+
+    /// Who has only an API token is asked to sign in where that could help: the world may not read the
+    /// type, and somebody may.
+    private func requireUserFor(_ type: RecordType) async throws {
+        let readers = type.grants.filter { $0.permissions.contains(.read) }.map(\.role)
+        if self.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
+            try await self.requireUser()
+        }
     }
 
     private func knows(_ request: QueryRequest, _ schema: Schema) -> Bool {

@@ -11,16 +11,22 @@ struct Exchange {
     let route: Route
     let principal: Principal
     let head: RequestHead
+    /// As received; part of what a request's own name stands for.
+    let body: Bytes
     /// Asks for the zone's token in answers that otherwise have none.
     let wantsSyncToken: Bool
     let deadline: MonotonicTime
     let deadlineMilliseconds: Int64
 
-    init(handler: CloudKitHandler, route: Route, principal: Principal, head: RequestHead) {
+    init(
+        handler: CloudKitHandler, route: Route, principal: Principal, head: RequestHead,
+        body: Bytes
+    ) {
         self.handler = handler
         self.route = route
         self.principal = principal
         self.head = head
+        self.body = body
         self.wantsSyncToken = QueryParameters(head.query).isTrue("getCurrentSyncToken")
         let patience = handler.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
@@ -211,7 +217,8 @@ struct Exchange {
     // MARK: Draws
 
     /// Names the command. A client that names its request itself may send it again: the command is
-    /// carried out once.
+    /// carried out once. The name is good for this caller, this operation and this very body, so that
+    /// one used twice by mistake hides nothing.
     func identity(attempt: UInt8) -> RequestIdentity {
         guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
             return self.handler.world.drawIdentity()
@@ -219,6 +226,8 @@ struct Exchange {
         var writer = ByteWriter()
         writer.write(text: self.caller)
         writer.write(text: name)
+        writer.write(text: self.route.operation.rawValue)
+        writer.write(prefixed: self.body)
         writer.write(attempt)
         return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
     }

@@ -11,7 +11,7 @@ struct OperationCompiler {
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
 
-    /// What would have to be added to the schema; sorted.
+    /// What would have to be added to the schema, in the order of the operations.
     private(set) var missing: [RecordType] = []
 
     init(
@@ -28,9 +28,8 @@ struct OperationCompiler {
     ) -> Result<RecordOperation, ClientError> {
         do throws(FieldRefusal) {
             let (fields, cleared) = try self.fields(of: operation)
-            if let type = operation.recordType, !operation.kind.isDelete,
-                let refusal = self.note(type)
-            {
+            let type = operation.recordType ?? self.storedTypes[operation.recordName]
+            if let type, !operation.kind.isDelete, let refusal = self.note(type, holding: fields) {
                 return .failure(refusal)
             }
             return .success(
@@ -44,7 +43,7 @@ struct OperationCompiler {
         }
     }
 
-    private mutating func fields(
+    private func fields(
         of operation: ModifyRequest.Operation
     ) throws(FieldRefusal) -> (set: [Field], cleared: [String]) {
         var set: [Field] = []
@@ -62,44 +61,30 @@ struct OperationCompiler {
             let value = try self.reader.value(
                 of: member.value, field: name, recordType: typeName ?? "",
                 defined: definition?.type)
-            guard let value else {
+            if let value {
+                set.append(Field(name: name, value: value))
+            } else if type == nil || definition != nil {
+                // Clearing what the schema does not have clears nothing.
                 cleared.append(name)
-                continue
             }
-            set.append(Field(name: name, value: value))
-            if definition == nil, let typeName { self.note(value.type, named: name, in: typeName) }
         }
         return (set, cleared)
     }
 
-    /// Says what is wrong with a type the schema lacks, and notes it.
-    private mutating func note(_ type: String) -> ClientError? {
-        guard self.schema.type(named: type) == nil else { return nil }
-        if type == "cloudKit.share" {
-            return ClientError(InputRefusal.shareInLegacySpelling)
+    /// Notes what a schema lacks to hold a record.
+    ///
+    /// - Returns: what is wrong with a type that no schema can have.
+    private mutating func note(_ type: String, holding fields: [Field]) -> ClientError? {
+        if self.schema.type(named: type) == nil {
+            if type == "cloudKit.share" { return ClientError(InputRefusal.shareInLegacySpelling) }
+            guard NameRules.isIdentifier(type, limit: 255) else {
+                return ClientError(RecordRefusal(.typeUnknown, type))
+            }
         }
-        guard NameRules.isIdentifier(type, limit: 255) else {
-            return ClientError(RecordRefusal(.typeUnknown, type))
-        }
-        if !self.missing.contains(where: { $0.name == type }) {
-            self.missing.append(JustInTimeSchema.type(named: type))
+        if let lacking = JustInTime.missing(in: self.schema, recordType: type, fields: fields) {
+            self.missing.append(lacking)
         }
         return nil
-    }
-
-    private mutating func note(_ type: FieldType, named name: String, in recordType: String) {
-        let field = FieldDefinition(
-            name: name, type: type, indexes: JustInTimeSchema.indexes(of: type))
-        guard let position = self.missing.firstIndex(where: { $0.name == recordType }) else {
-            self.missing.append(
-                self.schema.type(named: recordType) == nil
-                    ? JustInTimeSchema.type(named: recordType, with: field)
-                    : RecordType(name: recordType, fields: [field]))
-            return
-        }
-        guard self.missing[position].field(named: name) == nil else { return }
-        self.missing[position].fields.append(field)
-        self.missing[position].fields.sort { $0.name < $1.name }
     }
 
     /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks nothing.
@@ -111,7 +96,6 @@ struct OperationCompiler {
         guard let name = operation.recordType ?? self.storedTypes[operation.recordName],
             let type = self.schema.type(named: name)
         else { return nil }
-        // Clearing what cannot be there is no offence.
         for field in operation.fields where type.field(named: field.name) == nil {
             return ClientError(
                 FieldRefusal.notDefined(
@@ -119,28 +103,4 @@ struct OperationCompiler {
         }
         return nil
     }
-}
-
-/// What a save makes of names the development schema does not know, as Apple's native development
-/// saves do.
-enum JustInTimeSchema {
-    static func type(named name: String, with field: FieldDefinition? = nil) -> RecordType {
-        let fields = [field, Self.recordName].compactMap { $0 }.sorted { $0.name < $1.name }
-        return RecordType(name: name, fields: fields)
-    }
-
-    static func indexes(of type: FieldType) -> FieldIndexes {
-        if type.isEncrypted { return [] }
-        switch type.scalar {
-        case .string: return type.isList ? [.queryable] : [.queryable, .sortable, .searchable]
-        case .int64, .double, .timestamp, .location:
-            return type.isList ? [.queryable] : [.queryable, .sortable]
-        case .reference: return [.queryable]
-        case .bytes, .asset: return []
-        }
-    }
-
-    /// Queryable from the start, so that a new type can be listed.
-    private static let recordName = FieldDefinition(
-        name: SystemField.recordName.mappedName, type: FieldType(.reference), indexes: [.queryable])
 }

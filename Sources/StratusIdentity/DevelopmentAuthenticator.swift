@@ -11,8 +11,8 @@ package struct DevelopmentAuthenticator: Authenticator {
         /// An API token alone signs in as the development user too. Off, so that the 421 a client must
         /// cope with is seen before it is shipped.
         package var signsInWithoutUserToken = false
-        /// Where a 421 sends people: the listener's own address.
-        package var signInURL = "http://127.0.0.1:8080/signin"
+        /// Where a 421 sends people; nil: `/signin` at the host that the request came to.
+        package var signInURL: String?
 
         package init() {}
     }
@@ -50,7 +50,9 @@ package struct DevelopmentAuthenticator: Authenticator {
     package func refusalWithoutUser(_ head: RequestHead, container: ContainerReference) async
         -> AuthenticationRefusal
     {
-        .required(redirectURL: self.settings.signInURL)
+        .required(
+            redirectURL: self.settings.signInURL
+                ?? "http://\(head.headers["Host"] ?? "127.0.0.1:8080")/signin")
     }
 
     /// 128 bits of a name, in the form of a user's record name.

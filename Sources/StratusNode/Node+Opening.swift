@@ -52,14 +52,14 @@ extension Node {
         }
     }
 
-    static func addresses(_ listen: [ListenAddress]) throws(NodeFailure) -> [SocketAddress] {
+    /// The first address of a name counts.
+    static func addresses(_ listen: [ListenAddress]) async throws(NodeFailure) -> [SocketAddress] {
         var all: [SocketAddress] = []
         for address in listen {
-            do throws(AddressResolution.Failure) {
-                all.append(try AddressResolution.resolve(address))
-            } catch {
-                throw NodeFailure(.system, "cannot listen on \(error)")
+            guard let first = await Endpoints.addresses(address).first else {
+                throw NodeFailure(.system, "cannot listen on \(address): the name is not known")
             }
+            all.append(first)
         }
         return all
     }

@@ -80,7 +80,7 @@ package final class Node: Sendable {
         let adminLoop = EventLoop(name: "admin")
         let clientServer = HTTPServer(
             configuration: HTTPServerConfiguration(
-                listeners: try Self.addresses(settings.addresses("client.listen")).map {
+                listeners: try await Self.addresses(settings.addresses("client.listen")).map {
                     .init($0, tls: certificates.client)
                 }, limits: Self.serverLimits(settings)),
             loops: loops, world: world, handler: clients)
@@ -98,7 +98,7 @@ package final class Node: Sendable {
         }
         let adminServer = HTTPServer(
             configuration: HTTPServerConfiguration(
-                listeners: try Self.addresses([adminAddress]).map {
+                listeners: try await Self.addresses([adminAddress]).map {
                     .init($0, tls: certificates.admin)
                 }),
             loops: [adminLoop], world: world, handler: admin)
@@ -113,9 +113,9 @@ package final class Node: Sendable {
         }
         state.listening(
             clients: bound.map {
-                AddressResolution.url($0, isSecure: certificates.client != nil)
+                Endpoints.url($0, isSecure: certificates.client != nil)
             },
-            admin: AddressResolution.url(adminBound[0], isSecure: certificates.admin != nil))
+            admin: Endpoints.url(adminBound[0], isSecure: certificates.admin != nil))
 
         self.plan = plan
         self.state = state

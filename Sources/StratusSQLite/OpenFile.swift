@@ -25,7 +25,8 @@ final class OpenFile {
         _ path: DiskPath, _ kind: Kind, of database: DiskPath, tag: UInt32, create: Bool,
         in system: FileSystem, _ shared: SharedDatabase
     ) throws(DiskError) {
-        // Even if it is there already: an earlier process may have made it and died before this sync.
+        // A file that is there may have been made by a process that ended before it synced the
+        // directory: its name would go with the power, and every commit in it.
         self.needsDirectorySync = create
         self.file = try system.files.open(path, create: create)
         self.system = system

@@ -238,7 +238,8 @@ package final class SimulatedFiles: Files {
     }
 
     package func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock {
-        try self.perform(.lock, path) { (state, _) throws(DiskError) in
+        // The lock is made outside: one that dies with a crash gives itself back, which takes the state.
+        let number = try self.perform(.lock, path) { (state, _) throws(DiskError) in
             guard state.locks[path] == nil else {
                 throw DiskError(.denied, during: "lock", path: path, code: 11)
             }
@@ -250,8 +251,9 @@ package final class SimulatedFiles: Files {
             }
             state.lockCount += 1
             state.locks[path] = state.lockCount
-            return SimulatedLock(self, path, state.lockCount)
+            return state.lockCount
         }
+        return SimulatedLock(self, path, number)
     }
 
     // MARK: What open files and locks call back

@@ -6,11 +6,20 @@ struct Benchmark: Sendable {
     let summary: String
     let run: @Sendable ([String]) async throws -> Void
 
-    static let all: [Benchmark] = [.httpServer, .storage]
+    static let all: [Benchmark] = [
+        .httpMessage,
+        .httpServer,
+        .json,
+        .query,
+        .records,
+        .storage,
+    ]
 
     static func run(_ arguments: [String]) async {
         guard let benchmark = self.all.first(where: { $0.name == arguments.first }) else {
-            for benchmark in self.all { print("stratus-bench \(benchmark.name)\t\(benchmark.summary)") }
+            for benchmark in self.all {
+                print("stratus-bench \(benchmark.name)\t\(benchmark.summary)")
+            }
             exit(arguments.isEmpty ? 0 : 2)
         }
         do {

@@ -132,10 +132,15 @@ enum JSONBenchmark {
                 changeTag: String(random.next() % 1_000_000, radix: 36),
                 fields: [
                     ("title", .text("The Atlas of Rivers, volume \(index) \"revised\"")),
-                    ("author", .text("José Ångström")), ("pages", .integer(Int64(random.next() % 900))),
-                    ("isbn", .text("978-3-16-14841\(index)-0")), ("price", .double(19.25 + Double(index))),
+                    ("author", .text("José Ångström")),
+                    ("pages", .integer(Int64(random.next() % 900))),
+                    ("isbn", .text("978-3-16-14841\(index)-0")),
+                    ("price", .double(19.25 + Double(index))),
                     ("added", .integer(1_763_650_000_000 + Int64(random.next() % 100_000))),
-                    ("cover", .bytes((0..<60).map { _ in UInt8(truncatingIfNeeded: random.next()) })),
+                    (
+                        "cover",
+                        .bytes((0..<60).map { _ in UInt8(truncatingIfNeeded: random.next()) })
+                    ),
                     ("tags", .texts(["geography", "water", "maps"])),
                     ("shelf", .text("second floor, left of the window\nbehind the plants")),
                     ("rating", .double(4.5)),

@@ -7,7 +7,7 @@ import Testing
     static let key = String(repeating: "5c0f", count: 16)
     static let user = Principal(
         kind: .user, userRecordName: DevelopmentAuthenticator.userRecordName)
-    static let signIn = DevelopmentAuthenticator.Settings().signInURL
+    static let signIn = "http://127.0.0.1:8080/signin"
 
     typealias Row = (
         name: String, query: String?, scope: DatabaseScope, environment: Environment,
@@ -65,6 +65,21 @@ import Testing
         let answer = await self.authenticate(
             authenticator, "ckAPIToken=\(Self.key)", .private, .development)
         #expect(answer == .success(Self.user))
+    }
+
+    @Test func `a page to sign in at stands where the request went, or where the settings say`()
+        async
+    {
+        var authenticator = DevelopmentAuthenticator()
+        let head = RequestHead(method: "GET", path: "/", headers: ["Host": "ck.example.org:99"])
+        let container = ContainerReference(container: "any", environment: .development)
+        #expect(
+            await authenticator.refusalWithoutUser(head, container: container)
+                == .required(redirectURL: "http://ck.example.org:99/signin"))
+        authenticator.settings.signInURL = "https://sign.in/"
+        #expect(
+            await authenticator.refusalWithoutUser(head, container: container)
+                == .required(redirectURL: "https://sign.in/"))
     }
 
     @Test func `further users have their own names`() {

@@ -42,10 +42,31 @@ final class MemoryRouter: PartitionRouter {
                     over: &partition.rows)
                 partition.outcomes[command.identity] = Outcome(
                     outcome.verdict, body: outcome.body)
+                try Self.runJobs(&partition, after: command)
                 return outcome
             }
         } catch {
             throw .refused(String(describing: error))
+        }
+    }
+
+    /// Does at once what a node does beside its requests: fills new indexes, purges deleted zones.
+    private static func runJobs(_ partition: inout Partition, after command: Command) throws {
+        let ask = RecordQuery(principal: Principal(kind: .system), .jobs).enveloped()
+        for _ in 0..<1_000 {
+            let answer = try partition.state.answer(ask, over: partition.rows)
+            guard case .jobs(isWaiting: true) = try RecordAnswer(decoding: answer.body) else {
+                return
+            }
+            partition.index = partition.index.next
+            partition.time = partition.time.successor(wallMilliseconds: 0)
+            let slice = RecordCommand.continueJobs(ContinueJobs()).enveloped(
+                container: command.container,
+                identity: RequestIdentity(high: partition.index.raw, low: 0),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+            _ = try partition.state.apply(
+                slice, at: EntryPosition(index: partition.index, time: partition.time),
+                over: &partition.rows)
         }
     }
 
@@ -120,41 +141,14 @@ final class InProcess: Wire {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
         let container = ContainerReference(
             container: "iCloud.test.n\(number)", environment: .development)
-        let command = RecordCommand.schema(.install(Schema(version: 1, types: Self.types())))
-            .enveloped(
-                container: container, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        var schema = try SchemaText.read(Library.schema)
+        schema.version = 1
+        let command = RecordCommand.schema(.install(schema)).enveloped(
+            container: container, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
         _ = try await self.router.submit(
             command, to: .container(container), deadline: self.world.now)
         return container.container
-    }
-
-    /// The library's schema, which has one declaration on each line.
-    static func types() -> [RecordType] {
-        var types: [RecordType] = []
-        for line in Library.schema.split(separator: "\n") {
-            let words = line.split(whereSeparator: { " ,\"".contains($0) }).map(String.init)
-            if words.starts(with: ["RECORD", "TYPE"]) {
-                types.append(RecordType(name: words[2]))
-            } else if words.count > 1, !["DEFINE", "GRANT"].contains(words[0]) {
-                types[types.count - 1].fields.append(Self.field(words))
-            }
-        }
-        for position in types.indices { types[position].fields.sort { $0.name < $1.name } }
-        return types.sorted { $0.name < $1.name }
-    }
-
-    private static func field(_ words: [String]) -> FieldDefinition {
-        var word = words[1]
-        let isList = word.hasPrefix("LIST<")
-        if isList { word = String(word.dropFirst(5).dropLast()) }
-        let scalar = ScalarType.allCases.first { $0.tag == word || $0.tag == word + "ID" }!
-        var indexes: FieldIndexes = []
-        if words.contains("QUERYABLE") { indexes.insert(.queryable) }
-        if words.contains("SORTABLE") { indexes.insert(.sortable) }
-        if words.contains("SEARCHABLE") { indexes.insert(.searchable) }
-        return FieldDefinition(
-            name: words[0], type: FieldType(scalar, isList: isList), indexes: indexes)
     }
 }
 

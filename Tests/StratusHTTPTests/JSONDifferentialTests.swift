@@ -46,10 +46,17 @@ import Testing
                 if let theirs { #expect(Self.same(ours, theirs), "seed \(seed): \(text)") }
             } catch {
                 #expect(
-                    theirs == nil || Self.stricter.contains(error.kind),
+                    theirs == nil || Self.stricter.contains(error.kind)
+                        || Self.isTrailingComma(bytes, error),
                     "seed \(seed), only Foundation accepts, \(error): \(text)")
             }
         }
+    }
+
+    /// `[1,]`, which Foundation's reader lets pass.
+    private static func isTrailingComma(_ bytes: Bytes, _ error: JSONError) -> Bool {
+        error.kind == .unexpectedByte && bytes[error.offset] == UInt8(ascii: "]")
+            && bytes[..<error.offset].last { !" \n\t".utf8.contains($0) } == UInt8(ascii: ",")
     }
 
     private static func same(_ ours: JSONValue, _ theirs: Any) -> Bool {
@@ -60,7 +67,10 @@ import Testing
         case .number:
             guard let number = theirs as? NSNumber else { return false }
             if let integer = ours.int64 { return number.int64Value == integer }
+            // Foundation's own conversion misses the nearest Double now and then, by one step:
+            // the standard library's is the judge.
             return number.doubleValue == ours.double
+                || Double(ours.numberText ?? "") == ours.double
         case .array:
             guard let elements = theirs as? [Any], let array = ours.array else { return false }
             return elements.count == array.count

@@ -57,7 +57,7 @@ import Testing
     @Test(
         arguments: [
             (0.0, "0.0"), (-0.0, "-0.0"), (0.1, "0.1"), (1e16, "1e+16"),
-            (Double.leastNonzeroMagnitude, "5e-324"),
+            (.leastNonzeroMagnitude, "5e-324"),
             (1.0 / 3, "0.3333333333333333"), (.infinity, "null"), (.nan, "null"),
             (123456789.125, "123456789.125"),
         ] as [(Double, String)])

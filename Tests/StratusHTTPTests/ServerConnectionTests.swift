@@ -274,6 +274,31 @@ import Testing
         #expect(line.connection.mustClose)
     }
 
+    @Test func `a handler may answer a refused body in its own words, and closes with them`() throws
+    {
+        var line = Line(Self.post(4, "abcd"))
+        _ = try line.head()
+        line.connection.bodySizeMax = 3
+        #expect(line.next() == .refused(.bodyTooLarge))
+        line.answer(413, ["content-type": "application/json"], "{}")
+        #expect(
+            line.sent == "HTTP/1.1 413 Content Too Large\r\ncontent-type: application/json\r\n"
+                + "content-length: 2\r\nconnection: close\r\n\r\n{}")
+        #expect(line.connection.mustClose)
+    }
+
+    @Test func `what a handler says after the refusal was written is dropped`() throws {
+        var line = Line(Self.post(4, "abcd"))
+        _ = try line.head()
+        line.connection.bodySizeMax = 3
+        #expect(line.next() == .refused(.bodyTooLarge))
+        line.connection.writeRefusal(.bodyTooLarge, into: &line.out)
+        let before = line.out
+        line.answer(200, [:], "too late")
+        #expect(line.out == before)
+        #expect(line.connection.mustClose)
+    }
+
     @Test func `a refusal may carry the caller's own words`() {
         var line = Line("BAD\r\n")
         guard case .refused(let refusal) = line.next() else {

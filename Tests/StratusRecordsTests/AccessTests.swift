@@ -61,16 +61,52 @@ import Testing
         var bench = try self.bench()
         #expect(try self.modify(&bench, as: Bench.user, .create("d", type: "Diary")) == nil)
         let update = RecordOperation(.forceUpdate, recordName: "d")
+        // Whatever is wrong besides, the answer is the one for a name that is not there.
+        let attempts = [
+            update, RecordOperation(.update, recordName: "d"),
+            RecordOperation(.update, recordName: "d", changeTag: "stale"),
+            RecordOperation(.replace, recordName: "d", recordType: "Book", changeTag: "1"),
+            RecordOperation(.delete, recordName: "d"),
+            RecordOperation(.delete, recordName: "d", changeTag: "stale"),
+            RecordOperation(.forceDelete, recordName: "d", recordType: "Book"),
+        ]
         for principal in [Self.stranger, Self.anonymous] {
             #expect(try !self.sees(bench, "d", as: principal))
-            #expect(try self.modify(&bench, as: principal, update) == .notFound)
-            #expect(
-                try self.modify(
-                    &bench, as: principal, RecordOperation(.delete, recordName: "d")) == .notFound)
+            for attempt in attempts {
+                let refusal = try self.modify(&bench, as: principal, attempt)
+                #expect(refusal == (attempt.kind == .forceDelete ? nil : .notFound))
+            }
         }
+        #expect(try self.sees(bench, "d", as: Bench.user))
         #expect(try self.sees(bench, "d", as: Bench.user))
         #expect(try self.sees(bench, "d", as: Self.editor), "who may write may read")
         #expect(try self.modify(&bench, as: Self.editor, update) == nil)
+    }
+
+    @Test func `references tell nobody of records they may not read`() throws {
+        var bench = try self.bench()
+        let loan = FieldDefinition(name: "r", type: FieldType(.reference))
+        var schema = Self.schema
+        schema.version = 4
+        for position in schema.types.indices { schema.types[position].fields.insert(loan, at: 0) }
+        _ = try bench.apply(.schema(.install(schema)), as: Bench.system)
+        func pointing(_ name: String, at target: String, type: String) -> RecordOperation {
+            .create(
+                name, [reference("r", to: target, .validate, zone: ZoneID.defaultName, owner: "")],
+                type: type)
+        }
+        #expect(try self.modify(&bench, as: Bench.user, .create("d", type: "Diary")) == nil)
+        #expect(
+            try self.modify(
+                &bench, as: Self.stranger, pointing("b", at: "d", type: "Book"))
+                == .referenceTargetMissing)
+        #expect(try self.modify(&bench, as: Self.stranger, .create("book")) == nil)
+        #expect(
+            try self.modify(&bench, as: Bench.user, pointing("secret", at: "book", type: "Diary"))
+                == nil)
+        let result = try bench.modify(
+            in: ZoneID.defaultName, of: Bench.publicDatabase, as: Self.stranger, .delete("book"))[0]
+        #expect(result == .refused(RecordRefusal(.referenced)))
     }
 
     @Test func `a user's own record is theirs to save, and nobody else's`() throws {

@@ -163,6 +163,9 @@ private struct Step {
         let name = operation.recordName
         if name.hasPrefix("_") { return .refused(.nameInvalid) }
         let old = self.zone.records[name]
+        if let old, operation.kind != .create, !self.mayWrite(old) {
+            return .refused(.writeDenied)
+        }
         switch (operation.kind, old) {
         case (.create, .some): return .refused(.exists)
         case (.update, .none), (.replace, .none): return .refused(.notFound)
@@ -175,7 +178,6 @@ private struct Step {
             return .refused(.typeMismatch)
         }
         guard let type = old?.type ?? operation.recordType else { return .refused(.typeMissing) }
-        if let old, !self.mayWrite(old) { return .refused(.writeDenied) }
 
         let merges = operation.kind.merges
         var fields: [String: FieldValue] = [:]
@@ -227,11 +229,11 @@ private struct Step {
         guard let old = self.zone.records[operation.recordName] else {
             return operation.kind == .forceDelete ? .deleted(nil) : .refused(.notFound)
         }
+        if !self.mayWrite(old) { return .refused(.writeDenied) }
         if operation.kind == .delete, let tag = operation.changeTag, tag != old.tag.text {
             return .refused(.tagMismatch)
         }
         if let type = operation.recordType, type != old.type { return .refused(.typeMismatch) }
-        if !self.mayWrite(old) { return .refused(.writeDenied) }
         var victims = [old.name]
         var next = 0
         while next < victims.count {

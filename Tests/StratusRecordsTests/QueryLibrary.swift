@@ -95,7 +95,7 @@ struct QueryLibrary {
                 elements.append(self.scalar(scalar, home: zone))
             }
             // A list of more elements than an index row each is written for.
-            if scalar == .int64, self.chance(3) {
+            if scalar == .int64, self.chance(1) {
                 elements += (100..<(101 + Int64(IndexMaintenance.rowCountMax))).map { .int64($0) }
             }
             fields.append(Field(name: field, value: .list(scalar, elements)))

@@ -199,7 +199,7 @@ import Testing
 
     // MARK: Cascades larger than one entry
 
-    @Test func `G-12 an atomic batch whose cascade is too large is refused, naming the limit`()
+    @Test func `an atomic batch whose cascade is too large is refused, naming the limit`()
         throws
     {
         var bench = try self.bench()

@@ -125,36 +125,36 @@ import Testing
     @Test func `indexes keep their numbers, new ones are built, dropped ones never come back`()
         throws
     {
-        var indexed = IndexedSchema(schema: try Self.schema(Self.books), isEmpty: false)
+        var indexed = IndexedSchema(schema: try Self.schema(Self.books), over: .checked)
         let title = try #require(indexed.index(.values, of: "title", in: "Book"))
         #expect(title.state == .ready, "a new type has no records to build from")
         let sortable = try Self.schema(
             "RECORD TYPE Book (title STRING QUERYABLE SORTABLE, pages INT64 QUERYABLE);", version: 4
         )
-        #expect(indexed.install(sortable, isEmpty: false).isEmpty)
+        #expect(indexed.install(sortable, over: .checked).isEmpty)
         #expect(indexed.index(.values, of: "title", in: "Book") == title)
         #expect(indexed.index(.absence, of: "title", in: "Book")?.state == .building)
         #expect(indexed.building.map(\.field) == ["pages", "title"])
+        #expect(!indexed.building.contains { $0.field == "isbn" }, "no record holds a new field")
         #expect(indexed.index(.elements, of: "title", in: "Book") == nil)
         indexed.markReady(indexed.building.map(\.number))
         #expect(indexed.building.isEmpty)
         let dropped = indexed.install(
-            try Self.schema("RECORD TYPE Book (pages INT64 QUERYABLE);", version: 5), isEmpty: false
-        )
+            try Self.schema("RECORD TYPE Book (pages INT64 QUERYABLE);", version: 5), over: .checked)
         #expect(dropped.map(\.kind) == [.values, .absence])
-        indexed.install(sortable, isEmpty: true)
+        indexed.install(sortable, over: .none)
         let again = try #require(indexed.index(.values, of: "title", in: "Book"))
         #expect(again.number > title.number && again.state == .ready)
         #expect(try IndexedSchema(decoding: indexed.encoded()) == indexed)
     }
 
     @Test func `an index being built is no index to a query`() throws {
-        var indexed = IndexedSchema(schema: try Self.schema(Self.books), isEmpty: false)
+        var indexed = IndexedSchema(schema: try Self.schema(Self.books), over: .checked)
         indexed.install(
             try Self.schema(
                 "RECORD TYPE Book (title STRING QUERYABLE, pages INT64 QUERYABLE SORTABLE);",
                 version: 4),
-            isEmpty: false)
+            over: .checked)
         let predicate = RecordPredicate(
             recordType: "Book",
             filters: [
@@ -172,6 +172,6 @@ import Testing
         let indexed = IndexedSchema(
             schema: try Self.schema("RECORD TYPE B (a STRING QUERYABLE);", version: 2))
         let digits = indexed.encoded().map { String(Int($0) + 0x100, radix: 16).suffix(2) }.joined()
-        #expect(digits == "010101020101420101610101000002010101420161010102")
+        #expect(digits == "0101010201014201016101010000020101014201610101020000")
     }
 }

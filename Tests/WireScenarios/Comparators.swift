@@ -89,6 +89,23 @@ enum Comparators {
         (filter("tags", "LIST_CONTAINS_ANY", ["travel", "x"]), ["a"]),
         (filter("tags", "CONTAINS_ANY", ["travel"], "STRING_LIST"), ["a"]),
         (filter("tags", "LIST_MEMBER_BEGINS_WITH", "tra"), ["a"]),
+        (filter("tags", "NOT_LIST_CONTAINS", "maps"), ["c"]),
+        (filter("tags", "LIST_NOT_CONTAINS", "travel"), ["b", "c"]),
+        (filter("tags", "NOT_LIST_CONTAINS_ALL", ["maps", "travel"]), ["b", "c"]),
+        (filter("tags", "NOT_LIST_CONTAINS_ANY", ["travel", "x"]), ["b", "c"]),
+        (filter("tags", "LIST_NOT_CONTAINS_ANY", ["maps"]), ["c"]),
+        (filter("tags", "NOT_LIST_MEMBER_BEGINS_WITH", "tra"), ["b", "c"]),
+        // A record without the field matches no filter, not even a negated one.
+        (filter("counts", "NOT_LIST_CONTAINS", 1), ["b"]),
+        (filter("author", "NOT_EQUALS", ["recordName": "x"]), ["b"]),
+        (filter("author", "NOT_IN", [["recordName": "x"]]), ["b"]),
+        (
+            ["comparator": "CONTAINS_ANY_TOKENS", "fieldValue": ["value": "roads tide"]],
+            ["a", "b"]
+        ),
+        (filter("ratios", "LIST_CONTAINS", 0.5), []),
+        (filter("dates", "LIST_CONTAINS", 5), []),
+        (filter("authors", "LIST_CONTAINS", ["recordName": "x"]), []),
         (filter("counts", "LIST_CONTAINS", 3), ["a", "b"]),
         (filter("counts", "LIST_CONTAINS_ALL", [1, 3]), ["a"]),
         (

@@ -5,8 +5,11 @@ extension Scenario {
     static let decisions: [Scenario] = [
         Scenario("whole 400: JSON that cannot be read, a missing key, a bad word, over the limit") {
             caller in
-            for text in ["{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}"]
-            {
+            for text in [
+                "{", "[]", "\"x\"", "{\"operations\":[1,]}", "nul", "{} {}", "\u{FEFF}{}",
+                "{\"operations\":" + String(repeating: "[", count: 100_000),
+                "{\"a\":1e999}", "{\"a\":\"\u{1}\"}", "{\"a\":\"\\ud800\"}",
+            ] {
                 expectFailure(
                     try await caller.post("private/records/modify", text: text), 400,
                     "BAD_REQUEST")
@@ -167,6 +170,24 @@ extension Scenario {
             expectItem(
                 foreign[0], failed: "ACCESS_DENIED", reason: "WRITE operation not permitted")
         },
+        Scenario("roles: what one may not read does not exist; the world is asked to sign in") {
+            caller in
+            try await caller.create("mine", type: "Diary", database: "public")
+            let tom = caller.acting(as: .other("tom"))
+            for reader in [tom, caller.acting(as: .anonymous)] {
+                expectItem(
+                    try await reader.lookUp(["mine"], database: "public")[0], failed: "NOT_FOUND")
+            }
+            let query: JSON = ["recordType": "Diary"]
+            #expect(try await caller.query(query, database: "public") == ["mine"])
+            #expect(try await tom.query(query, database: "public") == [])
+            expectFailure(
+                try await caller.acting(as: .anonymous).post(
+                    "public/records/query", ["query": query]), 421, "AUTHENTICATION_REQUIRED")
+            let written = try await tom.modify(
+                [Operation.of("forceUpdate", "mine", recordType: "Diary")], database: "public")
+            expectItem(written[0], failed: "NOT_FOUND")
+        },
         Scenario("item in 200: a zone that is missing or may not be, a bad token in changes/zone") {
             caller in
             let answer = try await caller.ask(
@@ -207,6 +228,15 @@ extension Scenario {
                     "Field 'note' is not marked sortable"
                 ),
                 (["recordType": "Author"], "Field 'recordName' is not marked queryable"),
+                (
+                    [
+                        "recordType": "Book",
+                        "filterBy": [
+                            "fieldName": "digest", "comparator": "EQUALS",
+                            "fieldValue": ["value": "AA=="],
+                        ],
+                    ], "Field 'digest' is not marked queryable"
+                ),
             ] as [(JSON, String)] {
                 expectFailure(
                     try await caller.post("private/records/query", ["query": query]), 400,

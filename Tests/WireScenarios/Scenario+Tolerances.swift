@@ -225,6 +225,14 @@ extension Scenario {
             #expect(answers[1] == answers[0] && answers[2] == answers[0], "\(answers)")
             #expect(answers[0]["records"][1]["deleted"] == false)
             #expect(try await caller.query(["recordType": "Book"]).count == 2)
+            // The same name for something else is something else.
+            let other = try await caller.wire.send(
+                WireRequest(
+                    method: "POST", target: caller.target("private/records/modify"),
+                    headers: [("X-Stratus-Request-ID", "save 17")],
+                    body: Array(
+                        (["operations": [Operation.create("other")]] as JSON).description.utf8)))
+            #expect(other.json["records"][0]["recordName"] == "other", "\(other)")
         },
         Scenario("hostile fields: each has its own documented error, and the others are saved") {
             caller in

@@ -54,6 +54,13 @@ package enum Library {
                 GRANT READ TO "_world"
             );
 
+            RECORD TYPE Diary (
+                "___recordID" REFERENCE QUERYABLE,
+                title         STRING QUERYABLE,
+                GRANT READ, WRITE TO "_creator",
+                GRANT CREATE TO "_icloud"
+            );
+
             RECORD TYPE Author (
                 "___recordID" REFERENCE,
                 name          STRING QUERYABLE SORTABLE,

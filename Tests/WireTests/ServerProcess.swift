@@ -10,7 +10,7 @@ final class ServerProcess: Sendable {
     }
 
     let url: URL
-    let adminURL: String?
+    let adminURL: URL?
     let adminTokenFile: String
     private let process: Mutex<ProcessBox>
     private let directory: URL
@@ -74,7 +74,7 @@ final class ServerProcess: Sendable {
             welcome["apiToken"].text?.count == 64, let file = welcome["adminTokenFile"].text
         else { throw Failure(description: "an unexpected first line: \(welcome)") }
         self.url = url
-        self.adminURL = welcome["adminURL"].text
+        self.adminURL = welcome["adminURL"].text.flatMap { URL(string: $0) }
         self.adminTokenFile = file
     }
 

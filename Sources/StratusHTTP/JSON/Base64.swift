@@ -20,30 +20,37 @@ package enum Base64 {
 
     package static func encode(_ bytes: Span<UInt8>, into text: inout Bytes) {
         text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
-        let alphabet = Self.alphabet.span
+        Self.encode(bytes) { word in
+            for shift in stride(from: 0 as UInt32, to: 32, by: 8) {
+                text.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+    }
+
+    /// Hands on four characters at a time, the first in the lowest byte.
+    @inline(__always)
+    static func encode(_ bytes: Span<UInt8>, _ emit: (UInt64) -> Void) {
+        let letters = Self.alphabet
+        let alphabet = letters.span
+        @inline(__always)
+        func letter(_ value: Int, _ place: UInt64) -> UInt64 {
+            UInt64(alphabet[value & 63]) << (8 * place)
+        }
         var at = 0
         while at + 3 <= bytes.count {
-            let group =
-                Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2])
-            text.append(alphabet[group >> 18])
-            text.append(alphabet[group >> 12 & 63])
-            text.append(alphabet[group >> 6 & 63])
-            text.append(alphabet[group & 63])
+            let group = Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2])
+            emit(
+                letter(group >> 18, 0) | letter(group >> 12, 1) | letter(group >> 6, 2)
+                    | letter(group, 3))
             at += 3
         }
         switch bytes.count - at {
         case 1:
             let group = Int(bytes[at]) << 4
-            text.append(alphabet[group >> 6])
-            text.append(alphabet[group & 63])
-            text.append(0x3D)
-            text.append(0x3D)
+            emit(letter(group >> 6, 0) | letter(group, 1) | 0x3D3D_0000)
         case 2:
             let group = (Int(bytes[at]) << 8 | Int(bytes[at + 1])) << 2
-            text.append(alphabet[group >> 12])
-            text.append(alphabet[group >> 6 & 63])
-            text.append(alphabet[group & 63])
-            text.append(0x3D)
+            emit(letter(group >> 12, 0) | letter(group >> 6, 1) | letter(group, 2) | 0x3D00_0000)
         default: break
         }
     }

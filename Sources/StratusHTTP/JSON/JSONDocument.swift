@@ -17,5 +17,5 @@ package final class JSONDocument: Sendable {
         self.tape = builder.tape
     }
 
-    package var root: JSONValue { JSONValue(document: self, index: 0) }
+    package var root: JSONValue { JSONValue(document: self, index: 0, node: self.tape[0]) }
 }

@@ -3,106 +3,80 @@
 /// A key that is repeated counts once, with its last value, in look-ups and when iterating.
 package struct JSONObject: Sequence, Sendable {
     package struct Member: Sendable {
-        /// A string value, so that it can be compared without being made into a `String`.
-        package let key: JSONValue
-        package let value: JSONValue
+        let document: JSONDocument
+        /// The key's; the value's is the next.
+        let index: Int
+        let keyNode: JSONNode
+        let valueNode: JSONNode
 
-        package var name: String { self.key.string ?? "" }
+        /// A string value, so that it can be compared without being made into a `String`.
+        package var key: JSONValue {
+            JSONValue(document: self.document, index: self.index, node: self.keyNode)
+        }
+
+        package var value: JSONValue {
+            JSONValue(document: self.document, index: self.index + 1, node: self.valueNode)
+        }
+
+        package var name: String {
+            let bytes = self.document.bytes
+            return JSONText.string(bytes.span, self.keyNode)
+        }
     }
 
-    /// Up to this many members, repeated keys are found by looking at all that follow.
-    private static let fewMembers = 24
-
     let document: JSONDocument
-    let index: Int
+    /// The members' nodes on the tape: key, value, key, value …
+    let start: Int
+    let end: Int
 
-    package var isEmpty: Bool { self.document.tape[self.index].extent == self.index + 1 }
+    package var isEmpty: Bool { self.start == self.end }
 
-    package subscript(_ key: String) -> JSONValue? {
+    package subscript(_ key: StaticString) -> JSONValue? {
+        // A literal's own bytes, which are never freed.
+        self.find(unsafe Span(_unsafeStart: key.utf8Start, count: key.utf8CodeUnitCount))
+    }
+
+    @_disfavoredOverload
+    package subscript(_ key: String) -> JSONValue? { self.find(key.utf8Span.span) }
+
+    private func find(_ wanted: Span<UInt8>) -> JSONValue? {
         let nodes = self.document.tape
         let bytes = self.document.bytes
         let tape = nodes.span
         let source = bytes.span
-        let wanted = key.utf8Span.span
-        let end = tape[self.index].extent
         var found: Int?
-        var at = self.index + 1
-        while at < end {
+        var at = self.start
+        while at < self.end {
             if JSONText.isEqual(source, tape[at], wanted) { found = at + 1 }
             at = tape[at + 1].successor(of: at + 1)
         }
-        return found.map { JSONValue(document: self.document, index: $0) }
+        guard let found else { return nil }
+        return JSONValue(document: self.document, index: found, node: tape[found])
     }
 
     package func makeIterator() -> Iterator {
-        var count = 0
-        var at = self.index + 1
-        let end = self.document.tape[self.index].extent
-        while at < end, count <= Self.fewMembers {
-            count += 1
-            at = self.successor(at)
-        }
-        guard count > Self.fewMembers else {
-            return Iterator(object: self, position: self.index + 1, end: end, lastByKey: nil)
-        }
-        // Only looked up in, never iterated.
-        var lastByKey: [[UInt8]: Int] = [:]
-        at = self.index + 1
-        let bytes = self.document.bytes
-        while at < end {
-            lastByKey[JSONText.utf8(bytes.span, self.document.tape[at])] = at
-            at = self.successor(at)
-        }
-        return Iterator(object: self, position: self.index + 1, end: end, lastByKey: lastByKey)
-    }
-
-    private func successor(_ key: Int) -> Int {
-        self.document.tape[key + 1].successor(of: key + 1)
+        Iterator(
+            document: self.document, position: self.start, end: self.end,
+            repetition: JSONRepetition(self))
     }
 
     package struct Iterator: IteratorProtocol {
-        let object: JSONObject
+        let document: JSONDocument
         var position: Int
         let end: Int
-        let lastByKey: [[UInt8]: Int]?
+        let repetition: JSONRepetition
 
         package mutating func next() -> Member? {
             while self.position < self.end {
                 let key = self.position
-                self.position = self.object.successor(key)
-                guard self.isLast(key) else { continue }
+                let value = self.document.tape[key + 1]
+                self.position = value.successor(of: key + 1)
+                if self.repetition.isOverruled(key, self) { continue }
                 return Member(
-                    key: JSONValue(document: self.object.document, index: key),
-                    value: JSONValue(document: self.object.document, index: key + 1))
+                    document: self.document, index: key, keyNode: self.document.tape[key],
+                    valueNode: value)
             }
             return nil
-        }
-
-        /// Whether no later member has the same key.
-        private func isLast(_ key: Int) -> Bool {
-            let document = self.object.document
-            let bytes = document.bytes
-            let source = bytes.span
-            let node = document.tape[key]
-            if let lastByKey {
-                return lastByKey[JSONText.utf8(source, node)] == key
-            }
-            var other = self.position
-            while other < self.end {
-                let rival = document.tape[other]
-                if node.flag == 0 {
-                    // Different lengths settle it, unless the rival's escapes hide its own.
-                    if rival.flag != 0 || rival.extent == node.extent,
-                        JSONText.isEqual(source, rival, source.extracting(node.offset..<node.end))
-                    {
-                        return false
-                    }
-                } else if JSONText.isEqual(source, rival, JSONText.utf8(source, node).span) {
-                    return false
-                }
-                other = self.object.successor(other)
-            }
-            return true
         }
     }
 }

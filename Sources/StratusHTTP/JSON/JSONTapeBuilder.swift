@@ -89,7 +89,9 @@ struct JSONTapeBuilder {
 
     private mutating func append(_ node: JSONNode) throws(JSONError) {
         guard self.tape.count < self.limits.valueCountMax else {
-            throw JSONError(.tooManyValues, at: node.offset)
+            // A string's node begins behind its quote.
+            throw JSONError(
+                .tooManyValues, at: node.kind == .string ? node.offset - 1 : node.offset)
         }
         self.tape.append(node)
     }

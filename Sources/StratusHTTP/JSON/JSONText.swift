@@ -17,18 +17,46 @@ enum JSONText {
         var bytes = Bytes()
         bytes.reserveCapacity(node.extent)
         var at = node.offset
-        while at < node.end { at = Self.decode(source, at) { bytes.append($0) } }
+        while at < node.end {
+            let run = at
+            while at < node.end, source[at] != 0x5C { at += 1 }
+            bytes.append(copying: source.extracting(run..<at))
+            if at < node.end { at = Self.decode(source, at) { bytes.append($0) } }
+        }
         return bytes
     }
 
+    @inline(__always)
     static func isEqual(_ source: Span<UInt8>, _ node: JSONNode, _ text: Span<UInt8>) -> Bool {
         if node.flag == 0 {
-            guard node.extent == text.count else { return false }
-            for position in 0..<text.count where source[node.offset + position] != text[position] {
-                return false
-            }
-            return true
+            // Lengths settle it nearly always.
+            return node.extent == text.count && Self.isSame(source, node.offset, text)
         }
+        return Self.isEqualDecoded(source, node, text)
+    }
+
+    /// Whether `text` stands in `source` at `start`.
+    private static func isSame(_ source: Span<UInt8>, _ start: Int, _ text: Span<UInt8>) -> Bool {
+        var at = 0
+        if text.count >= 8 {
+            // A UInt8 has no padding that could be read.
+            let raw = unsafe source.bytes
+            let wanted = unsafe text.bytes
+            while at + 8 <= text.count {
+                guard raw.word(at: start + at) == wanted.word(at: at) else { return false }
+                at += 8
+            }
+        }
+        while at < text.count {
+            guard source[start + at] == text[at] else { return false }
+            at += 1
+        }
+        return true
+    }
+
+    private static func isEqualDecoded(
+        _ source: Span<UInt8>, _ node: JSONNode, _ text: Span<UInt8>
+    ) -> Bool {
         var matched = 0
         var at = node.offset
         while at < node.end {

@@ -17,14 +17,17 @@ package struct JSONValue: Sendable {
     }
 
     let document: JSONDocument
+    /// Of ``node`` on the tape.
     let index: Int
+    /// Kept here, so that the tape is not asked again for every accessor.
+    let node: JSONNode
 
-    init(document: JSONDocument, index: Int) {
+    @inline(__always)
+    init(document: JSONDocument, index: Int, node: JSONNode) {
         self.document = document
         self.index = index
+        self.node = node
     }
-
-    var node: JSONNode { self.document.tape[self.index] }
 
     package var kind: Kind {
         switch self.node.kind {
@@ -112,6 +115,14 @@ package struct JSONValue: Sendable {
     }
 
     /// Whether this is that string; makes none to find out.
+    package func isString(_ text: StaticString) -> Bool {
+        // A literal's own bytes, which are never freed.
+        let wanted = unsafe Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount)
+        let bytes = self.document.bytes
+        return self.node.kind == .string && JSONText.isEqual(bytes.span, self.node, wanted)
+    }
+
+    @_disfavoredOverload
     package func isString(_ text: String) -> Bool {
         let node = self.node
         let bytes = self.document.bytes
@@ -170,15 +181,21 @@ package struct JSONValue: Sendable {
     // MARK: Containers
 
     /// The member of an object by that key; the last one where it is repeated.
-    package subscript(_ key: String) -> JSONValue? {
+    package subscript(_ key: StaticString) -> JSONValue? {
         self.object?[key]
     }
 
+    @_disfavoredOverload
+    package subscript(_ key: String) -> JSONValue? { self.object?[key] }
+
     package var array: JSONArray? {
-        self.node.kind == .array ? JSONArray(document: self.document, index: self.index) : nil
+        self.node.kind == .array
+            ? JSONArray(document: self.document, start: self.index + 1, end: self.node.extent) : nil
     }
 
     package var object: JSONObject? {
-        self.node.kind == .object ? JSONObject(document: self.document, index: self.index) : nil
+        self.node.kind == .object
+            ? JSONObject(document: self.document, start: self.index + 1, end: self.node.extent)
+            : nil
     }
 }

@@ -40,7 +40,8 @@ extension HTTPServerConnection {
         bytes.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
 
-    /// Writes the answer's head.
+    /// Writes the answer's head. After `.refused` this may stand in place of ``writeRefusal``; after
+    /// that or ``abandon()``, everything written is dropped.
     ///
     /// - Parameters:
     ///   - headers: without Content-Length, Transfer-Encoding, Connection: those are decided here,
@@ -51,11 +52,16 @@ extension HTTPServerConnection {
         status: Int, headers: HeaderFields, bodyLength: Int?, prewritten: Bytes = [],
         into bytes: inout Bytes
     ) {
-        precondition(self.response == .none, "a request is answered once")
         precondition((200...599).contains(status), "not a final status: \(status)")
         switch self.state {
-        case .head, .closed, .draining: preconditionFailure("an answer without a request")
-        case .body, .bodyEnd, .waiting: break
+        case .head, .draining: preconditionFailure("an answer without a request")
+        case .body, .bodyEnd, .waiting:
+            precondition(self.response == .none, "a request is answered once")
+        case .closed:
+            // The body was refused while the handler worked: its answer may still be the better one.
+            // After a refusal was written, or the connection given up, nobody hears it.
+            guard self.response == .none else { return }
+            self.clientKeepsAlive = false
         }
         if headers.list("connection").contains(where: { ASCII.equalIgnoringCase($0, "close") })
             || !self.canDrainRequest
@@ -140,7 +146,10 @@ extension HTTPServerConnection {
     }
 
     /// Cuts the connection without an end, so that a part is not taken for the whole.
-    package mutating func abandon() { self.state = .closed }
+    package mutating func abandon() {
+        self.state = .closed
+        self.response = .bodiless
+    }
 
     /// Answers a message that was refused, unless an answer has begun already. Either way the
     /// connection closes.

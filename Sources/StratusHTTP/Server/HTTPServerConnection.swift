@@ -176,6 +176,7 @@ package struct HTTPServerConnection: Sendable {
         let headers = HeaderFields(text: text, fields: self.parser.fields)
         self.parser = HTTPHeadParser(self.limits, forgivesEmptyLine: true)
         self.requestLine = nil
+        self.isHeadRequest = false
 
         try HTTPHost.check(headers, line)
         let framing = try HTTPMessageFraming.read(headers, minorVersion: line.minorVersion)

@@ -119,7 +119,7 @@ extension ConfigurationKey {
                 + "where a balancer stands in front."),
         ConfigurationKey(
             "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
-            .duration(.seconds(15)),
+            .duration(.seconds(10)),
             "From the first byte of a request to the end of its headers. Beyond it: 408."),
         ConfigurationKey(
             "limits.idleDeadline", .duration(.milliseconds(100) ... .seconds(3_600)),

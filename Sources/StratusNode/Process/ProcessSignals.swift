@@ -14,10 +14,12 @@ package enum ProcessSignals {
     }
 
     package static func block() {
-        signal(SIGPIPE, SIG_IGN)
+        Self.ignoreBrokenPipes()
         var set = Self.set
         pthread_sigmask(SIG_BLOCK, &set, nil)
     }
+
+    package static func ignoreBrokenPipes() { signal(SIGPIPE, SIG_IGN) }
 
     /// Waits for the next one. Two threads may wait; each signal goes to one of them.
     package static func next() -> Event {

@@ -60,8 +60,10 @@ package struct RecordOperation: Sendable, Hashable {
         self.clearedFields = []
         self.parent = parent
         self.drawnShortGUID = drawnShortGUID
+        var set = self.fields[...]
         for name in clearedFields.sorted() where self.clearedFields.last != name {
-            if !self.fields.contains(where: { $0.name == name }) { self.clearedFields.append(name) }
+            while let field = set.first, field.name < name { set.removeFirst() }
+            if set.first?.name != name { self.clearedFields.append(name) }
         }
     }
 

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// Job row, format 1. Keys: 1 kind, 4 zone; a cascade adds the target's name.
+// Job row, format 1. Keys: 1 kind, 4 zone; a cascade adds the target's name. Jobs on indexes have
+// their own: see `IndexJob`.
 //
 // | bytes  | what                                                                         |
 // | ------ | ---------------------------------------------------------------------------- |
@@ -27,6 +28,8 @@ enum Job: Equatable {
     case trim(ZoneNumber, JobPlace, keep: UInt64, cursor: ChangeTag)
     /// Remove every row of an incarnation that is gone.
     case purge(ZoneNumber)
+    /// Fill or drop indexes after a change of the schema.
+    case index(IndexJob)
 
     static let cascadeKind: UInt8 = 1
     static let trimKind: UInt8 = 2
@@ -38,10 +41,12 @@ enum Job: Equatable {
             [Self.cascadeKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
         case .trim(let zone, _, _, _): [Self.trimKind] + Keys.zoneStart(zone)
         case .purge(let zone): [Self.purgeKind] + Keys.zoneStart(zone)
+        case .index(let job): job.key
         }
     }
 
     func encoded() -> Bytes {
+        if case .index(let job) = self { return job.encoded() }
         var writer = ByteWriter(reserving: 64)
         writer.write(1 as UInt8)
         switch self {
@@ -55,12 +60,16 @@ enum Job: Equatable {
             writer.write(text: place.zone)
             writer.write(varint: keep)
             writer.write(varint: cursor.raw)
-        case .purge: break
+        case .purge, .index: break
         }
         return writer.bytes
     }
 
     init(key: Bytes, row: Bytes) throws(DecodingError) {
+        if let job = try IndexJob(key: key, row: row) {
+            self = .index(job)
+            return
+        }
         guard key.count >= 5 else { throw DecodingError(.truncated, at: 0) }
         let zone = ZoneNumber(
             key[1..<5].reduce(0) { number, byte in number << 8 | UInt32(byte) })

@@ -146,7 +146,9 @@ enum Keys {
         }
     }
 
-    static func number(_ key: Bytes, at offset: Int) -> UInt64 {
+    /// The eight bytes that end a key of `offset` bytes more.
+    static func number(_ key: Bytes, at offset: Int) throws(StoreError) -> UInt64 {
+        guard key.count == offset + 8 else { throw StoreError(.unreadable, "key") }
         var number: UInt64 = 0
         for byte in key[offset..<(offset + 8)] { number = number << 8 | UInt64(byte) }
         return number

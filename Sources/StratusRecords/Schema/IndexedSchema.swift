@@ -12,35 +12,55 @@ package struct IndexedSchema: Sendable, Equatable {
     /// The version of the tables that text was folded and cut by.
     private(set) var tables: UInt8
 
-    /// - Parameter isEmpty: no record of the container exists in this partition, so that new indexes
-    ///   are complete as they are.
-    package init(schema: Schema = Schema(), isEmpty: Bool = true) {
-        self.schema = Schema()
-        self.indexes = []
-        self.nextNumber = 1
-        self.tables = TextFolding.version
-        self.install(schema, isEmpty: isEmpty)
+    /// Types and fields (`type` or `type field`) that this partition knew once: records may hold them
+    /// still.
+    private(set) var retired: Set<String>
+    /// Some records were saved before this partition had a schema: any may hold anything.
+    private(set) var hasUnchecked: Bool
+
+    /// What records of the container this partition holds when a schema arrives.
+    package enum Records: Sendable {
+        /// None: new indexes are complete as they are.
+        case none
+        /// Every one was saved under an earlier version of the schema.
+        case checked
+        /// Some were saved before there was a schema.
+        case unchecked
     }
 
-    init(schema: Schema, indexes: [FieldIndex], nextNumber: UInt32, tables: UInt8) {
+    package init(schema: Schema = Schema(), over records: Records = .none) {
+        self.init(
+            schema: Schema(), indexes: [], nextNumber: 1, tables: TextFolding.version, retired: [],
+            hasUnchecked: false)
+        self.install(schema, over: records)
+    }
+
+    init(
+        schema: Schema, indexes: [FieldIndex], nextNumber: UInt32, tables: UInt8,
+        retired: Set<String>, hasUnchecked: Bool
+    ) {
         self.schema = schema
         self.indexes = indexes
         self.nextNumber = nextNumber
         self.tables = tables
+        self.retired = retired
+        self.hasUnchecked = hasUnchecked
     }
 
-    /// Takes a newer schema. What both ask for keeps its number and state; the rest of the new is
-    /// `building`, or `ready` where there is nothing to build from.
+    /// Takes a newer schema. What both ask for keeps its number and state; of the new, what could have
+    /// rows to write is `building` and the rest `ready`: a type or field that never was is in no record.
     ///
-    /// - Parameter isEmpty: as in ``init(schema:isEmpty:)``. A type that did not exist before has no
-    ///   records either way: its indexes are ready at once.
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult
-    package mutating func install(_ schema: Schema, isEmpty: Bool) -> [FieldIndex] {
+    package mutating func install(_ schema: Schema, over records: Records) -> [FieldIndex] {
+        switch records {
+        case .none: (self.retired, self.hasUnchecked) = ([], false)
+        case .checked: break
+        case .unchecked: self.hasUnchecked = true
+        }
         var kept: [FieldIndex] = []
         var numbers = Set<UInt32>()
         for type in schema.types {
-            let hasRecords = !isEmpty && self.schema.type(named: type.name) != nil
             for field in type.fields {
                 for kind in FieldIndex.kinds(for: field) {
                     if let index = self.index(kind, of: field.name, in: type.name),
@@ -48,21 +68,54 @@ package struct IndexedSchema: Sendable, Equatable {
                     {
                         kept.append(index)
                         numbers.insert(index.number)
-                    } else {
-                        kept.append(
-                            FieldIndex(
-                                number: self.nextNumber, recordType: type.name, field: field.name,
-                                kind: kind, type: field.type,
-                                state: hasRecords ? .building : .ready))
-                        self.nextNumber += 1
+                        continue
                     }
+                    let isBuilding: Bool
+                    if case .none = records {
+                        isBuilding = false
+                    } else {
+                        isBuilding = self.mayHold(field, kind, in: type.name)
+                    }
+                    kept.append(
+                        FieldIndex(
+                            number: self.nextNumber, recordType: type.name, field: field.name,
+                            kind: kind, type: field.type, state: isBuilding ? .building : .ready))
+                    self.nextNumber += 1
                 }
             }
         }
         let removed = self.indexes.filter { !numbers.contains($0.number) }
+        self.retire(schema)
         self.schema = schema
         self.indexes = kept.sorted(by: Self.isOrdered)
         return removed
+    }
+
+    /// Whether records could exist that a new index of this field has rows for.
+    private func mayHold(
+        _ field: FieldDefinition, _ kind: FieldIndex.Kind, in type: String
+    ) -> Bool {
+        if self.hasUnchecked || self.retired.contains(type) { return true }
+        guard let known = self.schema.type(named: type) else { return false }
+        // Every record lacks a new field and has the system's.
+        if kind == .absence || SystemField(mappedName: field.name) != nil { return true }
+        return known.field(named: field.name) != nil
+            || self.retired.contains("\(type) \(field.name)")
+    }
+
+    private mutating func retire(_ next: Schema) {
+        for type in self.schema.types {
+            guard let after = next.type(named: type.name) else {
+                self.retired.insert(type.name)
+                continue
+            }
+            for field in type.fields
+            where after.field(named: field.name) == nil
+                && SystemField(mappedName: field.name) == nil
+            {
+                self.retired.insert("\(type.name) \(field.name)")
+            }
+        }
     }
 
     package mutating func markReady(_ numbers: some Sequence<UInt32>) {

@@ -11,6 +11,8 @@ package import StratusModel
 // | varint | the next index's number                                                          |
 // | count  | indexes, in order: varint number, text type, text field, 1 kind, 1 field type    |
 // |        | (as in the schema), 1 state                                                      |
+// | flag   | whether records were saved before there was a schema                             |
+// | count  | retired types and fields, sorted, a text each: `type` or `type field`            |
 
 extension IndexedSchema {
     package func encoded() -> Bytes {
@@ -28,6 +30,9 @@ extension IndexedSchema {
             writer.write(index.type)
             writer.write(index.state.rawValue)
         }
+        writer.write(flag: self.hasUnchecked)
+        writer.write(count: self.retired.count)
+        for name in self.retired.sorted() { writer.write(text: name) }
         return writer.bytes
     }
 
@@ -60,7 +65,12 @@ extension IndexedSchema {
                     number: number, recordType: recordType, field: field, kind: kind, type: type,
                     state: state))
         }
+        let hasUnchecked = try reader.flag()
+        var retired = Set<String>()
+        for _ in 0..<(try reader.count()) { retired.insert(try reader.text()) }
         try reader.finish()
-        self.init(schema: schema, indexes: indexes, nextNumber: next, tables: tables)
+        self.init(
+            schema: schema, indexes: indexes, nextNumber: next, tables: tables, retired: retired,
+            hasUnchecked: hasUnchecked)
     }
 }

@@ -6,9 +6,14 @@ extension RecordBatch {
         throws(StoreError) -> ModifiedRecords.Result
     {
         let flags = self.modify.rules.flags
+        let succeeds = operation.kind == .forceDelete || flags.contains(.deleteMissingSucceeds)
         guard let existing = try self.edit.record(operation.recordName, over: rows) else {
-            let succeeds = operation.kind == .forceDelete || flags.contains(.deleteMissingSucceeds)
             return succeeds ? .deleted(tag: nil) : .refused(RecordRefusal(.notFound))
+        }
+        if let refusal = self.checkWrite(of: existing) {
+            // As for a record that is not there, `forceDelete` included.
+            if refusal.reason == .notFound, succeeds { return .deleted(tag: nil) }
+            return .refused(refusal)
         }
         if operation.kind == .delete, let tag = operation.changeTag, tag != existing.tag.text {
             return .refused(RecordRefusal(.tagMismatch))
@@ -18,7 +23,6 @@ extension RecordBatch {
         {
             return .refused(RecordRefusal(.typeMismatch, existing.type))
         }
-        if let refusal = self.checkDeleteAccess(existing) { return .refused(refusal) }
 
         let limit = self.modify.rules.cascadeCountMax
         let closure = try self.closure(
@@ -46,18 +50,6 @@ extension RecordBatch {
         return .deleted(tag: tag)
     }
 
-    private func checkDeleteAccess(_ existing: Record) -> RecordRefusal? {
-        let type = self.schema?.type(named: existing.type)
-        let creator = existing.created.userRecordName
-        let database = self.modify.database
-        if AccessRules.allows(.write, type, creator: creator, in: database, self.principal) {
-            return nil
-        }
-        let mayRead = AccessRules.allows(
-            .read, type, creator: creator, in: database, self.principal)
-        return mayRead ? RecordRefusal(.writeDenied, existing.type) : RecordRefusal(.notFound)
-    }
-
     /// `root` and everything that its deletion deletes, breadth first; nil if that is more than `limit`.
     private mutating func closure(
         of root: String, limit: Int, over rows: borrowing some RowReader
@@ -81,7 +73,8 @@ extension RecordBatch {
         return found
     }
 
-    /// A record outside `victims` whose VALIDATE reference forbids that they go.
+    /// A record outside `victims` whose VALIDATE reference forbids that they go; empty where the caller
+    /// may not read it.
     private mutating func validatingReferrer(
         of victims: [String], over rows: borrowing some RowReader
     ) throws(StoreError) -> String? {
@@ -92,8 +85,9 @@ extension RecordBatch {
             if going.isEmpty { going = Set(victims) }
             let referrers = try self.edit.referrers(
                 of: victim, .validate, limit: victims.count + 1, over: rows)
-            if let outside = referrers.first(where: { !going.contains($0.name) }) {
-                return outside.name
+            for outside in referrers where !going.contains(outside.name) {
+                // Its name is for those who may know it.
+                return try self.isVisible(outside.name, over: rows) ? outside.name : ""
             }
         }
         return nil

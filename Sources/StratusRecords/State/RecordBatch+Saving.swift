@@ -9,6 +9,10 @@ extension RecordBatch {
         if let refusal = self.checkNames(of: operation) { return .refused(refusal) }
         let existing = try self.edit.record(operation.recordName, over: rows)
         if let existing {
+            // First of all: a record one may not read does not exist, whatever else is wrong.
+            if operation.kind != .create, let refusal = self.checkWrite(of: existing) {
+                return .refused(refusal)
+            }
             if let decided = self.checkExisting(existing, operation) { return decided }
         } else if !operation.kind.createsMissing {
             return .refused(RecordRefusal(.notFound))
@@ -21,7 +25,12 @@ extension RecordBatch {
         case .failure(let refusal): return .refused(refusal.refusal)
         case .success(let found): type = found
         }
-        if let refusal = self.checkAccess(existing, type, typeName) { return .refused(refusal) }
+        if existing == nil,
+            !AccessRules.allows(
+                .create, type, creator: nil, in: self.modify.database, self.principal)
+        {
+            return .refused(RecordRefusal(.createDenied, typeName))
+        }
         return try self.store(
             self.merged(operation, existing, typeName: typeName), over: existing, rows)
     }
@@ -124,22 +133,27 @@ extension RecordBatch {
         return .success(type)
     }
 
-    private func checkAccess(_ existing: Record?, _ type: RecordType?, _ typeName: String)
-        -> RecordRefusal?
+    /// Whether the caller may change or delete a record that exists.
+    func checkWrite(of existing: Record) -> RecordRefusal? {
+        if self.allows(.write, existing) { return nil }
+        return self.allows(.read, existing)
+            ? RecordRefusal(.writeDenied, existing.type) : RecordRefusal(.notFound)
+    }
+
+    func allows(_ permission: Grant.Permission, _ record: Record) -> Bool {
+        // Private databases hold their owner's records; no need to find the type.
+        if self.modify.database.scope != .public { return true }
+        return AccessRules.allows(
+            permission, self.schema?.type(named: record.type),
+            creator: record.created.userRecordName, in: self.modify.database, self.principal)
+    }
+
+    /// Whether a record that the caller may know of has this name.
+    mutating func isVisible(_ name: String, over rows: borrowing some RowReader)
+        throws(StoreError) -> Bool
     {
-        let database = self.modify.database
-        guard let existing else {
-            let mayCreate = AccessRules.allows(
-                .create, type, creator: nil, in: database, self.principal)
-            return mayCreate ? nil : RecordRefusal(.createDenied, typeName)
-        }
-        let creator = existing.created.userRecordName
-        if AccessRules.allows(.write, type, creator: creator, in: database, self.principal) {
-            return nil
-        }
-        let mayRead = AccessRules.allows(
-            .read, type, creator: creator, in: database, self.principal)
-        return mayRead ? RecordRefusal(.writeDenied, typeName) : RecordRefusal(.notFound)
+        guard let record = try self.edit.record(name, over: rows) else { return false }
+        return self.allows(.read, record)
     }
 
     /// The record as the operation leaves it, with the next tag.
@@ -227,8 +241,7 @@ extension RecordBatch {
     ) throws(StoreError) -> RecordRefusal? {
         guard let parent = record.parent, parent != existing?.parent else { return nil }
         if parent == record.name { return RecordRefusal(.parentMissing, parent) }
-        let found = try self.edit.record(parent, over: rows)
-        return found == nil ? RecordRefusal(.parentMissing, parent) : nil
+        return try self.isVisible(parent, over: rows) ? nil : RecordRefusal(.parentMissing, parent)
     }
 
     private mutating func checkReferences(
@@ -242,7 +255,7 @@ extension RecordBatch {
             else { return RecordRefusal(.nameInvalid, reference.target) }
             if reference.action == .validate {
                 if reference.target == record.name { continue }
-                if try self.edit.record(reference.target, over: rows) == nil {
+                if try !self.isVisible(reference.target, over: rows) {
                     return RecordRefusal(.referenceTargetMissing, reference.target)
                 }
             } else {

@@ -48,9 +48,6 @@ struct RecordBatch {
         return false
     }
 
-    /// Whether anything was changed that must be written.
-    func changes(since zone: ZoneRow) -> Bool { self.edit.zone.lastTag != zone.lastTag }
-
     /// One result per operation. To be asked after ``run(over:)``.
     func finalResults() -> [ModifiedRecords.Result] {
         self.results.map { result in

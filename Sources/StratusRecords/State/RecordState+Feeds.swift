@@ -38,7 +38,7 @@ extension RecordState {
                 let feed = try decodingRow("feed") { () throws(DecodingError) in
                     try FeedRow(decoding: row)
                 }
-                let tag = ChangeTag(Keys.number(key, at: 4))
+                let tag = ChangeTag(try Keys.number(key, at: 4))
                 var body: Bytes?
                 if !feed.isDeletion {
                     body = try rows.row(.record, Keys.record(zone.number, feed.name))
@@ -80,7 +80,7 @@ extension RecordState {
             guard let name = String(validating: row, as: UTF8.self),
                 let zone = try StoredRows.zone(name, in: database.number, over: rows)
             else { throw StoreError(.unreadable, "turn") }
-            let turn = Keys.number(key, at: 5)
+            let turn = try Keys.number(key, at: 5)
             let position = DatabasePosition(turn: turn, tag: ChangeTag(zone.lastTag))
             // The zone whose turn it was may have gone on in that turn.
             if turn == after.turn, zone.lastTag <= after.tag.raw { continue }
@@ -127,7 +127,7 @@ extension RecordState {
             let feed = try decodingRow("feed") { () throws(DecodingError) in
                 try FeedRow(decoding: row)
             }
-            let tag = Keys.number(key, at: 4)
+            let tag = try Keys.number(key, at: 4)
             if (feed.turn, tag) > (position.turn, position.tag.raw) {
                 unseen = middle
             } else {
@@ -149,6 +149,7 @@ private struct FeedPage {
     private var changes = AnswerWriter()
     private var changeCount = 0
     private var touchCount = 0
+    private var touchSize = 0
     /// The last feed row passed; nil before the first.
     private var lastTag: ChangeTag?
     private var isAtEnd = false
@@ -164,7 +165,7 @@ private struct FeedPage {
 
     var isFull: Bool {
         self.changeCount >= self.limit || self.touchCount >= RecordState.pageTouchMax
-            || self.changes.bytes.bytes.count >= RecordState.answerSizeMax
+            || self.touchSize >= RecordState.answerSizeMax
     }
 
     var wantsMore: Bool { !self.isFull && !self.isAtEnd }
@@ -189,6 +190,7 @@ private struct FeedPage {
     mutating func take(_ feed: FeedRow, at tag: ChangeTag, body: Bytes?) throws(StoreError) {
         self.lastTag = tag
         self.touchCount += 1
+        self.touchSize += body?.count ?? feed.name.utf8.count
         guard let body else {
             self.changes.bytes.write(2 as UInt8)
             self.changes.bytes.write(text: feed.name)

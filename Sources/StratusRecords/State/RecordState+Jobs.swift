@@ -23,6 +23,7 @@ extension RecordState {
             case .cascade: count = try self.cascade(job, budget: rest, at: time, over: &rows)
             case .trim: count = try self.trim(job, budget: rest, over: &rows)
             case .purge(let zone): count = try self.purge(job, zone, budget: rest, over: &rows)
+            case .index(let job): count = try self.run(job, budget: rest, over: &rows)
             }
             // Even a job that finds nothing to do costs something.
             rowCount += max(1, count)
@@ -111,7 +112,7 @@ extension RecordState {
             let feed = try decodingRow("feed") { () throws(DecodingError) in
                 try FeedRow(decoding: row)
             }
-            cursor = ChangeTag(Keys.number(key, at: 4))
+            cursor = ChangeTag(try Keys.number(key, at: 4))
             guard feed.isDeletion else { continue }
             try rows.remove(.feed, key)
             try rows.remove(.record, Keys.record(number, feed.name))

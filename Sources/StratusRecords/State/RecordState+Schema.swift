@@ -10,15 +10,63 @@ extension RecordState {
         case .install(let schema):
             let heldVersion = held?.schema.version ?? 0
             guard schema.version > heldVersion else { return .schema(version: heldVersion) }
-            let isEmpty = try Self.hasNoDatabase(of: command.container, over: rows)
-            var indexed = held ?? IndexedSchema()
-            _ = indexed.install(schema, isEmpty: isEmpty)
-            try rows.put(.schema, Keys.schema(command.container), indexed.encoded())
-            self.cache.remember(indexed, of: command.container)
-            return .schema(version: schema.version)
+            if let reason = SchemaRules.check(schema) {
+                return .refused(RequestRefusal(.schemaConflict, reason))
+            }
+            return try self.install(schema, over: held, of: command.container, rows: &rows)
         case .extend(let types):
-            return .refused(RequestRefusal(.schemaConflict, "\(types.count) types"))
+            let schema = held?.schema ?? Schema()
+            if command.container.environment == .production,
+                let reason = Self.productionRefusal(schema, types)
+            {
+                return .refused(RequestRefusal(.schemaConflict, reason))
+            }
+            switch SchemaRules.extending(schema, with: types) {
+            case .failure(let refusal):
+                return .refused(RequestRefusal(.schemaConflict, refusal.text))
+            case .success(let extended) where extended.version == schema.version:
+                return .schema(version: schema.version)
+            case .success(let extended):
+                return try self.install(extended, over: held, of: command.container, rows: &rows)
+            }
         }
+    }
+
+    /// Takes a newer schema, and leaves to jobs what its indexes ask for.
+    private mutating func install(
+        _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
+        rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        let isEmpty = try Self.hasNoDatabase(of: container, over: rows)
+        var indexed = held ?? IndexedSchema()
+        let dropped = indexed.install(
+            schema, over: isEmpty ? .none : held == nil ? .unchecked : .checked)
+        try rows.put(.schema, Keys.schema(container), indexed.encoded())
+        self.cache.remember(indexed, of: container)
+        if !indexed.building.isEmpty {
+            // From the beginning, also where one is under way: it has to see the new indexes everywhere.
+            let job = IndexJob(.fill, container)
+            try rows.put(.job, job.key, job.encoded())
+        }
+        if !dropped.isEmpty, !isEmpty {
+            let job = IndexJob(.drop, container, numbers: dropped.map(\.number))
+            try rows.put(.job, job.key, job.encoded())
+        }
+        return .schema(version: schema.version)
+    }
+
+    /// Production grows by promotion only.
+    private static func productionRefusal(_ schema: Schema, _ types: [RecordType]) -> String? {
+        for type in types {
+            guard let known = schema.type(named: type.name) else {
+                return "Cannot create new type \(type.name) in production schema"
+            }
+            if let field = type.fields.first(where: { known.field(named: $0.name) == nil }) {
+                return "Cannot create or modify field '\(field.name)' in record '\(type.name)'"
+                    + " in production schema"
+            }
+        }
+        return nil
     }
 
     private static func hasNoDatabase(

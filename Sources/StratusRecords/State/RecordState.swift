@@ -73,7 +73,8 @@ package struct RecordState: ReplicatedState {
         var batch = RecordBatch(
             modify, edit: edit, schema: schema?.schema, principal: command.principal)
         let isKept = try batch.run(over: rows)
-        if isKept, batch.changes(since: zone) {
+        let isChanged = isKept && batch.edit.hasChanges
+        if isChanged {
             if numbers.isDrawn {
                 try numbers.write(into: &rows)
                 try rows.put(.database, Keys.database(modify.database), database.encoded())
@@ -83,7 +84,7 @@ package struct RecordState: ReplicatedState {
                 into: &rows, cache: &self.cache, schema: schema,
                 tombstoneCountMin: modify.rules.tombstoneCountMin)
         }
-        let after = isKept && batch.changes(since: zone) ? batch.edit.zone : known ?? .unwritten
+        let after = isChanged ? batch.edit.zone : known ?? .unwritten
         let outcome = RecordOutcome.records(
             ModifiedRecords(
                 zone: after.summary(name: modify.zone), results: batch.finalResults()))

@@ -20,6 +20,8 @@ struct ZoneEdit {
     private(set) var references: ReferenceEdits
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
+    /// The zone's last tag before this edit.
+    private let firstTag: UInt64
     /// What `modified` says of everything this command changes.
     let milliseconds: Int64
 
@@ -31,6 +33,7 @@ struct ZoneEdit {
         self.databaseID = databaseID
         self.database = database
         self.zone = zone
+        self.firstTag = zone.lastTag
         self.references = ReferenceEdits(zone: zone.number)
         // Time may step back between leaders by what their clocks differ; in a zone it never does.
         self.milliseconds = max(time.milliseconds, zone.lastMilliseconds)
@@ -65,6 +68,8 @@ struct ZoneEdit {
     func encodedRow(of name: String) -> Bytes? { self.touched[name]?.encoded }
 
     // MARK: Changing
+
+    var hasChanges: Bool { self.zone.lastTag != self.firstTag }
 
     /// The tag the next change will have.
     var nextTag: ChangeTag { ChangeTag(self.zone.lastTag + 1) }
@@ -116,6 +121,27 @@ struct ZoneEdit {
         into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?,
         tombstoneCountMin: Int
     ) throws(StoreError) {
+        if self.hasChanges {
+            try self.writeChanges(into: &rows, cache: &cache, schema: schema)
+        }
+        if self.zone.tombstoneCount > max(UInt64(tombstoneCountMin), self.zone.recordCount / 2) {
+            let most = max(UInt64(tombstoneCountMin), self.zone.recordCount / 2)
+            // An eighth less than the most, so that the next trim is not the next delete's.
+            self.enqueue(
+                .trim(
+                    self.zone.number, self.place, keep: most - most / 8,
+                    cursor: ChangeTag(self.zone.oldestTag)))
+        }
+        for job in self.jobs {
+            // A trim that waits already has come further than a new one would start.
+            if case .trim = job, try rows.row(.job, job.key) != nil { continue }
+            try rows.put(.job, job.key, job.encoded())
+        }
+    }
+
+    private mutating func writeChanges(
+        into rows: inout some RowStore, cache: inout RowCache, schema: IndexedSchema?
+    ) throws(StoreError) {
         let scope = ZoneScope(id: self.id, prefix: Keys.zoneStart(self.zone.number))
         let turn = try self.takeTurn(in: &rows, cache: &cache)
         for name in self.touched.keys.sorted() {
@@ -130,19 +156,6 @@ struct ZoneEdit {
         }
         try self.references.flush(into: &rows)
         self.zone.lastMilliseconds = self.milliseconds
-        let most = max(UInt64(tombstoneCountMin), self.zone.recordCount / 2)
-        if self.zone.tombstoneCount > most {
-            // An eighth less than the most, so that the next trim is not the next delete's.
-            self.enqueue(
-                .trim(
-                    self.zone.number, self.place, keep: most - most / 8,
-                    cursor: ChangeTag(self.zone.oldestTag)))
-        }
-        for job in self.jobs {
-            // A trim that waits already has come further than a new one would start.
-            if case .trim = job, try rows.row(.job, job.key) != nil { continue }
-            try rows.put(.job, job.key, job.encoded())
-        }
         try rows.put(
             .zone, Keys.zone(self.database.number, self.id.name), self.zone.encoded())
         cache.remember(self.zone, self.id.name, in: self.database.number)

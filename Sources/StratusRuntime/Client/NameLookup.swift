@@ -9,7 +9,8 @@ package enum NameLookup {
     package static func addresses(
         of host: String, port: UInt16
     ) async throws(HTTPClientError) -> [SocketAddress] {
-        let name = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        let name =
+            host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
         let found = await self.worker.run { Self.blockingLookup(name, port) }
         guard !found.isEmpty else { throw .unreachable(nil) }
         return found

@@ -20,7 +20,7 @@ struct Inbox: ~Copyable, Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = SystemMutex(State())
     /// Lets a busy thread pass by without the lock. A stale "empty" is repaired by ``park()``.
     private let isFilled = Atomic(false)
 

@@ -43,7 +43,7 @@ extension HTTPConnection {
     private func cutShort(_ refusal: HTTPRefusal) {
         self.dropExchange()
         self.writeRefusal(refusal)
-        self.deadlines.handle(.requestEnded, at: self.loop.now)
+        self.tellRequestEnded()
         self.flush()
         self.settle()
     }

@@ -56,7 +56,7 @@ extension HTTPConnection {
         self.exchange = nil
         exchange.task = nil
         exchange.letGo()
-        self.deadlines.handle(.requestEnded, at: self.loop.now)
+        self.tellRequestEnded()
         guard !self.isAdvancing else { return }
         self.advance()
         self.settle()

@@ -59,6 +59,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     private(set) var stageDeadline: MonotonicTime
     /// Whether the deadlines know of the head that is arriving.
     private var isHeadTold = false
+    /// Whether the deadlines know of the request in progress, and when it began.
+    private var isRequestTold = false
+    private var requestStart: MonotonicTime
     private var lingeredCount = 0
 
     init(
@@ -74,6 +77,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         let now = shard.loop.now
         self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
         self.stageDeadline = now + shard.limits.handshakeDeadline
+        self.requestStart = now
     }
 
     func open() {
@@ -100,7 +104,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         if !self.output.isEmpty && readiness.contains(self.transport.writeNeeds) {
             self.flush()
             // Requests may have waited for their predecessors' answers to leave.
-            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked { self.advance() }
+            if self.stage == .open && !self.input.isEmpty && !self.isOutputBlocked {
+                self.advance()
+            }
         }
         if self.stage != .closed && readiness.contains(self.transport.readNeeds) { self.readAll() }
         self.settle()
@@ -143,11 +149,37 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             if !self.output.isEmpty { interest.formUnion(self.transport.writeNeeds) }
             self.loop.watch(registration, for: interest)
         }
-        if self.stage == .open && !self.isHeadTold && self.machine.phase == .head {
-            self.isHeadTold = true
-            self.deadlines.handle(.headBegan, at: self.loop.now)
-        }
+        self.tellDeadlines()
         self.watchDeadline()
+    }
+
+    /// A request that is answered as soon as it is read, like most, never troubles the deadlines: they
+    /// are told of what is still unfinished when the loop moves on.
+    private func tellDeadlines() {
+        guard self.stage == .open else { return }
+        guard let exchange = self.exchange else {
+            if !self.isHeadTold && self.machine.phase == .head {
+                self.isHeadTold = true
+                self.deadlines.handle(.headBegan, at: self.loop.now)
+            }
+            return
+        }
+        guard !self.isRequestTold else { return }
+        self.isRequestTold = true
+        if !self.isHeadTold { self.deadlines.handle(.headBegan, at: self.requestStart) }
+        self.isHeadTold = false
+        self.deadlines.handle(.headEnded(total: nil), at: self.requestStart)
+        if case .arriving = exchange.state {
+            if self.isOurTurn { self.deadlines.handle(.readingPaused, at: self.loop.now) }
+        } else {
+            self.deadlines.handle(.bodyEnded, at: self.loop.now)
+        }
+    }
+
+    /// The answer is complete: the next request may take its time.
+    func tellRequestEnded() {
+        self.isHeadTold = false
+        self.deadlines.handle(.requestEnded, at: self.loop.now)
     }
 
     // MARK: Reading
@@ -156,8 +188,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.isInputPaused = isPaused
         // A client that waits for the go-ahead waits for us.
         let isOurTurn = isPaused || self.machine.awaitsContinue
-        if isOurTurn != self.isOurTurn {
-            self.isOurTurn = isOurTurn
+        guard isOurTurn != self.isOurTurn else { return }
+        self.isOurTurn = isOurTurn
+        if self.exchange != nil && self.isRequestTold {
             self.deadlines.handle(isOurTurn ? .readingPaused : .readingResumed, at: self.loop.now)
         }
     }
@@ -258,10 +291,12 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             case .head(let head):
                 self.begin(head)
             case .body(let range):
-                self.deadlines.handle(.bodyReceived(ByteCount(range.count)), at: self.loop.now)
+                if self.isRequestTold {
+                    self.deadlines.handle(.bodyReceived(ByteCount(range.count)), at: self.loop.now)
+                }
                 self.exchange?.append(bytes.extracting(range).withUnsafeBufferPointer { Bytes($0) })
             case .bodyEnd:
-                self.deadlines.handle(.bodyEnded, at: self.loop.now)
+                if self.isRequestTold { self.deadlines.handle(.bodyEnded, at: self.loop.now) }
                 self.exchange?.end(.complete)
             case .waiting:
                 return self.exchange?.hasBegun == false
@@ -292,12 +327,8 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
             head: head, identity: self.shard.world.drawIdentity(), connection: self)
-        let now = self.loop.now
-        if !self.isHeadTold { self.deadlines.handle(.headBegan, at: now) }
-        self.isHeadTold = false
-        // A pause of the last request's body must not carry over.
-        self.isOurTurn = false
-        self.deadlines.handle(.headEnded(total: nil), at: now)
+        self.isRequestTold = false
+        self.requestStart = self.loop.now
     }
 
     /// A message that breaks the rules is answered here, unless it is only too large: then the handler,

@@ -18,6 +18,8 @@ final class HTTPServerShard: @unchecked Sendable {
     /// Lent to the connection that writes.
     var spareOutput: Bytes = []
     private var date = HTTPDateLine()
+    private var dateText: Bytes = []
+    private var dateExpiry = MonotonicTime(nanoseconds: .min)
 
     private var listeners: [HTTPListener] = []
     private var connections: [ObjectIdentifier: HTTPConnection] = [:]
@@ -58,7 +60,14 @@ final class HTTPServerShard: @unchecked Sendable {
         if self.connections.isEmpty { self.endStop() }
     }
 
-    func dateLine() -> Bytes { self.date.line(at: self.world.wallMilliseconds) }
+    func dateLine() -> Bytes {
+        // The clock is asked a few times a second, not for every answer.
+        if self.loop.now >= self.dateExpiry {
+            self.dateExpiry = self.loop.now + .milliseconds(200)
+            self.dateText = self.date.line(at: self.world.wallMilliseconds)
+        }
+        return self.dateText
+    }
 
     // MARK: Stop
 

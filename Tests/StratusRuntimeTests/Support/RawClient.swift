@@ -91,3 +91,6 @@ final class RawClient {
     /// Whether the server closes within the client's patience, whatever it still says.
     func isClosedByServer() -> Bool { self.receive().end != .stillOpen }
 }
+
+/// Blocks the thread; for tests that must let the other side run.
+func pause(microseconds: UInt32) { usleep(microseconds) }

@@ -6,6 +6,7 @@ import Synchronization
 @testable import StratusRuntime
 
 /// A server on an ephemeral port of the loopback, with a loop of its own, for the time of `body`.
+@discardableResult
 func withServer<Result>(
     _ handler: any HTTPHandler, loops count: Int = 1, tls: TLSContextSource? = nil,
     limits: HTTPServerLimits = .forTests, gzipSizeMin: ByteCount? = 1_024,

@@ -1,0 +1,149 @@
+import StratusModel
+
+/// Where ``JSONWriter`` puts its bytes: one allocation that grows, owned and freed here.
+///
+/// An array checks on every append that nobody shares it, which is a third of the cost of writing JSON.
+/// Nobody can share this: it is not copyable, and the pointer never leaves the file. Each append makes
+/// room first, and writes no further than the room it made: hence `@safe`.
+@safe
+struct JSONOutput: ~Copyable {
+    private var start: UnsafeMutableRawPointer
+    private(set) var count = 0
+    private var capacity: Int
+
+    init(reserving capacity: Int) {
+        self.capacity = max(64, capacity)
+        unsafe self.start = .allocate(byteCount: self.capacity, alignment: 8)
+    }
+
+    deinit { unsafe self.start.deallocate() }
+
+    /// A copy: the allocation may be much larger, and arrays cannot adopt memory.
+    func bytes() -> Bytes {
+        unsafe Bytes(UnsafeRawBufferPointer(start: self.start, count: self.count))
+    }
+
+    @inline(__always)
+    private mutating func makeRoom(_ more: Int) {
+        if self.capacity - self.count < more { self.grow(more) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ more: Int) {
+        let capacity = max(self.capacity * 2, self.count + more)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
+        unsafe larger.copyMemory(from: self.start, byteCount: self.count)
+        unsafe self.start.deallocate()
+        unsafe self.start = larger
+        self.capacity = capacity
+    }
+
+    @inline(__always)
+    mutating func append(_ byte: UInt8) {
+        self.makeRoom(1)
+        unsafe self.start.storeBytes(of: byte, toByteOffset: self.count, as: UInt8.self)
+        self.count += 1
+    }
+
+    @inline(__always)
+    mutating func append(_ first: UInt8, _ second: UInt8) {
+        self.append(low: UInt64(first) | UInt64(second) << 8, 2)
+    }
+
+    /// The lowest `byteCount` bytes of a word, lowest first.
+    @inline(__always)
+    mutating func append(low word: UInt64, _ byteCount: Int) {
+        precondition(byteCount <= 8)
+        self.makeRoom(8)
+        unsafe self.start.storeBytes(
+            of: word.littleEndian, toByteOffset: self.count, as: UInt64.self)
+        self.count += byteCount
+    }
+
+    mutating func append(literal text: StaticString) {
+        self.makeRoom(text.utf8CodeUnitCount)
+        unsafe (self.start + self.count).copyMemory(
+            from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+        self.count += text.utf8CodeUnitCount
+    }
+
+    mutating func append(copying run: Span<UInt8>) {
+        self.makeRoom(run.count)
+        unsafe run.withUnsafeBytes { source in
+            guard let base = source.baseAddress else { return }
+            unsafe (self.start + self.count).copyMemory(from: base, byteCount: source.count)
+        }
+        self.count += run.count
+    }
+
+    mutating func append(decimal value: Int64) {
+        self.makeRoom(20)
+        var rest = value.magnitude
+        var digitCount = 1
+        var bound: UInt64 = 10
+        while rest >= bound, digitCount < 19 {
+            digitCount += 1
+            bound &*= 10
+        }
+        if value < 0 { self.append(0x2D) }
+        // At most nineteen digits and a sign: within the room made.
+        var at = self.count + digitCount
+        self.count = at
+        while digitCount > 0 {
+            at -= 1
+            digitCount -= 1
+            let (quotient, remainder) = rest.quotientAndRemainder(dividingBy: 10)
+            unsafe self.start.storeBytes(
+                of: 0x30 + UInt8(truncatingIfNeeded: remainder), toByteOffset: at, as: UInt8.self)
+            rest = quotient
+        }
+    }
+
+    /// In quotes, escaped where JSON demands it and nowhere else.
+    mutating func append(quoting source: Span<UInt8>) {
+        // A UInt8 has no padding that could be read.
+        let raw = unsafe source.bytes
+        self.makeRoom(source.count + 16)
+        self.append(0x22)
+        var at = 0
+        while at < source.count {
+            // Eight bytes, or what is left of them below spaces, which need no escape.
+            let width = min(8, source.count - at)
+            var word: UInt64
+            if width == 8 {
+                word = raw.word(at: at)
+            } else if source.count >= 8 {
+                word = raw.word(at: source.count - 8) >> UInt64(8 * (8 - width))
+                word |= 0x2020_2020_2020_2020 << UInt64(8 * width)
+            } else {
+                word = 0x2020_2020_2020_2020
+                for place in 0..<width {
+                    word ^= UInt64(source[at + place] ^ 0x20) << UInt64(8 * place)
+                }
+            }
+            let special = WordScan.mustEscape(word)
+            let plain = special == 0 ? width : special.trailingZeroBitCount >> 3
+            self.append(low: word, plain)
+            at += plain
+            if special != 0 {
+                self.append(escaping: source[at])
+                at += 1
+            }
+        }
+        self.append(0x22)
+    }
+
+    private mutating func append(escaping byte: UInt8) {
+        switch byte {
+        case 0x22, 0x5C: self.append(0x5C, byte)
+        case 0x08: self.append(0x5C, 0x62)
+        case 0x09: self.append(0x5C, 0x74)
+        case 0x0A: self.append(0x5C, 0x6E)
+        case 0x0C: self.append(0x5C, 0x66)
+        case 0x0D: self.append(0x5C, 0x72)
+        default:
+            self.append(literal: "\\u00")
+            self.append(ASCII.hexDigit(byte >> 4), ASCII.hexDigit(byte))
+        }
+    }
+}

@@ -1,0 +1,212 @@
+import StratusCoding
+import StratusModel
+
+// Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds 0x00 and
+// the first index's number, 4 bytes big-endian.
+//
+// | bytes  | what                                                                       |
+// | ------ | -------------------------------------------------------------------------- |
+// | 1      | format, 1                                                                  |
+// | bytes  | the key of the database it has come to; empty before the first             |
+// | bytes  | the key of the zone                                                        |
+// | bytes  | the last record looked at; empty before the first                          |
+// | count  | drop: the numbers of the indexes, varint each                              |
+
+/// Work on indexes that a change of the schema left to be done in bounded slices, zone after zone.
+struct IndexJob: Equatable {
+    enum Kind: UInt8 {
+        /// Write the rows of every index that is `building`, then call it ready.
+        case fill = 4
+        /// Remove the rows of indexes that are no more.
+        case drop = 5
+    }
+
+    /// How far a job has come in a partition's zones.
+    struct Place: Equatable {
+        var database: Bytes = []
+        var zone: Bytes = []
+        var record: Bytes = []
+    }
+
+    var kind: Kind
+    var container: ContainerReference
+    var numbers: [UInt32] = []
+    var place = Place()
+
+    var key: Bytes {
+        var key: Bytes = [self.kind.rawValue, self.container.environment.rawValue]
+        key.append(contentsOf: self.container.container.utf8)
+        if self.kind == .drop {
+            key.append(0)
+            key += Keys.bytes(self.numbers.first ?? 0, reserving: 0)
+        }
+        return key
+    }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 64)
+        writer.write(1 as UInt8)
+        writer.write(prefixed: self.place.database)
+        writer.write(prefixed: self.place.zone)
+        writer.write(prefixed: self.place.record)
+        if self.kind == .drop {
+            writer.write(count: self.numbers.count)
+            for number in self.numbers { writer.write(varint: UInt64(number)) }
+        }
+        return writer.bytes
+    }
+
+    init(_ kind: Kind, _ container: ContainerReference, numbers: [UInt32] = []) {
+        self.kind = kind
+        self.container = container
+        self.numbers = numbers
+    }
+
+    /// Nil where the key is another kind's.
+    init?(key: Bytes, row: Bytes) throws(DecodingError) {
+        guard let first = key.first, let kind = Kind(rawValue: first) else { return nil }
+        var name = key.dropFirst(2)
+        if kind == .drop { name = name.dropLast(5) }
+        guard key.count > 2, let environment = Environment(rawValue: key[1]),
+            let container = String(validating: name, as: UTF8.self)
+        else { throw DecodingError(.malformed, at: 0) }
+        self.init(kind, ContainerReference(container: container, environment: environment))
+        var reader = ByteReader(row)
+        try reader.format(1)
+        self.place.database = try reader.prefixed()
+        self.place.zone = try reader.prefixed()
+        self.place.record = try reader.prefixed()
+        if kind == .drop {
+            for _ in 0..<(try reader.count()) { self.numbers.append(try reader.number32()) }
+        }
+        try reader.finish()
+    }
+}
+
+extension RecordState {
+    /// Goes on with an index job.
+    ///
+    /// - Returns: the rows it read and wrote, `budget` and a little more at most.
+    mutating func run(
+        _ job: IndexJob, budget: Int, over rows: inout some RowStore
+    ) throws(StoreError) -> Int {
+        guard let schema = try self.cache.schema(job.container, over: rows) else {
+            try rows.remove(.job, job.key)
+            return 0
+        }
+        var job = job
+        var count = 0
+        while count < budget {
+            guard let zone = try Self.zone(job, over: rows) else {
+                try self.finish(job, schema, over: &rows)
+                return count
+            }
+            if zone.key != job.place.zone { job.place.record = [] }
+            job.place.database = zone.database
+            job.place.zone = zone.key
+            let limit = min(budget - count, 200)
+            let (touched, isDone) =
+                job.kind == .fill
+                ? try Self.fill(&job.place, schema, zone.scope, limit, over: &rows)
+                : try Self.drop(job, zone.scope, limit, over: &rows)
+            count += max(1, touched)
+            // The next zone is the first one after this.
+            if isDone {
+                job.place.zone += [0]
+                job.place.record = []
+            }
+        }
+        try rows.put(.job, job.key, job.encoded())
+        return count
+    }
+
+    private mutating func finish(
+        _ job: IndexJob, _ schema: IndexedSchema, over rows: inout some RowStore
+    ) throws(StoreError) {
+        try rows.remove(.job, job.key)
+        guard job.kind == .fill else { return }
+        // A schema that brought another index on the way started the job again: it has seen all.
+        var schema = schema
+        schema.markReady(schema.building.map(\.number))
+        try rows.put(.schema, Keys.schema(job.container), schema.encoded())
+        self.cache.remember(schema, of: job.container)
+    }
+
+    private static func fill(
+        _ place: inout IndexJob.Place, _ schema: IndexedSchema, _ zone: ZoneScope, _ limit: Int,
+        over rows: inout some RowStore
+    ) throws(StoreError) -> (touched: Int, isDone: Bool) {
+        let building = schema.building
+        let start = zone.prefix + (place.record.isEmpty ? [] : place.record + [0])
+        let found = try rows.rows(
+            .record, from: start, to: Keys.end(of: zone.prefix), limit: limit)
+        var touched = found.count
+        for (key, row) in found {
+            place.record = Bytes(key[zone.prefix.count...])
+            let name = String(decoding: place.record, as: UTF8.self)
+            guard let record = try StoredRecords().record(row, name: name, zone: zone.id) else {
+                continue
+            }
+            // What a save wrote meanwhile is written again as it is: the rows follow from the record.
+            let new = IndexMaintenance.rows(
+                of: record, for: building.filter { $0.recordType == record.type }, zone: zone)
+            for row in new { try rows.put(.index, row.key, row.row) }
+            touched += new.count
+        }
+        return (touched, found.count < limit)
+    }
+
+    private static func drop(
+        _ job: IndexJob, _ zone: ZoneScope, _ limit: Int, over rows: inout some RowStore
+    ) throws(StoreError) -> (touched: Int, isDone: Bool) {
+        var touched = 0
+        for number in job.numbers {
+            let start = IndexKey.start(zone, number)
+            let found = try rows.keys(
+                .index, from: start, to: Keys.end(of: start), limit: limit - touched)
+            for key in found { try rows.remove(.index, key) }
+            touched += found.count
+            if touched == limit { return (touched, false) }
+        }
+        return (touched, true)
+    }
+
+    /// The live zone at or after the job's place.
+    private static func zone(
+        _ job: IndexJob, over rows: borrowing some RowReader
+    ) throws(StoreError) -> (database: Bytes, key: Bytes, scope: ZoneScope)? {
+        for scope in [DatabaseScope.public, .private] {
+            let prefix = Keys.databases(of: job.container, scope)
+            var start =
+                Bytes.isOrdered(prefix, before: job.place.database) ? job.place.database : prefix
+            while let (key, row) = try rows.rows(
+                .database, from: start, to: Keys.end(of: prefix), limit: 1
+            ).first {
+                let database = try decodingRow("database") { () throws(DecodingError) in
+                    try DatabaseRow(decoding: row)
+                }
+                let owner = String(decoding: key[prefix.count...], as: UTF8.self)
+                let zones = Keys.zonePrefix(database.number)
+                var from =
+                    key == job.place.database && !job.place.zone.isEmpty ? job.place.zone : zones
+                while let (zoneKey, zoneRow) = try rows.rows(
+                    .zone, from: from, to: Keys.end(of: zones), limit: 1
+                ).first {
+                    let zone = try StoredRows.zone(decoding: zoneRow)
+                    if !zone.isDeleted {
+                        let name = String(decoding: zoneKey[zones.count...], as: UTF8.self)
+                        return (
+                            key, zoneKey,
+                            ZoneScope(
+                                id: ZoneID(name: name, owner: owner),
+                                prefix: Keys.zoneStart(zone.number))
+                        )
+                    }
+                    from = zoneKey + [0]
+                }
+                start = key + [0]
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,161 @@
+import StratusModel
+import StratusRecords
+import Testing
+
+/// New indexes over records that are there already: built in slices, kept up meanwhile, and no index to
+/// anybody before they are complete.
+@Suite struct IndexJobTests {
+    static func schema(_ text: String, version: UInt64) throws -> RecordCommand {
+        var schema = try SchemaText.read(
+            "DEFINE SCHEMA RECORD TYPE Book (\(text), GRANT READ, CREATE TO \"_icloud\");")
+        schema.version = version
+        return .schema(.install(schema))
+    }
+
+    static func rated(_ rating: Int64?, title: String = "x") -> [Field] {
+        (rating.map { [Field(name: "rating", value: .scalar(.int64($0)))] } ?? [])
+            + [Field(name: "title", value: .scalar(.string(title)))]
+    }
+
+    static func query(
+        _ bench: Bench, atLeast rating: Int64, in database: DatabaseID = Bench.privateDatabase,
+        zone: String? = nil
+    ) throws -> Result<[String], BenchError> {
+        let predicate = RecordPredicate(
+            recordType: "Book",
+            filters: [
+                RecordFilter(
+                    field: .field("rating"), comparator: .greaterThanOrEquals,
+                    operand: .scalar(.int64(rating)))
+            ], sorts: [RecordSort(field: .field("rating"))])
+        let ask = QueryPageAsk(database: database, zone: zone, predicate: predicate)
+        switch try bench.ask(.page(ask)) {
+        case .page(let page): return .success(page.records.map(\.name))
+        case .refused(let refusal): return .failure(BenchError(refusal.subject))
+        case let other: return .failure(BenchError("\(other)"))
+        }
+    }
+
+    @Test
+    func `a new index is refused until built, and then holds what was saved before and meanwhile`()
+        throws
+    {
+        var bench = Bench()
+        _ = try bench.apply(try Self.schema("title STRING, rating INT64", version: 1))
+        try bench.zones(.create, "Shelves", "Attic")
+        for number in 0..<30 {
+            try bench.modify(
+                in: number % 2 == 0 ? "Shelves" : "Attic",
+                .create("b\(number)", Self.rated(number % 5 == 0 ? nil : Int64(number))))
+            try bench.modify(
+                in: "_defaultZone", of: Bench.publicDatabase,
+                .create("p\(number)", Self.rated(Int64(number))))
+        }
+        #expect(bench.rows.count(.index) == 0)
+        _ = try bench.apply(
+            try Self.schema("title STRING, rating INT64 QUERYABLE SORTABLE", version: 2))
+        #expect(try bench.ask(.jobs) == .jobs(isWaiting: true))
+        var slices = 0
+        while try bench.ask(.jobs) == .jobs(isWaiting: true) {
+            guard case .failure(let error) = try Self.query(bench, atLeast: 0) else {
+                Issue.record("an index was used before it was built")
+                return
+            }
+            #expect(error.text == "Field 'rating' is not marked sortable")
+            // Writes go on: before the job's place and after it.
+            try bench.modify(in: "Attic", .create("m\(slices)", Self.rated(100 + Int64(slices))))
+            try bench.modify(
+                in: "Shelves",
+                RecordOperation(
+                    .forceUpdate, recordName: "b\(slices * 2 % 30)", recordType: "Book",
+                    fields: Self.rated(50)))
+            try bench.modify(in: "Attic", .delete("b\(slices * 2 % 30 + 1)"))
+            let outcome = try bench.apply(.continueJobs(ContinueJobs(budget: 7)), as: Bench.system)
+            guard case .jobs(let progress) = outcome else { throw BenchError("\(outcome)") }
+            #expect(progress.rowCount <= 7 * 3)
+            slices += 1
+        }
+        #expect(slices > 5)
+        let live = try ["Shelves", "Attic"].flatMap { zone in
+            try bench.changes(in: zone).changes.compactMap { change -> Record? in
+                if case .changed(let record) = change { record } else { nil }
+            }
+        }
+        let expected = live.filter { $0.value(of: "rating") != nil }.map(\.name).sorted()
+        #expect(try Self.query(bench, atLeast: 0).get().sorted() == expected)
+        #expect(
+            try Self.query(bench, atLeast: 25, in: Bench.publicDatabase, zone: "_defaultZone").get()
+                == ["p25", "p26", "p27", "p28", "p29"])
+        // One row for every record: a value's or a missing one's.
+        #expect(bench.rows.count(.index) == live.count + 30)
+        // Dropping the index removes its rows, in slices as well.
+        _ = try bench.apply(try Self.schema("title STRING, rating INT64", version: 3))
+        #expect(try bench.finishJobs(budget: 11) > 3)
+        #expect(bench.rows.count(.index) == 0)
+        #expect(bench.rows.count(.job) == 0)
+    }
+
+    @Test func `records saved before there was a schema are found once it is built`() throws {
+        var bench = Bench()
+        try bench.zones(.create, "Shelves")
+        try bench.modify(.create("a", Self.rated(1)), .create("b", Self.rated(nil)))
+        _ = try bench.apply(
+            try Self.schema("title STRING, rating INT64 QUERYABLE SORTABLE", version: 1))
+        #expect(throws: BenchError.self) { try Self.query(bench, atLeast: 0).get() }
+        try bench.finishJobs()
+        #expect(try Self.query(bench, atLeast: 0).get() == ["a"])
+    }
+
+    @Test func `a schema that arrives while an index is built starts the job again`() throws {
+        var bench = Bench()
+        _ = try bench.apply(try Self.schema("title STRING, rating INT64", version: 1))
+        try bench.zones(.create, "Shelves")
+        for number in 0..<20 { try bench.modify(.create("b\(number)", Self.rated(Int64(number)))) }
+        _ = try bench.apply(
+            try Self.schema("title STRING, rating INT64 QUERYABLE SORTABLE", version: 2))
+        _ = try bench.apply(.continueJobs(ContinueJobs(budget: 10)), as: Bench.system)
+        _ = try bench.apply(
+            try Self.schema("title STRING QUERYABLE, rating INT64 QUERYABLE SORTABLE", version: 3))
+        try bench.finishJobs(budget: 10)
+        #expect(try Self.query(bench, atLeast: 0).get().count == 20)
+        #expect(bench.rows.count(.index) == 40)
+    }
+
+    @Test func `just in time: a save of a new type is found at once`() throws {
+        var bench = Bench()
+        let fields = Self.rated(4)
+        let type = try #require(
+            JustInTime.missing(in: Schema(), recordType: "Book", fields: fields))
+        #expect(try bench.apply(.schema(.extend([type]))) == .schema(version: 1))
+        #expect(try bench.apply(.schema(.extend([type]))) == .schema(version: 1))
+        try bench.zones(.create, "Shelves")
+        try bench.modify(.create("a", fields))
+        #expect(try Self.query(bench, atLeast: 0).get() == ["a"])
+        // Another type while there are records: nothing to build.
+        let loan = JustInTime.recordType(
+            named: "Loan", holding: [Field(name: "due", value: .scalar(.timestamp(1)))])
+        #expect(try bench.apply(.schema(.extend([loan]))) == .schema(version: 2))
+        #expect(try bench.ask(.jobs) == .jobs(isWaiting: false))
+        // A new field of a known type: its values are known, the records that lack it are not yet.
+        let more = RecordType(
+            name: "Book",
+            fields: [
+                FieldDefinition(
+                    name: "due", type: FieldType(.timestamp), indexes: [.queryable, .sortable])
+            ])
+        _ = try bench.apply(.schema(.extend([more])))
+        #expect(try bench.ask(.jobs) == .jobs(isWaiting: true))
+        try bench.finishJobs()
+    }
+
+    @Test func `an extension that contradicts the rules is refused in words`() throws {
+        var bench = Bench()
+        let bad = RecordType(
+            name: "Book", fields: [FieldDefinition(name: "a b", type: FieldType(.string))])
+        #expect(
+            try bench.apply(.schema(.extend([bad])))
+                == .refused(
+                    RequestRefusal(
+                        .schemaConflict, "record type 'Book': 'a b' is no name for a field")))
+    }
+}

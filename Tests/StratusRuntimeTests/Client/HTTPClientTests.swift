@@ -1,0 +1,178 @@
+import StratusHTTP
+import StratusModel
+import StratusTLS
+import Testing
+
+@testable import StratusRuntime
+
+@Suite struct HTTPClientTests {
+    @discardableResult
+    private func withClient<Result>(
+        to address: SocketAddress, _ body: (HTTPClient) async throws -> Result
+    ) async throws -> Result {
+        let loop = EventLoop(name: "client")
+        defer { loop.stop() }
+        let client = HTTPClient(HTTPEndpoint([address], host: "localhost"), loop: loop)
+        return try await body(client)
+    }
+
+    @Test func `requests one after another share a connection`() async throws {
+        try await withServer(echo) { server, address in
+            try await self.withClient(to: address) { client in
+                for number in 0..<20 {
+                    let answer = try await client.send(
+                        .init(method: "POST", target: "/", body: .bytes(Bytes("\(number)".utf8))),
+                        deadline: .seconds(5))
+                    #expect(answer.head.status == 200)
+                    #expect(answer.body == Bytes("\(number)".utf8))
+                }
+                #expect(server.connectionCount == 1)
+            }
+        }
+    }
+
+    @Test func `many requests at once each get their own answer`() async throws {
+        try await withServer(echo) { _, address in
+            try await self.withClient(to: address) { client in
+                let answers = try await withThrowingTaskGroup(of: (Int, Bytes).self) { group in
+                    for number in 0..<50 {
+                        group.addTask {
+                            let answer = try await client.send(
+                                .init(
+                                    method: "POST", target: "/",
+                                    body: .bytes(Bytes("\(number)".utf8))),
+                                deadline: .seconds(5))
+                            return (number, answer.body)
+                        }
+                    }
+                    return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+                }
+                #expect(answers.count == 50)
+                #expect(answers.allSatisfy { $0.value == Bytes("\($0.key)".utf8) })
+            }
+        }
+    }
+
+    @Test func `bodies stream both ways`() async throws {
+        let handler = ClosureHandler { request in
+            HTTPResponse(status: 200, body: .stream(Relay(body: request.body), length: nil))
+        }
+        try await withServer(handler) { _, address in
+            try await self.withClient(to: address) { client in
+                for length in [nil, 1_000_000] as [Int?] {
+                    let upload = CountingBody(pieces: 100, size: 10_000)
+                    let answer = try await client.send(
+                        .init(method: "POST", target: "/", body: .stream(upload, length: length)),
+                        deadline: .seconds(10))
+                    #expect(answer.body.count == 1_000_000)
+                }
+            }
+        }
+    }
+
+    @Test func `an answer before the whole body is taken is the answer`() async throws {
+        let handler = ClosureHandler(bodySizeMax: 10) { _ in .text("no", status: 413) }
+        try await withServer(handler) { _, address in
+            try await self.withClient(to: address) { client in
+                let upload = CountingBody(pieces: 10_000, size: 10_000)
+                let answer = try await client.send(
+                    .init(method: "POST", target: "/", body: .stream(upload, length: nil)),
+                    deadline: .seconds(10))
+                #expect(answer.head.status == 413)
+                #expect(upload.pulled < 10_000)
+            }
+        }
+    }
+
+    @Test func `nobody there, a deadline, a cancellation and a cut are told apart`() async throws {
+        let handler = ClosureHandler { request in
+            if request.head.path == "/cut" {
+                return HTTPResponse(
+                    status: 200,
+                    body: .stream(CountingBody(pieces: 1, size: 1, failsAtEnd: true), length: nil))
+            }
+            while !Task.isCancelled { await Task.yield() }
+            return .text("late")
+        }
+        let gone = try await withServer(handler) { _, address in
+            try await self.withClient(to: address) { client in
+                await #expect(throws: HTTPClientError.deadlinePassed) {
+                    try await client.send(.init(target: "/never"), deadline: .milliseconds(20))
+                }
+                await #expect(throws: HTTPClientError.cutShort) {
+                    try await client.send(.init(target: "/cut"), deadline: .seconds(5))
+                }
+                let waiting = Task {
+                    try await client.send(.init(target: "/never"), deadline: .seconds(60))
+                }
+                pause(microseconds: 5_000)
+                waiting.cancel()
+                await #expect(throws: HTTPClientError.cancelled) { try await waiting.value }
+            }
+            return address
+        }
+        try await self.withClient(to: gone) { client in
+            await #expect {
+                try await client.send(.init(target: "/"), deadline: .seconds(5))
+            } throws: {
+                if case .unreachable(let error?)? = $0 as? HTTPClientError {
+                    error.kind == .refused
+                } else {
+                    false
+                }
+            }
+        }
+    }
+
+    @Test func `a connection that the server closed meanwhile is not used again`() async throws {
+        var limits = HTTPServerLimits.forTests
+        limits.timeouts.idle = .milliseconds(20)
+        try await withServer(echo, limits: limits) { server, address in
+            try await self.withClient(to: address) { client in
+                for _ in 0..<2 {
+                    let answer = try await client.send(.init(target: "/"), deadline: .seconds(5))
+                    #expect(answer.head.status == 200)
+                    while server.connectionCount > 0 { pause(microseconds: 500) }
+                }
+            }
+        }
+    }
+
+    @Test func `a server that is not who it should be is refused`() async throws {
+        let certificates = try TestCertificates()
+        let strangers = try TestCertificates()
+        let tls = try TLSContextSource(.init(identity: certificates.server))
+        let loop = EventLoop(name: "client")
+        defer { loop.stop() }
+        try await withServer(echo, tls: tls) { _, address in
+            for (name, known, isGood) in [
+                ("localhost", certificates, true), ("127.0.0.1", certificates, true),
+                ("other.example", certificates, false), ("127.0.0.2", certificates, false),
+                ("localhost", strangers, false),
+            ] {
+                let client = try HTTPClient.overTLS(to: address, known, loop, name: name)
+                do {
+                    let answer = try await client.send(.init(target: "/"), deadline: .seconds(5))
+                    #expect(isGood && answer.head.status == 200, "\(name)")
+                } catch HTTPClientError.notSecure(let error) {
+                    #expect(!isGood && error.kind == .untrustedPeer, "\(name)")
+                }
+            }
+        }
+    }
+
+    @Test func `a name is looked up off the loop`() async throws {
+        let found = try await NameLookup.addresses(of: "localhost", port: 7)
+        #expect(found.contains(.ip("127.0.0.1", port: 7)) || found.contains(.ip("::1", port: 7)))
+        #expect(try await NameLookup.addresses(of: "[::1]", port: 7) == [.ip("::1", port: 7)])
+        await #expect(throws: HTTPClientError.unreachable(nil)) {
+            try await NameLookup.addresses(of: "no such name", port: 7)
+        }
+    }
+}
+
+/// A request's body as an answer's.
+private struct Relay: ResponseBody {
+    let body: any RequestBody
+    func next() async throws -> Bytes? { try await self.body.next() }
+}

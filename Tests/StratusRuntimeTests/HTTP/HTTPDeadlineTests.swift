@@ -1,0 +1,173 @@
+import StratusHTTP
+import StratusModel
+import Synchronization
+import Testing
+
+@testable import StratusRuntime
+
+/// G-15, G-16, G-38: what a server does about clients that take their time, and with its own end.
+/// Deadlines are tiny here; no test asserts how long something took.
+@Suite struct HTTPDeadlineTests {
+    private static var hasty: HTTPServerLimits {
+        var limits = HTTPServerLimits.forTests
+        limits.timeouts.header = .milliseconds(30)
+        limits.timeouts.idle = .milliseconds(60)
+        limits.timeouts.grace = .milliseconds(30)
+        limits.timeouts.bodyRateMin = .mebibytes(1)
+        limits.timeouts.sendRateMin = .mebibytes(100)
+        limits.lingerDeadline = .milliseconds(30)
+        return limits
+    }
+
+    @Test func `G-15: a head that trickles in is answered 408 and cut`() async throws {
+        try await withServer(echo, limits: Self.hasty) { _, address in
+            let client = try RawClient(address)
+            client.send("POST / HTTP/1.1\r\nhost: x\r\n")
+            let answer = client.text()
+            #expect(answer.text.hasPrefix("HTTP/1.1 408 "))
+            #expect(answer.end != .stillOpen)
+        }
+    }
+
+    @Test func `G-15: an idle connection is closed without a word`() async throws {
+        try await withServer(echo, limits: Self.hasty) { server, address in
+            let fresh = try RawClient(address)
+            #expect(fresh.receive() == ([], .closed))
+            let used = try RawClient(address)
+            used.send(post("once"))
+            #expect(used.text(until: "once").end == .stillOpen)
+            #expect(used.receive() == ([], .closed))
+            while server.connectionCount > 0 { pause(microseconds: 500) }
+        }
+    }
+
+    @Test func `G-15: a body slower than allowed is answered 408, its handler learns of it`()
+        async throws
+    {
+        let seen = Mutex<[RequestBodyError]>([])
+        let handler = ClosureHandler { request in
+            do throws(RequestBodyError) {
+                _ = try await request.body.collect()
+            } catch {
+                seen.withLock { $0.append(error) }
+            }
+            return .text("nobody reads this")
+        }
+        try await withServer(handler, limits: Self.hasty) { _, address in
+            let client = try RawClient(address)
+            client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nslow")
+            #expect(client.text().text.hasPrefix("HTTP/1.1 408 "))
+        }
+        #expect(seen.withLock { $0 } == [.cutShort])
+    }
+
+    @Test func `a client is not held to a rate while the handler does not read`() async throws {
+        var limits = Self.hasty
+        limits.bodyBufferSizeMax = ByteCount(1_000)
+        let loop = EventLoop(name: "clock")
+        defer { loop.stop() }
+        let handler = ClosureHandler { request in
+            try? await loop.sleep(for: .milliseconds(100))
+            let count = (try? await request.body.collect().count) ?? -1
+            return .text("\(count)")
+        }
+        try await withServer(handler, limits: limits) { _, address in
+            let client = try RawClient(address)
+            client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n")
+            client.send([UInt8](repeating: 1, count: 300_000))
+            #expect(client.text(until: "300000").end == .stillOpen)
+        }
+    }
+
+    @Test func `G-15: a client that does not read its answer is cut`() async throws {
+        let body = CountingBody(pieces: 100_000, size: 10_000)
+        let handler = ClosureHandler { _ in
+            HTTPResponse(status: 200, body: .stream(body, length: nil))
+        }
+        try await withServer(handler, limits: Self.hasty) { server, address in
+            let client = try RawClient(address, receiveBufferSize: 4_096)
+            client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            while body.pulled == 0 { pause(microseconds: 500) }
+            while server.connectionCount > 0 { pause(microseconds: 1_000) }
+            #expect(client.receive().end == .cut)
+        }
+    }
+
+    @Test func `G-15: one address has its share of connections, all have theirs`() async throws {
+        var limits = HTTPServerLimits.forTests
+        limits.connectionCountPerAddressMax = 2
+        try await withServer(echo, limits: limits) { server, address in
+            let first = try RawClient(address)
+            let second = try RawClient(address)
+            for client in [first, second] {
+                client.send(post("in"))
+                #expect(client.text(until: "in").end == .stillOpen)
+            }
+            let third = try RawClient(address)
+            #expect(third.text().text.hasPrefix("HTTP/1.1 503 "))
+            first.close()
+            while server.connectionCount > 1 { pause(microseconds: 500) }
+            let fourth = try RawClient(address)
+            fourth.send(post("room again"))
+            #expect(fourth.text(until: "room again").end == .stillOpen)
+        }
+    }
+
+    @Test func `G-15: an endless head is refused before it fills memory`() async throws {
+        var limits = HTTPServerLimits.forTests
+        limits.message.headerSizeMax = ByteCount(1_000)
+        try await withServer(echo, limits: limits) { _, address in
+            let client = try RawClient(address)
+            client.send("GET / HTTP/1.1\r\nhost: x\r\nx: " + String(repeating: "a", count: 100_000))
+            #expect(client.text().text.hasPrefix("HTTP/1.1 431 "))
+        }
+    }
+
+    @Test func `G-38: a stop lets what is in flight end and says so`() async throws {
+        let began = Flag()
+        let goOn = Flag()
+        let handler = ClosureHandler { _ in
+            began.raise()
+            while !goOn.isRaised { await Task.yield() }
+            return .text("finished")
+        }
+        try await withServer(handler) { server, address in
+            let busy = try RawClient(address)
+            let idle = try RawClient(address)
+            busy.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            while !began.isRaised || server.connectionCount < 2 { pause(microseconds: 500) }
+            // On a thread of its own: this one blocks.
+            let stopper = EventLoop(name: "stopper")
+            defer { stopper.stop() }
+            let stopped = Task(executorPreference: stopper) {
+                await server.stop(deadline: .seconds(20))
+            }
+            #expect(idle.receive() == ([], .closed))
+            #expect(throws: SocketError.self) { try RawClient(address) }
+            goOn.raise()
+            let answer = busy.text()
+            #expect(answer.text.contains("\r\nconnection: close\r\n"))
+            #expect(answer.text.hasSuffix("finished"))
+            #expect(answer.end == .closed)
+            busy.close()
+            idle.close()
+            await stopped.value
+            #expect(server.connectionCount == 0)
+        }
+    }
+
+    @Test func `G-38: a stop cuts what has not ended at its deadline`() async throws {
+        let body = CountingBody(pieces: 1_000_000, size: 10_000)
+        let handler = ClosureHandler { _ in
+            HTTPResponse(status: 200, body: .stream(body, length: nil))
+        }
+        try await withServer(handler) { server, address in
+            let client = try RawClient(address)
+            client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            while body.pulled < 3 { pause(microseconds: 500) }
+            await server.stop(deadline: .milliseconds(10))
+            #expect(client.receive().end == .cut)
+            #expect(server.connectionCount == 0)
+        }
+    }
+}

@@ -1,0 +1,1 @@
+../../StratusHTTPTests/Support/EchoServer.swift
