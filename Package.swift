@@ -120,7 +120,8 @@ let package = Package(
             dependencies: ["StratusNode", "StratusCommandLine", "StratusRuntime", "StratusHTTP"],
             swiftSettings: house),
         .executableTarget(
-            name: "stratus-sim", dependencies: ["StratusSimulation", "StratusCommandLine"],
+            name: "stratus-sim",
+            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
