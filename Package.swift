@@ -126,7 +126,7 @@ let package = Package(
         .executableTarget(
             name: "stratus-bench",
             dependencies: [
-                "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
+                "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
                 "StratusCommandLine", "StratusConsensus",
             ], swiftSettings: house + release),
