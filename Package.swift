@@ -120,12 +120,13 @@ let package = Package(
             dependencies: ["StratusNode", "StratusCommandLine", "StratusRuntime", "StratusHTTP"],
             swiftSettings: house),
         .executableTarget(
-            name: "stratus-sim", dependencies: ["StratusSimulation", "StratusCommandLine"],
+            name: "stratus-sim",
+            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
             dependencies: [
-                "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
+                "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
                 "StratusCommandLine", "StratusConsensus",
             ], swiftSettings: house + release),

@@ -135,11 +135,19 @@ package final class Replica {
     }
 
     package func wake(at now: MonotonicTime, into effects: inout [Effect]) {
+        if let time = self.raftWakeAt, now >= time { self.raftWakeAt = nil }
         if let time = self.retryAt, now >= time {
             self.retryAt = nil
             self.catchUp(at: now, into: &effects)
         }
         self.run(.woke, at: now, into: &effects)
+        // Consensus may have nothing to wait for while the state still has.
+        self.requestWake(into: &effects)
+    }
+
+    private func requestWake(into effects: inout [Effect]) {
+        guard let time = self.raftWakeAt ?? self.retryAt else { return }
+        effects.append(.wake(at: min(time, self.retryAt ?? time)))
     }
 
     package func submit(
@@ -240,7 +248,7 @@ package final class Replica {
                 into: &effects)
         case .wake(let time):
             self.raftWakeAt = time
-            effects.append(.wake(at: min(time, self.retryAt ?? time)))
+            self.requestWake(into: &effects)
         case .apply(let through):
             self.ordered = max(self.ordered, through)
             self.catchUp(at: now, into: &effects)
@@ -422,7 +430,7 @@ package final class Replica {
         }
         let time = now + self.tuning.retryDelay
         self.retryAt = time
-        effects.append(.wake(at: min(time, self.raftWakeAt ?? time)))
+        self.requestWake(into: &effects)
         if !self.raft.isInhibited {
             self.hasInhibitedItself = true
             self.run(.inhibited, at: now, into: &effects)

@@ -10,14 +10,26 @@ extension RaftGroup {
         return !self.suspects.contains(leader) && !self.decliners.contains(leader)
     }
 
+    /// Whether this replica may stand for election. One that its newest configuration leaves out still
+    /// may while that is not committed: it can be the only one with the entries the others need
+    /// (§4.2.2).
+    var mayCampaign: Bool {
+        if self.isInhibited || self.installing != nil { return false }
+        if self.configuration.isVoter(self.node) { return true }
+        let newest = self.log.configurationIndex
+        return newest > self.commit && newest > self.log.base.index
+            && self.log.configuration(at: newest.previous).isVoter(self.node)
+    }
+
     // MARK: The election timer
 
     mutating func armElection(at now: MonotonicTime) {
-        guard self.configuration.isVoter(self.node), !self.isInhibited else {
+        guard self.mayCampaign || self.installing != nil else {
             self.electionAt = nil
             return
         }
-        if self.configuration.isQuorum([self.node]) {
+        if self.role == .follower, self.installing == nil, self.configuration.isQuorum([self.node])
+        {
             self.electionAt = now  // Nobody to wait for.
             return
         }
@@ -32,12 +44,9 @@ extension RaftGroup {
     }
 
     mutating func electionTimedOut(at now: MonotonicTime, into actions: inout [Action]) {
-        guard self.role != .leader, !self.isInhibited, self.configuration.isVoter(self.node) else {
+        guard self.role != .leader, self.mayCampaign else {
             self.electionAt = nil
-            return
-        }
-        guard self.installing == nil else {
-            self.armElection(at: now)
+            if self.role != .leader { self.armElection(at: now) }
             return
         }
         if self.configuration.isQuorum([self.node]) {

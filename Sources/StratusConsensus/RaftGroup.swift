@@ -353,9 +353,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         case .probeAnswer(let round):
             self.countProbe(round, from: from, at: now, into: &actions)
         case .transferNow:
-            guard self.configuration.isVoter(self.node), !self.isInhibited,
-                self.installing == nil
-            else { return }
+            guard self.mayCampaign else { return }
             actions.append(.reached(.transferCompleted))
             self.campaign(isTransfer: true, at: now, into: &actions)
         case .resigned:

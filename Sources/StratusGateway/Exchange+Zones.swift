@@ -79,6 +79,7 @@ extension Exchange {
         }
         guard !requests.isEmpty else { throw InputRefusal.missingKey("operations") }
         var results: [ZoneResult] = []
+        if operations.contains(where: { $0.kind == .create }) { try await self.teachSchema() }
         if !operations.isEmpty {
             let outcome = try await self.submit(
                 .modifyZones(
@@ -109,6 +110,18 @@ extension Exchange {
     }
 
     // MARK: Parts
+
+    /// A partition that learns the schema before it holds anything has all indexes at once; one that
+    /// learns it later has to fill them first.
+    private func teachSchema() async throws {
+        let key = ShardKey.database(self.ownDatabase)
+        let schema = try await self.schema()
+        guard schema.version > 0,
+            case .schema(let held) = try await self.read(.schema(self.route.container), at: key),
+            held?.version ?? 0 < schema.version
+        else { return }
+        try await self.install(schema, at: key)
+    }
 
     private func zones(names: [String]?) async throws -> [ZoneAnswer] {
         if names?.isEmpty == true { return [] }

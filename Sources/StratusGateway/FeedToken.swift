@@ -17,7 +17,7 @@ import StratusRecords
 /// | 1     | version, 1                                                            |
 /// | 8     | a zone's incarnation; a database's turn                               |
 /// | 8     | the change tag of the last change seen                                |
-/// | 2     | zero                                                                  |
+/// | 2     | 1 for a database's position midway through its pages, else 0          |
 ///
 /// That is 48 letters of base64. Equal positions have equal tokens.
 package struct FeedToken: Sendable, Hashable {
@@ -33,11 +33,13 @@ package struct FeedToken: Sendable, Hashable {
     /// The incarnation or the turn.
     package var era: UInt64
     package var tag: UInt64
+    package var isMidway: Bool
 
-    package init(_ kind: Kind, era: UInt64, tag: UInt64) {
+    package init(_ kind: Kind, era: UInt64, tag: UInt64, isMidway: Bool = false) {
         self.kind = kind
         self.era = era
         self.tag = tag
+        self.isMidway = isMidway
     }
 
     init(_ position: FeedPosition) {
@@ -45,7 +47,8 @@ package struct FeedToken: Sendable, Hashable {
     }
 
     init(_ kind: Kind, _ position: DatabasePosition) {
-        self.init(kind, era: position.turn, tag: position.tag.raw)
+        self.init(
+            kind, era: position.turn, tag: position.tag.raw, isMidway: position.isMidway)
     }
 
     var feedPosition: FeedPosition {
@@ -53,7 +56,7 @@ package struct FeedToken: Sendable, Hashable {
     }
 
     var databasePosition: DatabasePosition {
-        DatabasePosition(turn: self.era, tag: ChangeTag(self.tag))
+        DatabasePosition(turn: self.era, tag: ChangeTag(self.tag), isMidway: self.isMidway)
     }
 
     package func text(at place: FeedPlace, sealedWith cipher: TokenCipher) -> String {
@@ -61,7 +64,7 @@ package struct FeedToken: Sendable, Hashable {
         writer.write(1 as UInt8)
         writer.write(fixed: self.era)
         writer.write(fixed: self.tag)
-        writer.write(fixed: 0 as UInt16)
+        writer.write(fixed: self.isMidway ? 1 : 0 as UInt16)
         let sealed = cipher.seal(writer.bytes, for: place.circumstances(self.kind))
         return Base64.encode([self.kind.rawValue] + sealed)
     }
@@ -89,9 +92,11 @@ package struct FeedToken: Sendable, Hashable {
         var reader = ByteReader(content)
         let version = try reader.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        self.init(kind, era: try reader.fixed64(), tag: try reader.fixed64())
-        _ = try reader.fixed16()
+        let era = try reader.fixed64()
+        let tag = try reader.fixed64()
+        let isMidway = try reader.fixed16() == 1
         try reader.finish()
+        self.init(kind, era: era, tag: tag, isMidway: isMidway)
     }
 
     private static let contentSize = 19

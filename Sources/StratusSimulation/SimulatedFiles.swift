@@ -92,8 +92,16 @@ package final class SimulatedFiles: Files {
                 }
                 state.names = state.durableNames
             }
+            // Every handle is dead: what has no name has no use.
+            var named = Array(repeating: false, count: state.inodes.count)
+            for case .file(let number) in state.names.values { named[number] = true }
+            for case .file(let number) in state.durableNames.values { named[number] = true }
             for number in state.inodes.indices {
-                state.inodes[number].restart(restart, &state.random)
+                if named[number] {
+                    state.inodes[number].restart(restart, &state.random)
+                } else {
+                    state.inodes[number] = SimulatedInode()
+                }
             }
         }
     }
@@ -223,7 +231,9 @@ package final class SimulatedFiles: Files {
             guard state.names[path] == .directory else {
                 throw DiskError(.notFound, during: "list", path: path, code: 2)
             }
-            return state.names.keys.filter { $0 != .root && $0.parent == path }.sorted()
+            let prefix = path == .root ? 0 : path.raw.utf8.count + 1
+            return state.names.keys.filter { $0 != .root && $0.parent == path }
+                .map { DiskPath(String($0.raw.utf8.dropFirst(prefix))!) }.sorted()
         }
     }
 

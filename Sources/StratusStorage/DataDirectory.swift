@@ -51,7 +51,10 @@ package final class DataDirectory: Sendable {
         do {
             if try files.exists(Self.stamp) {
                 switch try Self.read(files) {
-                case .success(let identity): self.identity = identity
+                case .success(let identity):
+                    self.identity = identity
+                    // An earlier process may have died between renaming it and this.
+                    try files.syncDirectory(.root)
                 case .failure(let refusal): throw refusal
                 }
                 self.isNew = false
@@ -115,6 +118,16 @@ extension File {
 }
 
 extension Files {
+    /// Makes the names in a directory, and its own, and those above, durable.
+    func syncDirectories(upFrom directory: DiskPath) throws(DiskError) {
+        var path = directory
+        try self.syncDirectory(path)
+        while path != .root {
+            path = path.parent
+            try self.syncDirectory(path)
+        }
+    }
+
     /// The first `limit` bytes of a file.
     func contents(of path: DiskPath, limit: Int) throws(DiskError) -> Bytes {
         try self.open(path, create: false).bytes(limit, at: 0)

@@ -51,9 +51,8 @@ package final class LocalReplica<State: ReplicatedState> {
         let files = system.files
         let made = directory.appending("made")
         try onDisk { () throws(DiskError) in
-            guard try !files.exists(directory) else { return }
             try files.makeDirectory(directory)
-            try files.syncDirectory(directory.parent)
+            try files.syncDirectories(upFrom: directory.parent)
         }
         let wasMade = try onDisk { () throws(DiskError) in try files.exists(made) }
         let exists = try onDisk { () throws(DiskError) in try files.exists(path) }
@@ -66,7 +65,7 @@ package final class LocalReplica<State: ReplicatedState> {
                 try files.syncDirectory(directory)
             }
         }
-        try RowDatabase.rewriteWAL(of: path, in: files)
+        try RowDatabase.makeDurable(path, in: files)
     }
 
     package var applied: LogIndex { self.position.index }

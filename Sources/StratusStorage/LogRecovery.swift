@@ -42,8 +42,9 @@ struct LogRecovery {
                 return
             }
             try files.makeDirectory(self.directory)
-            try files.syncDirectory(self.directory.parent)
         }
+        // An earlier process may have died between making a segment and syncing its name.
+        try files.syncDirectories(upFrom: self.directory)
         let buffer = UnsafeMutableRawBufferPointer.allocate(
             byteCount: self.limits.segmentSize.raw, alignment: 16)
         defer { buffer.deallocate() }
@@ -78,8 +79,9 @@ struct LogRecovery {
 
     private mutating func findSegments(_ buffer: UnsafeMutableRawBufferPointer) throws(DiskError) {
         let files = self.world.files
-        for path in try files.list(self.directory) {
-            guard let number = LogSegment.number(path, in: self.directory) else { continue }
+        for name in try files.list(self.directory) {
+            guard let number = LogSegment.number(name.raw) else { continue }
+            let path = self.directory.appending(name.raw)
             let file = try files.open(path, create: false)
             let head = UnsafeMutableRawBufferPointer(
                 rebasing: buffer[..<LogFormat.segmentHeaderSize])

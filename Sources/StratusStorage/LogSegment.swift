@@ -30,8 +30,7 @@ final class LogSegment: @unchecked Sendable {
         return directory.appending(zeros + digits + ".seg")
     }
 
-    static func number(_ path: DiskPath, in directory: DiskPath) -> UInt32? {
-        let name = path.raw.dropFirst(directory.raw.isEmpty ? 0 : directory.raw.utf8.count + 1)
+    static func number(_ name: String) -> UInt32? {
         guard name.hasSuffix(".seg"), name.utf8.count == 12 else { return nil }
         return UInt32(name.dropLast(4))
     }

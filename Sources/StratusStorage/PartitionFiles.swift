@@ -31,19 +31,17 @@ struct PartitionFiles: Sendable {
     /// The number of the database that counts, after removing whatever does not; nil if there is none.
     func settle(in files: any Files) throws(DiskError) -> Int? {
         guard try files.exists(self.directory) else { return nil }
-        let paths = try files.list(self.directory)
-        let current = paths.compactMap { self.number($0) }.max()
-        for path in paths {
-            let isCounted = current.map { number in
-                path == self.rows(number) || path.raw == self.rows(number).raw + "-wal"
-            }
-            if isCounted != true { try files.remove(path) }
+        let names = try files.list(self.directory).map(\.raw)
+        let current = names.compactMap { self.number($0) }.max()
+        let counted = current.map { [self.rows($0).raw, self.rows($0).raw + "-wal"] } ?? []
+        for name in names {
+            let path = self.directory.appending(name)
+            if !counted.contains(path.raw) { try files.remove(path) }
         }
         return current
     }
 
-    private func number(_ path: DiskPath) -> Int? {
-        let name = path.raw.dropFirst(self.directory.raw.count + 1)
+    private func number(_ name: String) -> Int? {
         guard name.hasPrefix("rows-"), name.hasSuffix(".db") else { return nil }
         return Int(name.dropFirst(5).dropLast(3))
     }

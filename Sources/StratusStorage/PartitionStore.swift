@@ -57,7 +57,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.number = try onDisk { () throws(DiskError) in try files.settle(in: system.files) }
         if let number {
             // From here on everything committed is also durable: the WAL was just written and synced.
-            try RowDatabase.rewriteWAL(of: files.rows(number), in: system.files)
+            try RowDatabase.makeDurable(files.rows(number), in: system.files)
             try self.open()
             self.durable = self.position.index
         }
@@ -288,14 +288,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private func makeDirectory() throws(StoreError) {
         try onDisk { () throws(DiskError) in
             let files = self.system.files
-            var path = self.files.directory
-            guard try !files.exists(path) else { return }
-            try files.makeDirectory(path)
-            // Any of its parents may be new too.
-            repeat {
-                path = path.parent
-                try files.syncDirectory(path)
-            } while path != .root
+            try files.makeDirectory(self.files.directory)
+            try files.syncDirectories(upFrom: self.files.directory.parent)
         }
     }
 

@@ -98,11 +98,15 @@ package final class RowDatabase: RowStore {
         }
     }
 
-    /// Writes a WAL's bytes back over themselves and syncs them. To be done before the first open of a
-    /// process: if a sync failed in an earlier one, the system may show pages as clean that the medium
-    /// never got, and commits appended behind them would be lost with them.
-    package static func rewriteWAL(of path: DiskPath, in files: any Files) throws(StoreError) {
+    /// Makes what a database and its WAL show durable. To be done before the first open of a process.
+    ///
+    /// If a sync failed in an earlier one, the system may show pages as clean that the medium never got,
+    /// and commits appended behind them would be lost with them: the WAL's bytes are written back over
+    /// themselves and synced. If an earlier one died between making a file and syncing its directory, a
+    /// power cut would take the file: all directories above are synced.
+    package static func makeDurable(_ path: DiskPath, in files: any Files) throws(StoreError) {
         try onDisk { () throws(DiskError) in
+            try files.syncDirectories(upFrom: path.parent)
             let path = DiskPath(path.raw + "-wal")
             guard try files.exists(path) else { return }
             let file = try files.open(path, create: false)

@@ -368,15 +368,16 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let payloadSize = items.reduce(0) { sum, item in
             if case .entry(_, let entry, _) = item { sum + entry.payload.count } else { sum }
         }
-        let state = self.lock.withLock { _ in self.stateItems() }
         var header = LogFormat.BatchHeader(
             sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
             itemCount: items.count, payloadSize: payloadSize)
         let size = self.limits.segmentSize.raw
         let mustRotate = self.segments.isEmpty || self.position + header.size > size
         let segment: LogSegment
+        var state: [LogFormat.Item] = []
         if mustRotate {
             segment = try self.nextSegment()
+            state = self.lock.withLock { _ in self.stateItems() }
             header.position = LogFormat.segmentHeaderSize
             header.itemCount += state.count
             precondition(
@@ -392,7 +393,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         if mustRotate { segment.header!.write(to: self.buffer) }
         let batch = self.buffer.baseAddress! + prefix
         let written = self.encode(
-            items, state: mustRotate ? state : [], header, segment, into: batch)
+            items, state: state, header, segment, into: batch)
         let bytes = UnsafeRawBufferPointer(
             start: self.buffer.baseAddress!, count: prefix + header.size)
         try segment.file.write(bytes, at: UInt64(header.position - prefix))
@@ -594,25 +595,34 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let segment = self.lock.withLock { _ in
             self.segments.first { $0.number == location.segment }
         }
-        guard let segment else {
-            throw LogError(.released, "\(group): entry \(index) was released meanwhile")
-        }
-        let payload: Bytes
+        var payload = Bytes()
         do throws(DiskError) {
-            payload = try segment.file.bytes(Int(location.size), at: UInt64(location.offset))
+            if let segment {
+                payload = try segment.file.bytes(Int(location.size), at: UInt64(location.offset))
+            }
         } catch { throw LogError(.disk, error.description) }
         let crc = payload.withUnsafeBytes { stratus_crc32c(0, $0.baseAddress, $0.count) }
-        guard payload.count == Int(location.size), crc == location.crc else {
-            let isGone = self.lock.withLock { _ in
-                self.groups[group].map { index <= $0.start.index } ?? true
-            }
-            if isGone {
-                throw LogError(.released, "\(group): entry \(index) was released meanwhile")
-            }
-            throw LogError(.corrupt, "\(group): entry \(index)")
+        guard segment != nil, payload.count == Int(location.size), crc == location.crc else {
+            return try self.readAgain(group, index, after: location)
         }
         return Entry(
             index: index, term: term, time: location.time, kind: location.kind, payload: payload)
+    }
+
+    /// What was looked up a moment ago is not there: released, moved forward, or damaged.
+    private func readAgain(
+        _ group: GroupID, _ index: LogIndex, after location: GroupTail.Location
+    ) throws(LogError) -> Entry {
+        let slot = self.lock.withLock { _ in self.groups[group]?.slot(at: index) }
+        guard let slot else {
+            throw LogError(.released, "\(group): entry \(index) was released meanwhile")
+        }
+        switch slot.place {
+        case .pending(let entry, _, _): return entry
+        case .located(let other) where other != location:
+            return try self.read(group, index, slot.term, at: other)
+        case .located, .damaged: throw LogError(.corrupt, "\(group): entry \(index)")
+        }
     }
 }
 

@@ -12,6 +12,7 @@ struct Benchmark: Sendable {
         .json,
         .query,
         .records,
+        .storage,
     ]
 
     static func run(_ arguments: [String]) async {

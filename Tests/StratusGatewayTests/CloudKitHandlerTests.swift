@@ -183,6 +183,16 @@ import Testing
         expectItem(records[0], failed: "NOT_FOUND", reason: "Did not find record type: Note")
     }
 
+    @Test func `a zone's first query needs no job to have run`() async throws {
+        let wire = InProcess()
+        wire.router.runsJobs.withLock { $0 = false }
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        try await caller.makeZone("Shelves")
+        try await caller.create("a", in: ["zoneName": "Shelves"])
+        #expect(
+            try await caller.query(["recordType": "Book"], in: ["zoneName": "Shelves"]) == ["a"])
+    }
+
     @Test func `a partition that is behind learns the schema before it saves`() async throws {
         let wire = InProcess()
         let caller = Caller(wire: wire, container: try await wire.makeContainer())

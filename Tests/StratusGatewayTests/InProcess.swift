@@ -22,6 +22,7 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
+    let runsJobs = Mutex(true)
 
     init(world: any World) { self.world = world }
 
@@ -42,7 +43,9 @@ final class MemoryRouter: PartitionRouter {
                     over: &partition.rows)
                 partition.outcomes[command.identity] = Outcome(
                     outcome.verdict, body: outcome.body)
-                try Self.runJobs(&partition, after: command)
+                if self.runsJobs.withLock({ $0 }) {
+                    try Self.runJobs(&partition, after: command)
+                }
                 return outcome
             }
         } catch {

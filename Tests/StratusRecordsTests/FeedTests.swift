@@ -203,6 +203,22 @@ import Testing
         #expect(names == ["A", "B", "D", "E", "C"])
     }
 
+    @Test func `midway through its pages the database's feed names no zone position`() throws {
+        var bench = try self.bench("A", "B", "C")
+        let seen = try bench.databaseChanges().position
+        try bench.modify(in: "C", .create("early"))
+        try bench.modify(in: "A", .create("a"))
+        try bench.modify(in: "C", .create("late"))
+        let first = try bench.databaseChanges(after: seen, limit: 1)
+        #expect(first.changes.map(\.name) == ["A"])
+        #expect(first.position.isMidway)
+        // C changed in a turn that the first page passed: its position there would skip `early`.
+        let second = try bench.databaseChanges(after: first.position, limit: 1)
+        #expect(second.changes.map(\.name) == ["C"])
+        #expect(second.changes[0].since == nil)
+        #expect(!second.position.isMidway)
+    }
+
     @Test func `the zone position in the database's feed is where the incoming one stood`() throws {
         var bench = try self.bench("A", "B")
         try bench.modify(in: "A", .create("a1"), .create("a2"))

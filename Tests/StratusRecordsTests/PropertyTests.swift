@@ -37,6 +37,7 @@ private struct Run {
     private let rules: RecordRules
     private let dropsTombstones: Bool
     private var mirrors: [String: Mirror] = [:]
+    private var databaseMirror = DatabaseMirror()
     /// What a crash goes back to, and what is replayed after it.
     private var committed = SortedRows()
     private var tail: [(command: Command, position: EntryPosition, outcome: Outcome)] = []
@@ -46,6 +47,12 @@ private struct Run {
     private struct Mirror {
         var position: FeedPosition?
         var records: [String: Record] = [:]
+    }
+
+    /// A client that follows the database's feed and fetches what it names from where it says.
+    private struct DatabaseMirror {
+        var position: DatabasePosition?
+        var zones: [String: [String: Record]] = [:]
     }
 
     init(seed: UInt64) {
@@ -61,7 +68,8 @@ private struct Run {
         case 0..<72: try self.modifyRecords()
         case 72..<76: try self.modifyZones()
         case 76..<82: try self.continueJobs()
-        case 82..<90: try self.followFeed()
+        case 82..<87: try self.followFeed()
+        case 87..<90: try self.followDatabase()
         case 90..<94: try self.checkLookups()
         case 94..<96: self.commit()
         case 96..<97: try self.crash()
@@ -73,6 +81,7 @@ private struct Run {
     mutating func finish() throws {
         try self.checkFeeds()
         for _ in 0..<8 { try self.followFeed() }
+        try self.followDatabase()
         // A replica that has seen nothing else gets the same rows from the same commands.
         var rows = SortedRows()
         var state = RecordState()
@@ -264,6 +273,53 @@ private struct Run {
             throw BenchError("a client that followed the feed of \(zone) has other records")
         }
         self.mirrors[zone] = mirror
+    }
+
+    private mutating func followDatabase() throws {
+        var mirror = self.databaseMirror
+        while true {
+            let page = try self.bench.databaseChanges(
+                after: mirror.position, limit: .random(in: 1...3, using: &self.random))
+            for change in page.changes {
+                if change.isDeleted {
+                    mirror.zones[change.name] = nil
+                } else {
+                    let known = change.since == nil ? nil : mirror.zones[change.name]
+                    mirror.zones[change.name] = try self.records(
+                        of: change.name, from: known ?? [:],
+                        after: known == nil ? nil : change.since)
+                }
+            }
+            mirror.position = page.position
+            if !page.moreComing { break }
+        }
+        var expected: [String: [String: Record]] = [:]
+        for (place, zone) in self.model.zones where place.zone != ZoneID.defaultName {
+            expected[place.zone] = zone.records
+        }
+        guard mirror.zones == expected else {
+            throw BenchError("a client that followed the database's feed has other records")
+        }
+        self.databaseMirror = mirror
+    }
+
+    /// What `known` becomes by the feed after `position`.
+    private func records(
+        of zone: String, from known: [String: Record], after position: FeedPosition?
+    ) throws -> [String: Record] {
+        var records = known
+        var position = position
+        while true {
+            let page = try self.bench.changes(in: zone, after: position, limit: 7)
+            for change in page.changes {
+                switch change {
+                case .changed(let record): records[record.name] = record
+                case .deleted(let name, _): records[name] = nil
+                }
+            }
+            position = page.position
+            if !page.moreComing { return records }
+        }
     }
 
     private func checkFeeds() throws {

@@ -140,7 +140,8 @@ import Testing
         indexed.markReady(indexed.building.map(\.number))
         #expect(indexed.building.isEmpty)
         let dropped = indexed.install(
-            try Self.schema("RECORD TYPE Book (pages INT64 QUERYABLE);", version: 5), over: .checked)
+            try Self.schema("RECORD TYPE Book (pages INT64 QUERYABLE);", version: 5), over: .checked
+        )
         #expect(dropped.map(\.kind) == [.values, .absence])
         indexed.install(sortable, over: .none)
         let again = try #require(indexed.index(.values, of: "title", in: "Book"))

@@ -455,4 +455,42 @@ extension SegmentedLog {
         #expect(log.damage.entries == [.init(group: self.a, indexes: [LogIndex(4)])])
         #expect(log.damage.hasUnknownLoss)
     }
+
+    @Test func `S-11 S-12 a batch in the wrong place is no batch`() throws {
+        for distance in [-304, -8, 8, 96, 1_000] as [Int64] {
+            let bench = LogBench(segmentSize: 65_536)
+            do {
+                let log = try bench.open()
+                for index in 1...5 as ClosedRange<UInt64> {
+                    log.append(1, index...index)
+                    log.flush()
+                }
+                bench.files.plan(
+                    DiskFault(
+                        at: bench.files.operationCount + 1, .misdirect(distance), kinds: [.write]))
+                log.append(1, 6...6)
+                log.flush()
+                bench.files.clearFaults()
+                log.append(1, 7...7)
+                log.flush()
+                bench.files.plan(
+                    DiskFault(
+                        at: bench.files.operationCount + 1, .misdirect(distance), kinds: [.read]))
+                #expect(throws: LogError.self, "read \(distance)") {
+                    _ = try log.read(self.a, from: LogIndex(2), limit: 1)
+                }
+                bench.files.clearFaults()
+            }
+            bench.files.restart(after: .processCrash)
+            let log = try bench.open(isNew: false)
+            #expect(!log.damage.isNone, "written \(distance) away")
+            let sound = LogBench.entries(1...7)
+            for index in 1...7 as ClosedRange<UInt64> {
+                guard
+                    let entry = try? log.read(self.a, from: LogIndex(index), limit: 1).first
+                else { continue }
+                #expect(entry == sound[Int(index) - 1], "written \(distance) away")
+            }
+        }
+    }
 }

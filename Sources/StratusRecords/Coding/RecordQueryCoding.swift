@@ -13,7 +13,7 @@ package import StratusModel
 // Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag), varint limit, flag reverse, flag and count of types.
-// Database changes: flag and position (varint turn, varint tag), varint limit. Page: optional text
+// Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
 
 extension RecordQuery {
@@ -118,6 +118,7 @@ extension ByteWriter {
     mutating func write(_ position: DatabasePosition) {
         self.write(varint: position.turn)
         self.write(varint: position.tag.raw)
+        self.write(flag: position.isMidway)
     }
 }
 
@@ -145,7 +146,8 @@ extension ByteReader {
 
     mutating func databasePosition() throws(DecodingError) -> DatabasePosition {
         let turn = try self.varint()
-        return DatabasePosition(turn: turn, tag: ChangeTag(try self.varint()))
+        let tag = ChangeTag(try self.varint())
+        return DatabasePosition(turn: turn, tag: tag, isMidway: try self.flag())
     }
 
     fileprivate mutating func zoneChangesAsk() throws(DecodingError) -> ZoneChangesAsk {

@@ -13,12 +13,15 @@ struct OrderedRun<Rows: RowReader, Source: RecordSource> {
     struct Item {
         var position: OrderedPosition
         var record: Record
+        /// Stored bytes.
+        var size: Int
     }
 
     private var reader: QueryReader<Rows, Source>
     private let targets: [QueryTarget]
     private let limit: Int
     private let touchCountMax: Int
+    private let sizeMax: Int
 
     init(
         _ reader: QueryReader<Rows, Source>, _ targets: [QueryTarget], _ request: QueryPageRequest
@@ -27,6 +30,7 @@ struct OrderedRun<Rows: RowReader, Source: RecordSource> {
         self.targets = targets
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
+        self.sizeMax = request.sizeMax
     }
 
     mutating func page(after: OrderedPosition?) throws(StoreError) -> Result<Page, QueryRefusal> {
@@ -38,25 +42,31 @@ struct OrderedRun<Rows: RowReader, Source: RecordSource> {
         let share = max(1, self.touchCountMax / self.targets.count)
         for target in self.targets {
             var zone = OrderedZone(
-                target, order, after: after, want: self.limit + 1, budget: share, self.reader)
+                target, order, after: after, want: self.limit + 1, budget: share,
+                sizeMax: self.sizeMax, self.reader)
             if let refusal = try zone.run() { return .failure(refusal) }
             self.reader = zone.reader
+            // One zone at a time: what several zones found is cut before the next adds to it.
             items += zone.items
             if let end = zone.frontier,
                 frontier.map({ order.isOrdered(end, before: $0) }) ?? true
             {
                 frontier = end
             }
+            if order.keepFirst(self.limit + 1, sizeMax: self.sizeMax, of: &items),
+                let end = items.last?.position,
+                frontier.map({ order.isOrdered(end, before: $0) }) ?? true
+            {
+                frontier = end
+            }
         }
-        items.sort { order.isOrdered($0.position, before: $1.position) }
         if let frontier {
-            items = Array(
-                items.prefix { !order.isOrdered(frontier, before: $0.position) })
+            items.removeAll { order.isOrdered(frontier, before: $0.position) }
         }
-        let taken = items.prefix(self.limit)
-        let next = items.count > self.limit ? taken.last?.position : frontier
+        let isCut = order.keepFirst(self.limit, sizeMax: self.sizeMax, of: &items)
+        let next = isCut ? items.last?.position : frontier
         return .success(
-            (taken.map(\.record), next.map(QueryPosition.ordered), self.reader.counters))
+            (items.map(\.record), next.map(QueryPosition.ordered), self.reader.counters))
     }
 }
 
@@ -68,6 +78,9 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     private let want: Int
     private var spentMax: Int
     private let budget: Int
+    private let sizeMax: Int
+    /// Stored bytes of `items`.
+    private var size = 0
 
     private(set) var reader: QueryReader<Rows, Source>
     /// In order; `want` at most, unless a whole group was taken.
@@ -77,18 +90,20 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
 
     init(
         _ target: QueryTarget, _ order: QueryOrder, after: OrderedPosition?, want: Int, budget: Int,
-        _ reader: QueryReader<Rows, Source>
+        sizeMax: Int, _ reader: QueryReader<Rows, Source>
     ) {
         self.target = target
         self.order = order
         self.after = after
         self.want = want
         self.budget = budget
+        self.sizeMax = sizeMax
         self.reader = reader
         self.spentMax = reader.touchCount + budget
     }
 
     private var isSpent: Bool { self.reader.touchCount >= self.spentMax }
+    private var isFull: Bool { self.items.count >= self.want || self.size >= self.sizeMax }
 
     mutating func run() throws(StoreError) -> QueryRefusal? {
         try self.runPlans()
@@ -97,9 +112,15 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
 
     /// - Returns: false where nothing but sorting everything would do, and there is too much of it.
     private mutating func runPlans() throws(StoreError) -> Bool {
-        var paths = self.target.planner.paths(for: self.target.query.filters)
+        let first = self.target.query.sorts.first
+        // A filter on the first sort's own field bounds the walk already: no path is shorter.
+        let filters = self.target.query.filters.filter {
+            first?.centre != nil || $0.target != first?.target
+        }
+        var paths = self.target.planner.paths(for: filters)
         if let path = try self.shortest(paths) {
             self.reader.counters.plan = .gathered
+            if case .names = path.access { self.reader.counters.plan = .names }
             if try self.gather(path) { return true }
         }
         var levels: [SortedRows] = []
@@ -112,7 +133,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         }
         guard levels.count == self.target.query.sorts.count else {
             // Only where no index is required: everything is gathered and sorted, or refused.
-            if paths.isEmpty { paths = [self.target.planner.extent ?? .records] }
+            if paths.isEmpty { paths = self.target.paths }
             self.reader.counters.plan = .scan
             return try self.gather(paths[0])
         }
@@ -125,7 +146,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
             self.frontier = nil
             return true
         }
-        if self.items.count >= self.want || paths.isEmpty { return true }
+        if self.isFull || paths.isEmpty { return true }
         // The walk found too little in half the budget: perhaps a filter's index is short enough.
         let walked = (self.items, self.frontier)
         self.spentMax = end
@@ -161,14 +182,22 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     /// - Returns: false if that was more than the budget; then nothing is taken.
     private mutating func gather(_ path: IndexPath) throws(StoreError) -> Bool {
         var found: [OrderedRun<Rows, Source>.Item] = []
+        var isCut = false
         switch path.access {
         case .names(let names):
-            for name in names { try self.collect(name, fixed: [], into: &found) }
+            for name in names {
+                try self.collect(name, fixed: [], into: &found)
+                isCut = self.prune(&found) || isCut
+            }
         case .records:
             var last: Bytes?
             while true {
-                let slice = try self.reader.records(in: self.target.zone, after: last, limit: 200)
-                for record in slice.records { self.collect(record, fixed: [], into: &found) }
+                let slice = try self.reader.records(
+                    in: self.target.zone, after: last, limit: 200, sizeMax: self.sizeMax)
+                for (record, size) in slice.records {
+                    self.collect(record, size, fixed: [], into: &found)
+                }
+                isCut = self.prune(&found) || isCut
                 guard let seen = slice.last else { break }
                 last = seen
                 if self.isSpent { return false }
@@ -189,6 +218,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                         let name = Bytes(row.key[start...])
                         if names.insert(name).inserted {
                             try self.collect(name, fixed: [], into: &found)
+                            isCut = self.prune(&found) || isCut
                         }
                     }
                     guard let last = chunk.last else { break }
@@ -197,23 +227,37 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                 }
             }
         }
-        let order = self.order
-        found.sort { order.isOrdered($0.position, before: $1.position) }
-        self.items = Array(found.prefix(self.want))
-        self.frontier = found.count > self.want ? self.items.last?.position : nil
+        isCut = self.order.keepFirst(self.want, sizeMax: self.sizeMax, of: &found) || isCut
+        self.items = found
+        self.frontier = isCut ? found.last?.position : nil
         return true
+    }
+
+    /// Lets go of what can no longer be on this page, once it is as much again as what can.
+    private func prune(_ found: inout [OrderedRun<Rows, Source>.Item]) -> Bool {
+        let isLong = found.count >= 2 * self.want
+        // Adding up is looked at now and then: a record is a megabyte at most.
+        guard isLong || found.count % 16 == 0 && Self.size(of: found) >= 2 * self.sizeMax else {
+            return false
+        }
+        return self.order.keepFirst(self.want, sizeMax: self.sizeMax, of: &found)
+    }
+
+    private static func size(of items: [OrderedRun<Rows, Source>.Item]) -> Int {
+        items.reduce(0) { $0 + $1.size }
     }
 
     private mutating func collect(
         _ name: Bytes, fixed: [Bytes], into found: inout [OrderedRun<Rows, Source>.Item]
     ) throws(StoreError) {
         if let record = try self.reader.record(name, in: self.target.zone) {
-            self.collect(record, fixed: fixed, into: &found)
+            self.collect(record, self.reader.recordSize, fixed: fixed, into: &found)
         }
     }
 
     private func collect(
-        _ record: Record, fixed: [Bytes], into found: inout [OrderedRun<Rows, Source>.Item]
+        _ record: Record, _ size: Int, fixed: [Bytes],
+        into found: inout [OrderedRun<Rows, Source>.Item]
     ) {
         guard self.target.accepts(record) else { return }
         let keys = self.target.query.keys(of: record)
@@ -221,7 +265,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         let position = OrderedPosition(
             keys: keys, name: Bytes(record.name.utf8), zone: self.target.zone.prefix)
         if let after = self.after, !self.order.isOrdered(after, before: position) { return }
-        found.append(OrderedRun<Rows, Source>.Item(position: position, record: record))
+        found.append(OrderedRun<Rows, Source>.Item(position: position, record: record, size: size))
     }
 
     // MARK: Walk
@@ -248,7 +292,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                 let group = rows[position...].prefix { $0.key == key }
                 try self.takeGroup(group, fixed: fixed + [key])
                 position += group.count
-                if self.items.count >= self.want || self.isSpent { return false }
+                if self.isFull || self.isSpent { return false }
             }
             if isEnd { return true }
             if position == 0 {
@@ -278,6 +322,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                 var found: [OrderedRun<Rows, Source>.Item] = []
                 try self.collect(row.name, fixed: fixed, into: &found)
                 self.items += found
+                self.size += found.first?.size ?? 0
                 let position = OrderedPosition(
                     keys: fixed + [row.key], name: row.name, zone: self.target.zone.prefix)
                 // Where the last page ended in another zone, one row may lie before that end.
@@ -285,7 +330,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                     continue
                 }
                 self.frontier = position
-                if self.items.count >= self.want || self.isSpent { return false }
+                if self.isFull || self.isSpent { return false }
             }
             from = .after(last.key, name: last.name)
             size = min(size * 2, 200)
@@ -296,11 +341,16 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         _ group: ArraySlice<SortedRow>, fixed: [Bytes]
     ) throws(StoreError) {
         var found: [OrderedRun<Rows, Source>.Item] = []
-        for row in group { try self.collect(row.name, fixed: fixed, into: &found) }
-        let order = self.order
-        found.sort { order.isOrdered($0.position, before: $1.position) }
+        var isCut = false
+        for row in group {
+            try self.collect(row.name, fixed: fixed, into: &found)
+            isCut = self.prune(&found) || isCut
+        }
+        isCut = self.order.keepFirst(self.want, sizeMax: self.sizeMax, of: &found) || isCut
         self.items += found
-        self.frontier = self.end(of: fixed)
+        self.size += Self.size(of: found)
+        // What is cut has filled the page.
+        self.frontier = isCut ? found.last?.position : self.end(of: fixed)
     }
 
     private func end(of keys: [Bytes]) -> OrderedPosition {
@@ -319,5 +369,25 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         if after.zone == self.target.zone.prefix { return .after(key, name: name) }
         // The page ended in another zone: this one may have a record of the same name yet.
         return .from(key, name: name)
+    }
+}
+
+extension QueryOrder {
+    /// Sorts and keeps the first `countMax`, or as many as reach `sizeMax` bytes.
+    ///
+    /// - Returns: whether anything was let go.
+    func keepFirst<Rows, Source>(
+        _ countMax: Int, sizeMax: Int, of items: inout [OrderedRun<Rows, Source>.Item]
+    ) -> Bool {
+        items.sort { self.isOrdered($0.position, before: $1.position) }
+        var size = 0
+        var kept = 0
+        while kept < min(items.count, countMax), size < sizeMax {
+            size += items[kept].size
+            kept += 1
+        }
+        guard kept < items.count else { return false }
+        items.removeSubrange(kept...)
+        return true
     }
 }

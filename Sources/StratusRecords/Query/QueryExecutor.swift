@@ -12,17 +12,20 @@ package struct QueryPageRequest: Sendable {
     /// Rows a page may touch before it answers with what it has. A little more may be touched: a page
     /// never ends where it began.
     package var touchCountMax: Int
+    /// Stored bytes of the records on a page; the one that passes it is the last.
+    package var sizeMax: Int
     package var requiresIndexes: Bool
 
     package init(
         _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
-        touchCountMax: Int = 10_000, requiresIndexes: Bool = true
+        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true
     ) {
         self.predicate = predicate
         self.zones = zones
         self.limit = limit
         self.after = after
         self.touchCountMax = touchCountMax
+        self.sizeMax = sizeMax
         self.requiresIndexes = requiresIndexes
     }
 }

@@ -6,6 +6,8 @@ struct QueryReader<Rows: RowReader, Source: RecordSource> {
     let rows: Rows
     let source: Source
     var counters = QueryCounters()
+    /// Bytes of the row that ``record(_:in:)`` read last.
+    private(set) var recordSize = 0
 
     init(_ rows: Rows, _ source: Source) {
         self.rows = rows
@@ -52,35 +54,39 @@ struct QueryReader<Rows: RowReader, Source: RecordSource> {
         self.counters.recordCount += 1
         let key = zone.prefix + name
         guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
+        self.recordSize = row.count
         return try self.source.record(
             row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
     }
 
-    /// Up to `limit` rows of the zone's records after a name, tombstones skipped.
+    /// Up to `limit` rows of the zone's records after a name, or about `sizeMax` bytes of them;
+    /// tombstones are skipped.
     ///
     /// - Returns: the records, and the last name looked at; nil when there are no more.
     mutating func records(
-        in zone: ZoneScope, after name: Bytes?, limit: Int
-    ) throws(StoreError) -> (records: [Record], last: Bytes?) {
+        in zone: ZoneScope, after name: Bytes?, limit: Int, sizeMax: Int
+    ) throws(StoreError) -> (records: [(record: Record, size: Int)], last: Bytes?) {
         let start = zone.prefix + (name.map { $0 + [0] } ?? [])
         let end = OrderedKey.successor(ofPrefix: zone.prefix)
         var found: [(name: Bytes, row: Bytes)] = []
+        var size = 0
         try unsafe self.rows.scan(
             .record, from: start.span.bytes, to: end.span.bytes, descending: false
         ) { key, row in
             found.append(
                 (Bytes(Bytes(copying: key).dropFirst(zone.prefix.count)), Bytes(copying: row)))
-            return found.count < limit ? .next : .stop
+            size += row.byteCount
+            return found.count < limit && size < sizeMax ? .next : .stop
         }
         self.counters.recordCount += found.count
-        var records: [Record] = []
+        var records: [(record: Record, size: Int)] = []
         for (name, row) in found {
             if let record = try self.source.record(
                 row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
             {
-                records.append(record)
+                records.append((record, row.count))
             }
         }
-        return (records, found.count == limit ? found.last?.name : nil)
+        return (records, found.count == limit || size >= sizeMax ? found.last?.name : nil)
     }
 }

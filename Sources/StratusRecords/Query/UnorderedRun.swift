@@ -9,7 +9,9 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
     private let targets: [QueryTarget]
     private let limit: Int
     private let touchCountMax: Int
+    private let sizeMax: Int
 
+    private var size = 0
     private var records: [Record] = []
     /// Where the last record of the page stands: found one more, the next page starts here.
     private var lastTaken: QueryPosition?
@@ -21,6 +23,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
         self.targets = targets
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
+        self.sizeMax = request.sizeMax
     }
 
     private var isSpent: Bool { self.reader.touchCount >= self.touchCountMax }
@@ -90,9 +93,12 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
     /// Takes a record that the query accepts.
     ///
     /// - Returns: where the next page starts, once this one is full and there is more.
-    private mutating func take(_ record: Record, at position: QueryPosition) -> QueryPosition? {
-        if self.records.count == self.limit { return self.lastTaken }
+    private mutating func take(
+        _ record: Record, _ size: Int, at position: QueryPosition
+    ) -> QueryPosition? {
+        if self.records.count == self.limit || self.size >= self.sizeMax { return self.lastTaken }
         self.records.append(record)
+        self.size += size
         self.lastTaken = position
         return nil
     }
@@ -105,7 +111,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
             let position = QueryPosition.unordered(
                 zone: target.zone.prefix, path: choice, range: 0, last: name)
             if let record = try self.reader.record(name, in: target.zone), target.accepts(record),
-                let next = self.take(record, at: position)
+                let next = self.take(record, self.reader.recordSize, at: position)
             {
                 return next
             }
@@ -131,7 +137,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
                     let position = QueryPosition.unordered(
                         zone: target.zone.prefix, path: choice, range: number, last: row.key)
                     if let record = try self.record(of: row, number, ranges, target),
-                        let next = self.take(record, at: position)
+                        let next = self.take(record, self.reader.recordSize, at: position)
                     {
                         return next
                     }
@@ -179,11 +185,12 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
         while true {
             let slice = try self.reader.records(
                 in: target.zone, after: last,
-                limit: min(200, max(1, self.touchCountMax - self.reader.touchCount)))
-            for record in slice.records where target.accepts(record) {
+                limit: min(200, max(1, self.touchCountMax - self.reader.touchCount)),
+                sizeMax: self.sizeMax)
+            for (record, size) in slice.records where target.accepts(record) {
                 let position = QueryPosition.unordered(
                     zone: target.zone.prefix, path: choice, range: 0, last: Bytes(record.name.utf8))
-                if let next = self.take(record, at: position) { return next }
+                if let next = self.take(record, size, at: position) { return next }
             }
             guard let seen = slice.last else { return nil }
             last = seen

@@ -63,7 +63,7 @@ package struct DatabaseChangesPage: Sendable, Equatable {
         package var name: String
         package var isDeleted: Bool
         /// The zone's position at or before the incoming database position: safe to fetch from. Nil
-        /// for a deleted zone and for "from the beginning".
+        /// for a deleted zone, and for "from the beginning": no incoming position, or one midway.
         package var since: FeedPosition?
         /// The zone's last change; nil for a deleted zone.
         package var zone: ZoneSummary?

@@ -71,10 +71,15 @@ package struct DatabasePosition: Sendable, Hashable, Comparable {
     package var turn: UInt64
     /// How far the zone of that turn had come.
     package var tag: ChangeTag
+    /// The end of a page that was not the last. Whoever goes on from here knows zones as they stood
+    /// before the first page, not as they stood at this position: a zone whose last turn is still to
+    /// come may have changed in a turn that was passed.
+    package var isMidway: Bool
 
-    package init(turn: UInt64, tag: ChangeTag) {
+    package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false) {
         self.turn = turn
         self.tag = tag
+        self.isMidway = isMidway
     }
     package static let start = DatabasePosition(turn: 0, tag: ChangeTag(0))
 

@@ -75,6 +75,7 @@ extension RecordState {
         for (key, row) in found {
             if page.changes.count == limit {
                 page.moreComing = true
+                page.position.isMidway = true
                 return .databaseChanges(page)
             }
             guard let name = String(validating: row, as: UTF8.self),
@@ -93,7 +94,9 @@ extension RecordState {
                         name: name, isDeleted: true, since: nil, zone: nil))
             } else {
                 var since: FeedPosition?
-                if ask.after != nil { since = try self.position(of: zone, at: after, over: rows) }
+                if ask.after != nil, !after.isMidway {
+                    since = try self.position(of: zone, at: after, over: rows)
+                }
                 page.changes.append(
                     DatabaseChangesPage.Change(
                         name: name, isDeleted: false, since: since,
@@ -101,6 +104,7 @@ extension RecordState {
             }
         }
         page.moreComing = found.count == Self.pageTouchMax
+        page.position.isMidway = page.moreComing
         return .databaseChanges(page)
     }
 

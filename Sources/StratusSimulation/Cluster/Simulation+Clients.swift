@@ -105,7 +105,7 @@ extension Simulation {
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
         node.requests[token] = SimulatedNode.PendingRequest(client: index, operation: number)
-        self.enter(node) { host, now, effects in
+        self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
                 switch asked.work {
                 case .command(let body):
@@ -162,8 +162,10 @@ extension Simulation {
             var next = self.nodes[self.draw(self.nodes.count)].id
             if case .notLeader(let hint?) = refusal { next = hint }
             self.clients[index].current?.target = next
-            // Not at once: an election takes a while, and a refusal loop would only make noise. A
-            // give-up hidden here is handled by the next impatience.
+            // Not at once: an election takes a while, and a loop of refusals would only make noise.
+            self.queue.add(
+                .impatience(client: index, number: number, attempt: current.attempt),
+                at: self.now + 20_000_000)
         case .outcome(let outcome): self.finish(current, outcome, by: index)
         case .answer(let answer): self.finish(current, answer, by: index)
         }

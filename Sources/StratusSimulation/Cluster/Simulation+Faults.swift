@@ -68,7 +68,8 @@ extension Simulation {
         }
     }
 
-    private func cut(_ links: [(NodeID, NodeID)], for time: Int64) {
+    func cut(_ links: [(NodeID, NodeID)], for time: Int64) {
+        guard self.phase == .safety else { return }
         self.cutCount += 1
         for (from, to) in links where from != to {
             self.cuts.append((number: self.cutCount, from: from, to: to))
@@ -92,9 +93,8 @@ extension Simulation {
     private func flap(_ node: SimulatedNode) {
         let other = self.nodes[self.draw(self.nodes.count)]
         let links = [(node.id, other.id), (other.id, node.id)]
-        self.cut(links, for: 100_000_000)
-        if self.draw(8) > 0 {
-            self.queue.add(.fault, at: self.now + 200_000_000)
+        for time in 0..<Int64(self.draw(20) + 1) {
+            self.queue.add(.cut(links, for: 100_000_000), at: self.now + time * 200_000_000)
         }
     }
 

@@ -113,8 +113,10 @@ extension Simulation {
     // MARK: A process runs
 
     /// Calls into a node's code and carries out what it asks for.
+    ///
+    /// - Parameter group: the only one it can concern; nil for all.
     func enter(
-        _ node: SimulatedNode,
+        _ node: SimulatedNode, _ group: GroupID? = nil,
         _ body: (ReplicaHost, MonotonicTime, inout [ReplicaHost.Effect]) -> Void
     ) {
         guard let host = node.host else { return }
@@ -122,10 +124,12 @@ extension Simulation {
         node.log.now = now
         var effects: [ReplicaHost.Effect] = []
         body(host, now, &effects)
-        self.carryOut(effects, of: node)
+        self.carryOut(effects, of: node, group)
     }
 
-    private func carryOut(_ effects: [ReplicaHost.Effect], of node: SimulatedNode) {
+    private func carryOut(
+        _ effects: [ReplicaHost.Effect], of node: SimulatedNode, _ group: GroupID? = nil
+    ) {
         for effect in effects {
             switch effect {
             case .heartbeat(let heartbeat, let to):
@@ -146,7 +150,7 @@ extension Simulation {
                 self.take(effect, of: group, on: node)
             }
         }
-        self.watch(node)
+        self.watch(node, group)
         if node.isUp, node.log.beginSync() {
             self.queue.add(
                 .synced(node.id, life: node.incarnation), at: self.now + self.syncTime(node))
@@ -190,9 +194,9 @@ extension Simulation {
     }
 
     /// Looks at what a node now takes for committed. Called after everything it does.
-    private func watch(_ node: SimulatedNode) {
+    private func watch(_ node: SimulatedNode, _ only: GroupID?) {
         guard let host = node.host else { return }
-        for group in self.groups {
+        for group in only.map({ [$0] }) ?? self.groups {
             guard let replica = host.replica(of: group) else { continue }
             let commit = replica.raft.commit
             let before = self.watched[node.id, default: [:]][group] ?? .zero
@@ -218,7 +222,7 @@ extension Simulation {
             guard case .durable(let group, let through, let term, let hardState) = event else {
                 continue
             }
-            self.enter(node) { host, now, effects in
+            self.enter(node, group) { host, now, effects in
                 host.becameDurable(
                     group, through: through, term: term, hardState: hardState, at: now,
                     into: &effects)
@@ -234,7 +238,7 @@ extension Simulation {
         guard node.incarnation == life, node.isUp else { return }
         for group in self.groups { node.partitions[group]?.checkpoint() }
         for group in self.groups {
-            self.enter(node) { host, now, effects in
+            self.enter(node, group) { host, now, effects in
                 host.with(group, at: now, into: &effects) { replica, out in
                     replica.release(at: now, into: &out)
                 }
@@ -279,7 +283,7 @@ extension Simulation {
     ) {
         let node = self.node(to)
         guard node.incarnation == life, node.isUp else { return }
-        self.enter(node) { host, now, effects in
+        self.enter(node, group) { host, now, effects in
             host.receive(message, of: group, from: from, at: now, into: &effects)
         }
     }

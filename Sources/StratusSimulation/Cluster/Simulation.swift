@@ -1,5 +1,5 @@
 package import StratusConsensus
-package import StratusModel
+import StratusModel
 import StratusCluster
 import StratusCoding
 import StratusStorage
@@ -42,6 +42,7 @@ package final class Simulation {
         case response(client: Int, number: Int, Answer)
         case impatience(client: Int, number: Int, attempt: Int)
         case fault
+        case cut([(NodeID, NodeID)], for: Int64)
         case heal(Int)
         case compareLogs
         case checkConvergence
@@ -91,6 +92,7 @@ package final class Simulation {
     package init(seed: UInt64, options: SimulationOptions) {
         self.report = Report(seed: seed, options: options)
         self.options = options
+        self.groups = (0..<options.groupCount).map { GroupID(UInt16($0)) }
         var random = SeededGenerator(seed: seed)
         self.networkRandom = SeededGenerator(seed: random.next())
         self.diskRandom = SeededGenerator(seed: random.next())
@@ -116,9 +118,7 @@ package final class Simulation {
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
     }
 
-    package var groups: [GroupID] {
-        (0..<self.options.groupCount).map { GroupID(UInt16($0)) }
-    }
+    let groups: [GroupID]
 
     // MARK: Running
 
@@ -152,7 +152,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _):
             self.node(to)
-        case .restart, .think, .response, .impatience, .fault, .heal, .compareLogs,
+        case .restart, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
             .checkConvergence:
             nil
         }
@@ -190,6 +190,7 @@ package final class Simulation {
         case .impatience(let client, let number, let attempt):
             self.lostPatience(client: client, number: number, attempt: attempt)
         case .fault: self.strike()
+        case .cut(let links, let time): self.cut(links, for: time)
         case .heal(let number): self.cuts.removeAll { $0.number == number }
         case .compareLogs:
             self.compareLogs()

@@ -1,0 +1,152 @@
+import Foundation
+import StratusCommandLine
+import StratusConsensus
+import StratusSimulation
+
+/// `stratus-sim`: whole clusters from seeds, until one breaks a promise.
+struct SimulationProgram {
+    private static let definition = CommandDefinition(
+        "stratus-sim", "Run whole clusters from seeds and check every promise",
+        discussion: [
+            "Each seed draws a cluster, its load and its faults, and replays exactly. Faults strike, "
+                + "then stop; the cluster must converge, and everything clients saw must be explained."
+        ],
+        options: [
+            .value("seed", .integer(0...Int.max), "Run this seed and say all about it"),
+            .value("seeds", .text("A..B"), "Run a range of seeds"),
+            .value("minutes", .integer(1...100_000), "Run seeds for so long, from --from on"),
+            .value("from", .integer(0...Int.max), default: "1", "The first seed of --minutes"),
+            .flag("until-failure", nil, "Run seeds from --from on until one fails"),
+            .flag("shrink", nil, "With --seed: drop faults while it still fails"),
+            .flag("trace", nil, "With --seed: print every message and event"),
+            .value("svg", .file, "With --seed: draw the run"),
+            .value("without", .text("FAULT"), repeats: true, "Switch a kind of fault off"),
+            .value("nodes", .integer(1...7), "Instead of what the seed draws"),
+            .value("groups", .integer(1...64), "Instead of what the seed draws"),
+            .value("plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
+            .flag("planted", nil, "Plant each bug in turn and count the seeds until it is found"),
+            .value("seeds-per-bug", .integer(1...1_000_000), default: "500", "Give up on a bug after so many"),
+        ],
+        examples: [
+            .init("stratus-sim --seeds 1..1000", "a thousand clusters"),
+            .init("stratus-sim --seed 42 --trace", "one of them, in words"),
+        ])
+
+    func run(_ arguments: [String]) {
+        switch CommandLineParser(Self.definition).parse(arguments) {
+        case .run(let invocation): self.run(invocation)
+        case .help(let text): print(text)
+        case .version: print("stratus-sim, planted bugs \(PlantedBugs.isPossible ? "possible" : "not in this build")")
+        case .refused(let error):
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(ExitCode.usage.rawValue)
+        }
+    }
+
+    private func run(_ invocation: Invocation) {
+        if invocation.flag("planted") {
+            PlantedBugHunt(seedCountMax: invocation.integer("seeds-per-bug") ?? 500).run()
+        } else if let seed = invocation.integer("seed") {
+            self.runOne(UInt64(seed), invocation)
+        } else {
+            self.runMany(invocation)
+        }
+    }
+
+    private func options(_ seed: UInt64, _ invocation: Invocation) -> SimulationOptions {
+        var options = SimulationOptions(seed: seed)
+        for name in invocation.all("without") {
+            if let fault = SimulationOptions.Fault(rawValue: name) { options.faults.remove(fault) }
+        }
+        if let nodes = invocation.integer("nodes") {
+            options.nodeCount = nodes
+            options.voterCount = min(options.voterCount, nodes)
+        }
+        if let groups = invocation.integer("groups") { options.groupCount = groups }
+        for name in invocation.all("plant") {
+            guard let bug = PlantedBug(rawValue: name), PlantedBugs.isPossible else {
+                print("no bug '\(name)' in this build")
+                exit(ExitCode.usage.rawValue)
+            }
+            options.bugs.append(bug)
+        }
+        return options
+    }
+
+    // MARK: One seed
+
+    private func runOne(_ seed: UInt64, _ invocation: Invocation) {
+        let options = self.options(seed, invocation)
+        print("seed \(seed)  \(options.summary)")
+        fflush(nil)
+        let simulation = Simulation(seed: seed, options: options)
+        if invocation.flag("trace") { simulation.trace = { print($0) } }
+        if invocation["svg"] != nil { simulation.timeline = Timeline() }
+        let start = ContinuousClock.now
+        let report = simulation.run()
+        var totals = RunTotals()
+        totals.add(report)
+        totals.print(took: ContinuousClock.now - start)
+        print("trace \(String(report.traceHash, radix: 16))")
+        if let file = invocation["svg"], let timeline = simulation.timeline {
+            let svg = timeline.svg(
+                title: "seed \(seed): \(options.summary)", nodes: options.nodeCount,
+                groups: options.groupCount, end: report.simulatedNanoseconds)
+            try? svg.write(toFile: file, atomically: true, encoding: .utf8)
+        }
+        if let violation = report.violation {
+            print("VIOLATION \(violation)")
+            if invocation.flag("shrink") { self.shrink(seed, options) }
+            exit(1)
+        }
+    }
+
+    private func shrink(_ seed: UInt64, _ options: SimulationOptions) {
+        let smaller = Shrinker(seed: seed).shrink(options) { print($0) }
+        print("smallest  \(smaller.summary)")
+        let report = Simulation(seed: seed, options: smaller).run()
+        print("VIOLATION \(report.violation?.description ?? "none")")
+    }
+
+    // MARK: Many seeds
+
+    private func runMany(_ invocation: Invocation) {
+        var seed = UInt64(invocation.integer("from") ?? 1)
+        var last = UInt64.max
+        if let range = invocation["seeds"] {
+            let ends = range.components(separatedBy: "..").compactMap { UInt64($0) }
+            guard ends.count == 2, ends[0] <= ends[1] else {
+                print("--seeds takes A..B")
+                exit(ExitCode.usage.rawValue)
+            }
+            (seed, last) = (ends[0], ends[1])
+        }
+        let start = ContinuousClock.now
+        let limit = invocation.integer("minutes").map { start + .seconds(60 * $0) }
+        var totals = RunTotals()
+        var shown = start
+        while seed <= last, limit.map({ ContinuousClock.now < $0 }) ?? true {
+            // Before it starts: a tripped precondition ends the process.
+            self.mark(seed)
+            let report = Simulation(seed: seed, options: self.options(seed, invocation)).run()
+            totals.add(report)
+            if let violation = report.violation {
+                print("seed \(seed)  VIOLATION \(violation)")
+                if invocation.flag("until-failure") { break }
+            }
+            if ContinuousClock.now - shown > .seconds(30) {
+                shown = .now
+                print("… seed \(seed), \(totals.failureCount) failures")
+            }
+            seed += 1
+        }
+        totals.print(took: ContinuousClock.now - start)
+        if totals.failureCount > 0 { exit(1) }
+    }
+
+    /// Leaves the number of the seed where a crash can be told from.
+    private func mark(_ seed: UInt64) {
+        guard let path = ProcessInfo.processInfo.environment["STRATUS_SIM_MARK"] else { return }
+        try? "\(seed)\n".write(toFile: path, atomically: false, encoding: .utf8)
+    }
+}

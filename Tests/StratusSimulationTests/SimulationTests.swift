@@ -1,0 +1,79 @@
+import StratusConsensus
+import StratusModel
+import StratusSimulation
+import Testing
+
+/// Whole clusters from seeds. The long runs are `stratus-sim`; these are few, short, and in every build.
+@Suite struct SimulationTests {
+    static func options(_ seed: UInt64) -> SimulationOptions {
+        var options = SimulationOptions(seed: seed)
+        options.groupCount = min(options.groupCount, 3)
+        options.safetyTime = min(options.safetyTime, .seconds(5))
+        return options
+    }
+
+    // C-01 C-03 C-07 C-08 C-11 C-14 C-15 C-16 C-17 C-31 C-38 C-39 C-42 C-43 C-45 C-48 C-51 meet here at
+    // random; each has its own trace or test where it can be told apart.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `C-48 a cluster keeps its promises under random faults and converges after them`(
+        seed: UInt64
+    ) {
+        let options = Self.options(seed)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(
+            report.violation == nil,
+            "stratus-sim --seed \(seed): \(options.summary): \(report.violation?.description ?? "")")
+        #expect(report.eventCount > 0)
+    }
+
+    @Test(arguments: [5, 17, 23] as [UInt64])
+    func `a seed replays event for event`(seed: UInt64) {
+        let first = Simulation(seed: seed, options: Self.options(seed)).run()
+        let second = Simulation(seed: seed, options: Self.options(seed)).run()
+        #expect(first.traceHash == second.traceHash)
+        #expect(first.eventCount == second.eventCount)
+    }
+
+    /// Seeds that once failed, with the faults they failed under.
+    @Test(arguments: [4, 11, 64] as [UInt64])
+    func `what was mended stays mended`(seed: UInt64) {
+        var options = SimulationOptions(seed: seed)
+        options.groupCount = min(options.groupCount, 3)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+    }
+
+    /// One fault at a time, so that a failure names its cause.
+    @Test(arguments: SimulationOptions.Fault.allCases)
+    func `a cluster of three survives each kind of fault`(fault: SimulationOptions.Fault) {
+        for seed in 1_000...1_002 as ClosedRange<UInt64> {
+            var options = Self.options(seed)
+            options.nodeCount = 3
+            options.voterCount = 3
+            options.groupCount = 1
+            options.faults = [fault]
+            let report = Simulation(seed: seed, options: options).run()
+            #expect(
+                report.violation == nil,
+                "\(fault) seed \(seed): \(report.violation?.description ?? "")")
+            #expect(report.acknowledgedCount > 0, "\(fault) seed \(seed): nothing was answered")
+        }
+    }
+
+    /// The switchboard, on those bugs that show at once. `stratus-sim --planted` plants them all.
+    @Test(
+        .enabled(if: PlantedBugs.isPossible),
+        arguments: [
+            PlantedBug.countSelfBeforeSync, .commitByMinority, .acknowledgeBeforeSync,
+            .applyDependsOnReplica, .timeFromWallClock,
+        ])
+    func `a planted bug is found`(bug: PlantedBug) {
+        for seed in 1...60 as ClosedRange<UInt64> {
+            var options = SimulationOptions(seed: seed)
+            options.groupCount = min(options.groupCount, 2)
+            options.bugs = [bug]
+            if Simulation(seed: seed, options: options).run().violation != nil { return }
+        }
+        Issue.record("\(bug) was not found in 60 seeds: the simulation is too tame")
+    }
+}
