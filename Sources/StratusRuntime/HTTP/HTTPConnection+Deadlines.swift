@@ -26,8 +26,9 @@ extension HTTPConnection {
         let now = self.loop.now
         switch self.stage {
         case .closed: return
-        case .handshake where self.stageDeadline <= now: return self.close(isCut: false)
-        case .lingering where self.stageDeadline <= now: return self.close(isCut: true)
+        // Not cut: the kernel may still hold an answer for a client that reads slowly.
+        case .handshake where self.stageDeadline <= now, .lingering where self.stageDeadline <= now:
+            return self.close(isCut: false)
         case .handshake, .lingering: return self.watchDeadline()
         case .open: break
         }

@@ -60,6 +60,21 @@ import Testing
         }
     }
 
+    /// The rest of the answer lies in the kernel when the connection's patience with it is over.
+    @Test func `a slow reader gets all of a last answer, however long it takes`() async throws {
+        var limits = HTTPServerLimits.forTests
+        limits.lingerDeadline = .milliseconds(5)
+        let handler = ClosureHandler { _ in .text(String(repeating: "a", count: 400_000)) }
+        try await withServer(handler, limits: limits, gzipSizeMin: nil) { server, address in
+            let client = try RawClient(address, receiveBufferSize: 4_096)
+            client.send("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            while server.connectionCount == 0 { pause(microseconds: 200) }
+            while server.connectionCount > 0 { pause(microseconds: 200) }
+            let answers = try PlainAnswers.read(client.receive().bytes)
+            #expect(answers.first?.body?.count == 400_000)
+        }
+    }
+
     @Test func `G-13: a client that waits for the go-ahead gets it when the body is asked for`()
         async throws
     {
