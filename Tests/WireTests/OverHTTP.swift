@@ -48,15 +48,6 @@ final class OverHTTP: Wire {
         return container
     }
 
-    /// Whether the program has a way to give a container a schema: without one, nothing can be saved in
-    /// a strict container.
-    static let canImportSchemas: Bool = {
-        guard case .success(let wire) = Self.strict,
-            let status = try? wire.importSchema(into: "iCloud.wire.first")
-        else { return true }
-        return status != 404
-    }()
-
     private func importSchema(into container: String) throws -> Int {
         guard let admin = self.server.adminURL else {
             throw ServerProcess.Failure(description: "no administrators' listener")

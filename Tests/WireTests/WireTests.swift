@@ -5,9 +5,7 @@ import WireScenarios
 /// program has not been built.
 @Suite(.serialized, .enabled(if: ServerProcess.binary != nil, "no stratus program was built"))
 struct WireTests {
-    @Test(
-        .enabled(if: OverHTTP.canImportSchemas, "this stratus cannot import a schema"),
-        arguments: Scenario.all)
+    @Test(arguments: Scenario.all)
     func `over HTTP`(scenario: Scenario) async throws {
         try await scenario.run(over: try OverHTTP.strict.get())
     }
