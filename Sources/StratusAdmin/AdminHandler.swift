@@ -117,7 +117,7 @@ package struct AdminHandler: HTTPHandler {
                 "there is nothing at this path; the API has "
                     + Page.templates.joined(separator: ", "))
         }
-        guard page.methods.contains(head.method) else {
+        guard page == .nowhere || page.methods.contains(head.method) else {
             var answer = AdminAnswer.error(
                 405, "METHOD_NOT_ALLOWED",
                 "\(page.template) takes "
