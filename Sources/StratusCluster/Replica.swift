@@ -275,8 +275,9 @@ package final class Replica {
         case .sendSnapshot(let to, let term):
             self.sendSnapshot(to: to, term: term, into: &effects)
         case .snapshotAcknowledged(let node, let index, let next, let term):
-            self.streams.acknowledged(by: node, index: index, next: next)
-            self.sendSnapshot(to: node, term: term, into: &effects)
+            if self.streams.acknowledged(by: node, index: index, next: next) {
+                self.sendSnapshot(to: node, term: term, into: &effects)
+            }
         case .stopSnapshot(let node):
             self.streams.stop(to: node)
         case .receiveChunk(let chunk, _):

@@ -90,7 +90,9 @@ package final class ReplicaHost {
             self.handle(.woke(vitals), at: now, into: &effects)
         }
         for group in self.wakes.popDue(at: now) {
-            self.with(group, at: now, into: &effects) { replica, out in replica.wake(at: now, into: &out) }
+            self.with(group, at: now, into: &effects) { replica, out in
+                replica.wake(at: now, into: &out)
+            }
         }
         self.requestWake(into: &effects)
     }
@@ -229,6 +231,8 @@ struct WakeQueue {
     }
 
     private func isBefore(_ one: Int, _ other: Int) -> Bool {
-        (self.heap[one].time, self.heap[one].group) < (self.heap[other].time, self.heap[other].group)
+        (self.heap[one].time, self.heap[one].group) < (
+            self.heap[other].time, self.heap[other].group
+        )
     }
 }

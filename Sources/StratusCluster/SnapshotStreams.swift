@@ -16,7 +16,8 @@ struct SnapshotStreams {
         var current: Bytes
         /// Read ahead, so that the last chunk can say that it is the last. Nil when none follows.
         var following: Bytes?
-        var isAcknowledged = false
+        /// The chunk the receiver waits for.
+        var wanted: UInt32 = 0
     }
 
     private struct Incoming {
@@ -48,27 +49,34 @@ struct SnapshotStreams {
 
     mutating func stop(to node: NodeID) { self.outgoing.removeAll { $0.node == node } }
 
-    /// The receiver has the chunks before `next`. Late and repeated news changes nothing.
-    mutating func acknowledged(by node: NodeID, index: LogIndex, next: UInt32) {
+    /// The receiver has the chunks before `next`. Returns whether that is news: late and repeated
+    /// acknowledgements send nothing, or duplicates would multiply.
+    mutating func acknowledged(by node: NodeID, index: LogIndex, next: UInt32) -> Bool {
         guard let position = self.outgoing.firstIndex(where: { $0.node == node }),
             self.outgoing[position].identity.index == index
-        else { return }
-        if next == self.outgoing[position].sequence + 1 {
-            self.outgoing[position].isAcknowledged = true
-        } else if next == 0, self.outgoing[position].sequence > 0 {
+        else { return false }
+        if next > self.outgoing[position].sequence, next > self.outgoing[position].wanted {
+            // Perhaps by more than one: the receiver may have chunks of an earlier stream of the same
+            // snapshot.
+            self.outgoing[position].wanted = next
+            return true
+        }
+        if next == 0, self.outgoing[position].sequence > 0 {
             // It began again, or is another process: so does the stream.
             self.outgoing.remove(at: position)
+            return true
         }
+        return false
     }
 
-    /// The chunk to send now: the next one if the current was acknowledged. Nil when all were.
+    /// The chunk to send now: the last one wanted, or the end of the stream.
     mutating func chunk(for node: NodeID) throws(StoreError) -> SnapshotChunk? {
         guard let position = self.outgoing.firstIndex(where: { $0.node == node }) else {
             return nil
         }
-        if self.outgoing[position].isAcknowledged, let following = self.outgoing[position].following
+        while self.outgoing[position].sequence < self.outgoing[position].wanted,
+            let following = self.outgoing[position].following
         {
-            self.outgoing[position].isAcknowledged = false
             self.outgoing[position].current = following
             self.outgoing[position].sequence += 1
             self.outgoing[position].following = try self.outgoing[position].source.next()

@@ -7,6 +7,7 @@ struct Benchmark: Sendable {
     let run: @Sendable ([String]) async throws -> Void
 
     static let all: [Benchmark] = [
+        .consensus,
         .httpMessage,
         .httpServer,
         .json,

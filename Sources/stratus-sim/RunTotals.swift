@@ -39,7 +39,8 @@ struct RunTotals {
         line(
             "operations  \(self.operations), answered \(self.acknowledged), unknown \(self.unknown)"
         )
-        line("entries     \(self.entries) applied, \(self.messages) messages, \(self.events) events")
+        line(
+            "entries     \(self.entries) applied, \(self.messages) messages, \(self.events) events")
         line("crashes     \(self.crashes)")
         line(
             "time        \(Int(simulated)) s simulated in \((seconds * 10).rounded() / 10) s, "
@@ -53,6 +54,8 @@ struct RunTotals {
             "reached     "
                 + reached.map { "\($0.rawValue) \(self.reached[$0] ?? 0)" }.joined(separator: ", "))
         let never = RarePath.allCases.filter { self.reached[$0] == nil }
-        line("never       " + (never.isEmpty ? "none" : never.map(\.rawValue).joined(separator: ", ")))
+        line(
+            "never       "
+                + (never.isEmpty ? "none" : never.map(\.rawValue).joined(separator: ", ")))
     }
 }

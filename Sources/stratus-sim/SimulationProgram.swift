@@ -23,9 +23,12 @@ struct SimulationProgram {
             .value("without", .text("FAULT"), repeats: true, "Switch a kind of fault off"),
             .value("nodes", .integer(1...7), "Instead of what the seed draws"),
             .value("groups", .integer(1...64), "Instead of what the seed draws"),
-            .value("plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
+            .value(
+                "plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
             .flag("planted", nil, "Plant each bug in turn and count the seeds until it is found"),
-            .value("seeds-per-bug", .integer(1...1_000_000), default: "500", "Give up on a bug after so many"),
+            .value(
+                "seeds-per-bug", .integer(1...1_000_000), default: "500",
+                "Give up on a bug after so many"),
         ],
         examples: [
             .init("stratus-sim --seeds 1..1000", "a thousand clusters"),
@@ -36,7 +39,10 @@ struct SimulationProgram {
         switch CommandLineParser(Self.definition).parse(arguments) {
         case .run(let invocation): self.run(invocation)
         case .help(let text): print(text)
-        case .version: print("stratus-sim, planted bugs \(PlantedBugs.isPossible ? "possible" : "not in this build")")
+        case .version:
+            print(
+                "stratus-sim, planted bugs \(PlantedBugs.isPossible ? "possible" : "not in this build")"
+            )
         case .refused(let error):
             FileHandle.standardError.write(Data("\(error)\n".utf8))
             exit(ExitCode.usage.rawValue)

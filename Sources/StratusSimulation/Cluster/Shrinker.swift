@@ -10,7 +10,8 @@ package struct Shrinker {
         while hasChanged {
             hasChanged = false
             for candidate in self.candidates(best) {
-                guard let violation = Simulation(seed: self.seed, options: candidate).run().violation
+                guard
+                    let violation = Simulation(seed: self.seed, options: candidate).run().violation
                 else { continue }
                 tell("still fails  \(candidate.summary)  \(violation.rule)")
                 best = candidate
@@ -32,7 +33,10 @@ package struct Shrinker {
             add { $0.faults.remove(fault) }
         }
         add { $0.groupCount = 1 }
-        add { $0.nodeCount = max(1, $0.nodeCount - 1) ; $0.voterCount = min($0.voterCount, $0.nodeCount) }
+        add {
+            $0.nodeCount = max(1, $0.nodeCount - 1);
+            $0.voterCount = min($0.voterCount, $0.nodeCount)
+        }
         add { $0.clientCount = max(1, $0.clientCount / 2) }
         add { $0.registerCount = 1 }
         add { $0.safetyTime = .milliseconds($0.safetyTime.components.seconds * 500) }

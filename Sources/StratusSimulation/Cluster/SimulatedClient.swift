@@ -103,7 +103,8 @@ struct History {
             let found = positions[write.value]?.count ?? 0
             if found > 1 {
                 return Violation(
-                    "I-4 exactly once", "\(write.group): write \(write.value) happened \(found) times")
+                    "I-4 exactly once",
+                    "\(write.group): write \(write.value) happened \(found) times")
             }
             if write.tookEffect == true, found == 0 {
                 return Violation(
@@ -111,7 +112,8 @@ struct History {
             }
             if write.tookEffect == false, found > 0 {
                 return Violation(
-                    "I-4 refused is refused", "\(write.group): refused write \(write.value) happened")
+                    "I-4 refused is refused",
+                    "\(write.group): refused write \(write.value) happened")
             }
         }
         return nil

@@ -248,7 +248,9 @@ extension Simulation {
                 .init(
                     client: index, group: current.group, calledAt: current.calledAt,
                     after: after, changes: changes, isComplete: changes.count < 10))
-            if let last = changes.last { self.clients[index].cursors[current.group] = last.position }
+            if let last = changes.last {
+                self.clients[index].cursors[current.group] = last.position
+            }
         case .command: break
         }
         self.done(index)

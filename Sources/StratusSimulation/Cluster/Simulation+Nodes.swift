@@ -178,7 +178,9 @@ extension Simulation {
         case .read(let token, let result):
             self.answer(token, of: group, on: node, isWrite: false, result.map { .answer($0) })
         case .roleChanged(let role, let term, let leader):
-            self.note("\(group) \(node.id) is \(role) in term \(term), leader \(leader?.description ?? "none")")
+            self.note(
+                "\(group) \(node.id) is \(role) in term \(term), leader \(leader?.description ?? "none")"
+            )
             self.timeline?.role(role, term: term, of: node.id, in: group, at: self.now)
             self.mix(4, node.id.raw, UInt32(group.raw), term.raw, role == .leader ? 1 : 0)
             if role == .leader, let replica = node.host?.replica(of: group) {

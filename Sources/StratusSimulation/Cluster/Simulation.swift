@@ -1,7 +1,7 @@
-package import StratusConsensus
-import StratusModel
 import StratusCluster
 import StratusCoding
+package import StratusConsensus
+import StratusModel
 import StratusStorage
 
 /// A whole cluster in one thread, from one seed: the code of real nodes on simulated disks, clocks and
@@ -202,8 +202,9 @@ package final class Simulation {
     // MARK: The trace
 
     func mix(_ kind: UInt64, _ one: UInt32, _ other: UInt32, _ third: UInt64, _ fourth: UInt64) {
-        for value in [kind, UInt64(bitPattern: self.now), UInt64(one), UInt64(other), third, fourth]
-        {
+        for value in [
+            kind, UInt64(bitPattern: self.now), UInt64(one), UInt64(other), third, fourth,
+        ] {
             self.report.traceHash = (self.report.traceHash ^ value) &* 0x100_0000_01B3
         }
     }

@@ -77,6 +77,7 @@ package struct SimulationOptions: Sendable, Equatable {
     package var summary: String {
         let faults = Fault.allCases.filter(self.faults.contains).map(\.rawValue)
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
-            + "clients=\(self.clientCount) faults=" + (faults.isEmpty ? "none" : faults.joined(separator: ","))
+            + "clients=\(self.clientCount) faults="
+            + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }
 }

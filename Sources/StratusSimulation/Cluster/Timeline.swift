@@ -93,7 +93,9 @@ package struct Timeline {
         }
         func top(_ node: NodeID) -> Double { 40 + lane * Double(node.raw - 1) }
         let colours = ["#2a6f97", "#e07a5f", "#3d8361", "#8d5a97", "#b08900", "#5c677d"]
-        func box(_ from: Int64, _ to: Int64, _ y: Double, _ h: Double, _ fill: String, _ text: String)
+        func box(
+            _ from: Int64, _ to: Int64, _ y: Double, _ h: Double, _ fill: String, _ text: String
+        )
             -> String
         {
             "<rect x=\"\(x(from))\" y=\"\(y)\" width=\"\(max(1, x(to) - x(from)))\" height=\"\(h)\" "
