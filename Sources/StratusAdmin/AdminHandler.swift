@@ -41,17 +41,55 @@ package struct AdminHandler: HTTPHandler {
     }
 
     /// What the API has: for the dispatch, for 405 and for the labels of the metrics.
-    private enum Page: String, CaseIterable {
-        case healthz = "/healthz"
-        case readyz = "/readyz"
-        case metrics = "/metrics"
-        case status = "/v1/status"
-        case configuration = "/v1/config"
-        case logLevel = "/v1/log-level"
+    private enum Page: Equatable {
+        case healthz, readyz, metrics, status, configuration, logLevel
+        case schema(ContainerReference), promotion(ContainerReference)
+        /// The path of a schema whose container or environment cannot exist.
+        case nowhere
+
+        static let fixed: [(path: String, page: Page)] = [
+            ("/healthz", .healthz), ("/readyz", .readyz), ("/metrics", .metrics),
+            ("/v1/status", .status), ("/v1/config", .configuration), ("/v1/log-level", .logLevel),
+        ]
+        static let schemaTemplate = "/v1/containers/{container}/environments/{environment}/schema"
+        static let templates =
+            Self.fixed.map(\.path) + [Self.schemaTemplate, Self.schemaTemplate + "/promote"]
+
+        init?(_ path: String) {
+            if let page = Self.fixed.first(where: { $0.path == path })?.page {
+                self = page
+                return
+            }
+            let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count == 7 || (parts.count == 8 && parts[7] == "promote"),
+                parts[0].isEmpty, parts[1] == "v1", parts[2] == "containers",
+                parts[4] == "environments", parts[6] == "schema"
+            else { return nil }
+            guard let name = PercentCoding.decode(parts[3].utf8),
+                (1...255).contains(name.utf8.count),
+                name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+                let environment = Environment(name: String(parts[5])),
+                parts.count == 7 || environment == .production
+            else {
+                self = .nowhere
+                return
+            }
+            let container = ContainerReference(container: name, environment: environment)
+            self = parts.count == 7 ? .schema(container) : .promotion(container)
+        }
+
+        var template: String {
+            switch self {
+            case .schema, .nowhere: Self.schemaTemplate
+            case .promotion: Self.schemaTemplate + "/promote"
+            default: Self.fixed.first { $0.page == self }?.path ?? "other"
+            }
+        }
 
         var methods: [String] {
             switch self {
-            case .logLevel: ["GET", "PUT"]
+            case .logLevel, .schema: ["GET", "PUT"]
+            case .promotion: ["POST"]
             default: ["GET", "HEAD"]
             }
         }
@@ -59,14 +97,15 @@ package struct AdminHandler: HTTPHandler {
 
     /// The label of a request's route.
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        ObservedHandler.Route(Page(rawValue: head.path)?.rawValue ?? "other")
+        ObservedHandler.Route(Page(head.path)?.template ?? "other")
     }
 
-    package func bodyLimit(for head: RequestHead) -> ByteCount { .kibibytes(64) }
+    /// A schema of a thousand types fits.
+    package func bodyLimit(for head: RequestHead) -> ByteCount { .mebibytes(1) }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let head = request.head
-        let page = Page(rawValue: head.path)
+        let page = Page(head.path)
         if page != .healthz && page != .readyz
             && !(page == .metrics && self.settings.metricsAreOpen)
         {
@@ -76,12 +115,12 @@ package struct AdminHandler: HTTPHandler {
             return AdminAnswer.error(
                 404, "NOT_FOUND",
                 "there is nothing at this path; the API has "
-                    + Page.allCases.map(\.rawValue).joined(separator: ", "))
+                    + Page.templates.joined(separator: ", "))
         }
         guard page.methods.contains(head.method) else {
             var answer = AdminAnswer.error(
                 405, "METHOD_NOT_ALLOWED",
-                "\(page.rawValue) takes "
+                "\(page.template) takes "
                     + page.methods.joined(separator: " and "))
             answer.headers.append("Allow", page.methods.joined(separator: ", "))
             return answer
@@ -99,6 +138,17 @@ package struct AdminHandler: HTTPHandler {
         case .logLevel:
             if head.method == "PUT" { return await self.setLogLevel(request) }
             return self.logLevel()
+        case .schema(let container):
+            let pages = SchemaPages(control: self.control, log: self.log)
+            return head.method == "PUT"
+                ? await pages.replace(container, request) : await pages.show(container)
+        case .promotion(let container):
+            return await SchemaPages(control: self.control, log: self.log)
+                .promote(container, request)
+        case .nowhere:
+            return AdminAnswer.error(
+                404, "NOT_FOUND",
+                "a container's name and 'development' or 'production' are wanted")
         }
     }
 

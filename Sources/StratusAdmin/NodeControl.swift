@@ -1,3 +1,4 @@
+package import StratusModel
 package import StratusRuntime
 
 /// What administrators can see and change of a node. Assembled in StratusNode; a test brings its own.
@@ -8,6 +9,24 @@ package protocol NodeControl: Sendable {
     var logLevel: LogLevel { get }
     /// Holds until the next SIGHUP or restart.
     func setLogLevel(_ level: LogLevel)
+    /// A container's schema in one environment; an empty one of version 0 where there is none yet.
+    func schema(of container: ContainerReference) async throws(NodeControlFailure) -> Schema
+    /// Replaces it. The version must be the successor of the one that is there: somebody who was faster
+    /// wins, and the caller is told.
+    func install(_ schema: Schema, of container: ContainerReference)
+        async throws(NodeControlFailure)
+}
+
+/// Why an administrator's wish was not carried out.
+package enum NodeControlFailure: Error, Sendable, Equatable {
+    /// Nothing happened; it may be asked again.
+    case unavailable
+    /// It may have happened: look before asking again.
+    case outcomeUnknown
+    /// Somebody else changed the same thing meanwhile.
+    case overtaken
+    /// Damage, or an answer of a newer version.
+    case failed(String)
 }
 
 /// One key of the configuration as it is in force.

@@ -103,6 +103,10 @@ extension RaftGroup {
             return
         }
         if self.hasLiveLeader { actions.append(.reached(.preVoteRefusedLeaderAlive)) }
+        if self.role == .leader {
+            // Whoever asks does not know who leads, and a group without work would not tell it.
+            self.remind(from, at: now, into: &actions)
+        }
         // With the own term, so that a candidate whose term is behind catches up instead of asking
         // for ever (etcd #8243). Term zero has nothing to tell.
         guard self.term > .zero else { return }
@@ -333,8 +337,10 @@ extension RaftGroup {
         if self.role == .leader {
             self.peerRestarted(node, at: now, into: &actions)
         } else if self.leader == node {
+            // Perhaps: the news may be older than a reign that the new process has begun since.
             actions.append(.reached(.leaderRestarted))
-            self.loseLeader(at: now, into: &actions)
+            self.setRole(self.role, leader: nil, into: &actions)
+            self.armElectionIfLeaderless(at: now)
         }
     }
 

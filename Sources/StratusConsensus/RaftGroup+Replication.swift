@@ -410,6 +410,15 @@ extension RaftGroup {
         self.peers = peers
     }
 
+    /// Says something to a peer now, whatever it is known to have.
+    mutating func remind(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        guard let position = self.peers.firstIndex(where: { $0.node == node }),
+            self.peers[position].mode != .snapshot
+        else { return }
+        self.peers[position].probe(from: self.peers[position].next)
+        self.replicate(toPeerAt: position, at: now, into: &actions)
+    }
+
     mutating func peerBecameUnreachable(
         _ node: NodeID, at now: MonotonicTime, into actions: inout [Action]
     ) {

@@ -17,9 +17,10 @@ import StratusRecords
 /// | 1     | version, 1                                                            |
 /// | 8     | a zone's incarnation; a database's turn                               |
 /// | 8     | the change tag of the last change seen                                |
-/// | 2     | 1 for a database's position midway through its pages, else 0          |
+/// | 2     | bits: 1 a database's position midway through its pages, 2 a floor     |
+/// | 8     | only with bit 2: the floor, see `FeedPosition`                        |
 ///
-/// That is 48 letters of base64. Equal positions have equal tokens.
+/// That is 48 letters of base64, 60 with a floor. Equal positions have equal tokens.
 package struct FeedToken: Sendable, Hashable {
     /// The raw value is in clients' hands for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
@@ -34,16 +35,22 @@ package struct FeedToken: Sendable, Hashable {
     package var era: UInt64
     package var tag: UInt64
     package var isMidway: Bool
+    package var floor: UInt64
 
-    package init(_ kind: Kind, era: UInt64, tag: UInt64, isMidway: Bool = false) {
+    package init(
+        _ kind: Kind, era: UInt64, tag: UInt64, isMidway: Bool = false, floor: UInt64 = 0
+    ) {
         self.kind = kind
         self.era = era
         self.tag = tag
         self.isMidway = isMidway
+        self.floor = floor
     }
 
     init(_ position: FeedPosition) {
-        self.init(.zone, era: position.incarnation.raw, tag: position.tag.raw)
+        self.init(
+            .zone, era: position.incarnation.raw, tag: position.tag.raw,
+            floor: position.floor.raw)
     }
 
     init(_ kind: Kind, _ position: DatabasePosition) {
@@ -52,7 +59,9 @@ package struct FeedToken: Sendable, Hashable {
     }
 
     var feedPosition: FeedPosition {
-        FeedPosition(incarnation: ZoneIncarnation(self.era), tag: ChangeTag(self.tag))
+        FeedPosition(
+            incarnation: ZoneIncarnation(self.era), tag: ChangeTag(self.tag),
+            floor: ChangeTag(self.floor))
     }
 
     var databasePosition: DatabasePosition {
@@ -64,7 +73,8 @@ package struct FeedToken: Sendable, Hashable {
         writer.write(1 as UInt8)
         writer.write(fixed: self.era)
         writer.write(fixed: self.tag)
-        writer.write(fixed: self.isMidway ? 1 : 0 as UInt16)
+        writer.write(fixed: (self.isMidway ? 1 : 0) | (self.floor != 0 ? 2 : 0) as UInt16)
+        if self.floor != 0 { writer.write(fixed: self.floor) }
         let sealed = cipher.seal(writer.bytes, for: place.circumstances(self.kind))
         return Base64.encode([self.kind.rawValue] + sealed)
     }
@@ -79,7 +89,7 @@ package struct FeedToken: Sendable, Hashable {
             throw .unknownTokenType
         }
         guard let bytes = Base64.decode(text),
-            bytes.count == 1 + TokenCipher.overhead + Self.contentSize
+            Self.contentSizes.contains(bytes.count - 1 - TokenCipher.overhead)
         else { throw .invalidTokenFormat }
         guard let content = cipher.open(Bytes(bytes[1...]), for: place.circumstances(kind)) else {
             throw .unknownTokenType
@@ -94,12 +104,13 @@ package struct FeedToken: Sendable, Hashable {
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         let era = try reader.fixed64()
         let tag = try reader.fixed64()
-        let isMidway = try reader.fixed16() == 1
+        let bits = try reader.fixed16()
+        let floor = bits & 2 != 0 ? try reader.fixed64() : 0
         try reader.finish()
-        self.init(kind, era: era, tag: tag, isMidway: isMidway)
+        self.init(kind, era: era, tag: tag, isMidway: bits & 1 != 0, floor: floor)
     }
 
-    private static let contentSize = 19
+    private static let contentSizes = [19, 27]
 }
 
 /// Whose feed a token belongs to. No token is good for another place.

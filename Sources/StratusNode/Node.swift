@@ -32,6 +32,7 @@ package final class Node: Sendable {
     private let adminServer: HTTPServer
     private let certificates: Certificates
     private let watch: Task<Void, Never>
+    private let jobs: Task<Void, Never>
 
     /// Where clients connect, with the ports that the system chose, in the order configured.
     package var clientURLs: [String] { self.state.clientURLs }
@@ -130,6 +131,7 @@ package final class Node: Sendable {
         self.clientServer = clientServer
         self.adminServer = adminServer
         self.watch = state.watchStorage()
+        self.jobs = state.runJobs()
         NodeMetrics.register(state, clients: clients, server: clientServer)
         state.health.clear("starting")
     }
@@ -184,6 +186,7 @@ package final class Node: Sendable {
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
         self.watch.cancel()
+        self.jobs.cancel()
         await self.clientServer.stop(deadline: deadline)
         // Everything acknowledged is on disk already; this spares the next start a recovery.
         await self.state.router.stop()

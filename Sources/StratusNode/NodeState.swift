@@ -59,6 +59,17 @@ final class NodeState: NodeControl {
         }
     }
 
+    /// Continues what commands left to be done, slice by slice.
+    func runJobs() -> Task<Void, Never> {
+        let jobs = JobRunner(router: self.router, world: self.world)
+        return Task {
+            while !Task.isCancelled {
+                let pause = await jobs.step()
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
     // MARK: NodeControl
 
     func status() async -> NodeStatus {

@@ -243,8 +243,8 @@ struct StorageBenchmark {
     }
 
     static func body(_ random: inout SeededGenerator) -> Bytes {
-        // 100,000 live records, in random order.
-        var key = SeededGenerator(seed: random.next() % 100_000)
+        // 30,000 live records, in random order.
+        var key = SeededGenerator(seed: random.next() % 30_000)
         let (high, low) = (key.next(), key.next())
         return (0..<8).map { UInt8(truncatingIfNeeded: high >> (8 * $0)) }
             + (0..<8).map { UInt8(truncatingIfNeeded: low >> (8 * $0)) }
@@ -252,9 +252,9 @@ struct StorageBenchmark {
     }
 
     func state() throws {
-        let count = 20_000
+        let count = 10_000
         print(
-            "state, CPU µs an entry, upserts of 300 bytes over 100,000 keys, median of \(self.rounds)"
+            "state, CPU µs an entry, upserts of 300 bytes over 30,000 keys, median of \(self.rounds)"
         )
         for indexCount in [0, 4] {
             var ours: [Double] = []
@@ -303,7 +303,7 @@ struct StorageBenchmark {
             try store.checkpoint()
             return (Self.threadSeconds - start) / Double(count)
         }
-        _ = try run(100_000)
+        _ = try run(30_000)
         return try run(count)
     }
 
@@ -330,7 +330,7 @@ struct StorageBenchmark {
             try sqlite.execute("PRAGMA wal_checkpoint(PASSIVE)")
             return (Self.threadSeconds - start) / Double(count)
         }
-        _ = try run(100_000)
+        _ = try run(30_000)
         return try run(count)
     }
 

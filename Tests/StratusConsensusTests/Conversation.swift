@@ -103,6 +103,8 @@ struct Conversation {
         case "trust": for node in self.list(options["by"]) { self.handle(node, .trusted(nodes[0])) }
         case "decline":
             for node in self.list(options["by"]) { self.handle(node, .declined(nodes[0])) }
+        case "restarted":
+            for node in self.list(options["by"]) { self.handle(node, .restarted(nodes[0])) }
         case "inhibit": self.handle(nodes[0], .inhibited)
         case "permit": self.handle(nodes[0], .permitted)
         case "hold": self.replicas[nodes[0]]?.isHeld = true

@@ -4,7 +4,8 @@ import Testing
 
 /// Reference part 1, §5.5.
 @Suite struct AtomicBatchTests {
-    @Test func `one refused operation stores nothing, culprits keep their code, others say atomic`()
+    @Test
+    func `G-29 one refused operation stores nothing, culprits keep their code, others say atomic`()
         throws
     {
         var bench = Bench()
@@ -35,7 +36,7 @@ import Testing
         #expect(try bench.modify(atomic: true, .update("x", nil))[0].refusal == .notFound)
     }
 
-    @Test func `an atomic batch that succeeds appears whole in the feed`() throws {
+    @Test func `I-6 an atomic batch that succeeds appears whole in the feed`() throws {
         var bench = Bench()
         try bench.zones(.create, "Shelves")
         let results = try bench.modify(

@@ -51,7 +51,7 @@ import Testing
         #expect(try bench.changes().changes.allSatisfy { !$0.isDeletion })
     }
 
-    @Test func `reading consumes nothing, and page size changes nothing`() throws {
+    @Test func `G-32 reading consumes nothing, and page size changes nothing`() throws {
         var bench = try self.bench()
         try bench.modify((0..<30).map { .create("r\($0)") })
         let whole = try bench.changes()
@@ -108,7 +108,7 @@ import Testing
         arguments: [
             ("from the future", 0, 1_000), ("another incarnation", 1, 1),
         ] as [(String, UInt64, UInt64)])
-    func `a position that is not of this feed is expired`(
+    func `G-31 a position that is not of this feed is expired`(
         name: String, incarnation: UInt64, tag: UInt64
     ) throws {
         var bench = try self.bench()
@@ -123,7 +123,9 @@ import Testing
 
     // MARK: Tombstones
 
-    @Test func `the oldest tombstones go, and positions that have not seen them expire`() throws {
+    @Test func `G-31 the oldest tombstones go, and positions that have not seen them expire`()
+        throws
+    {
         var bench = try self.bench()
         let rules = RecordRules(tombstoneCountMin: 8)
         try bench.modify((0..<20).map { .create("r\($0)") })
@@ -155,6 +157,32 @@ import Testing
         try bench.finishJobs()
         let whole = try bench.changes()
         #expect(try bench.changes(after: start).changes == whole.changes)
+    }
+
+    @Test func `a client that begins behind forgotten deletions gets to the end`() throws {
+        var bench = try self.bench()
+        try bench.modify((0..<12).map { .create("old\($0)") })
+        try bench.modify((0..<12).map { .create("gone\($0)") })
+        let rules = RecordRules(tombstoneCountMin: 4)
+        for name in 0..<12 { try bench.modify(rules: rules, .delete("gone\(name)")) }
+        try bench.finishJobs()
+        var names: [String] = []
+        var page = try bench.changes(limit: 2)
+        names += page.changes.map(\.name)
+        let early = page.position
+        while page.moreComing {
+            page = try bench.changes(after: page.position, limit: 2)
+            names += page.changes.map(\.name)
+        }
+        #expect(Array(names.prefix(12)) == (0..<12).map { "old\($0)" })
+        #expect(page.position.floor == ChangeTag(0))
+        // What is forgotten after it began, it may have seen alive.
+        try bench.modify((0..<12).map { .create("more\($0)") })
+        for name in 0..<12 { try bench.modify(rules: rules, .delete("more\(name)")) }
+        try bench.finishJobs()
+        let ask = ZoneChangesAsk(
+            database: Bench.privateDatabase, zone: "Shelves", after: early)
+        #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired))
     }
 
     // MARK: changes/database

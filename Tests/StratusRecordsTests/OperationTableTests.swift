@@ -140,7 +140,8 @@ import Testing
         #expect(again.tag > replaced.tag)
     }
 
-    @Test func `a name in two operations refuses the request, and so do too many and none`() throws
+    @Test func `G-34 a name in two operations refuses the request, and so do too many and none`()
+        throws
     {
         var bench = Bench()
         try bench.zones(.create, "Shelves")
@@ -160,7 +161,7 @@ import Testing
         #expect(answer == .refused(RequestRefusal(.zoneNotFound, "Nope")))
     }
 
-    @Test func `operations are decided in order, each seeing those before it`() throws {
+    @Test func `G-29 operations are decided in order, each seeing those before it`() throws {
         var bench = Bench()
         try bench.zones(.create, "Shelves")
         let results = try bench.modify(
@@ -178,19 +179,21 @@ import Testing
         arguments: [
             "", "_secret", "tab\there", "zero\u{0}", "naïve", String(repeating: "n", count: 256),
         ])
-    func `a record name that breaks the rules is refused`(name: String) throws {
+    func `G-35 a record name that breaks the rules is refused`(name: String) throws {
         var bench = Bench()
         #expect(
             try bench.modify(in: ZoneID.defaultName, .create(name))[0].refusal == .nameInvalid)
     }
 
     @Test(arguments: ["a/b", "photo:IN-1 (2)", String(repeating: "n", count: 255)])
-    func `a record name within the rules is taken as it is`(name: String) throws {
+    func `G-35 a record name within the rules is taken as it is`(name: String) throws {
         var bench = Bench()
         #expect(try bench.modify(in: ZoneID.defaultName, .create(name))[0].saved?.name == name)
     }
 
-    @Test func `a record larger than a record may be is refused, one byte less is saved`() throws {
+    @Test func `G-34 a record larger than a record may be is refused, one byte less is saved`()
+        throws
+    {
         var bench = Bench()
         let overhead = 1 + 1 + 1 + 1 + 2
         func sized(_ size: Int) -> [Field] {
@@ -221,7 +224,7 @@ import Testing
             try bench.modify(in: ZoneID.defaultName, again)[0].saved?.shortGUID == "0a1B2c3D")
     }
 
-    @Test func `modified never goes back in a zone, whatever the clock does`() throws {
+    @Test func `I-12 modified never goes back in a zone, whatever the clock does`() throws {
         var bench = Bench()
         let made = try #require(
             try bench.modify(in: ZoneID.defaultName, .create("a"))[0].saved)

@@ -7,9 +7,9 @@ import Testing
 ///
 /// `STRATUS_STEPS` raises the number of steps, `STRATUS_SEEDS` the number of seeds.
 @Suite struct PropertyTests {
-    static let stepCount = Int(ProcessInfo.processInfo.environment["STRATUS_STEPS"] ?? "") ?? 700
+    static let stepCount = Int(ProcessInfo.processInfo.environment["STRATUS_STEPS"] ?? "") ?? 600
     static let seeds: Range<UInt64> =
-        0..<(UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 4)
+        0..<(UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 3)
 
     @Test(arguments: Self.seeds)
     func `the state answers as a dictionary would, through crashes, and its feeds miss nothing`(

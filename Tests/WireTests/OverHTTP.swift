@@ -41,27 +41,27 @@ final class OverHTTP: Wire {
     func makeContainer() async throws -> String {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
         let container = "iCloud.wire.n\(number)"
+        let status = try self.importSchema(into: container)
+        guard (200..<300).contains(status) else {
+            throw ServerProcess.Failure(description: "the schema was not imported: \(status)")
+        }
+        return container
+    }
+
+    private func importSchema(into container: String) throws -> Int {
         guard let admin = self.server.adminURL else {
             throw ServerProcess.Failure(description: "no administrators' listener")
         }
         let token = try String(contentsOfFile: self.server.adminTokenFile, encoding: .utf8)
-        var socket = try Socket(
-            host: admin.host ?? "127.0.0.1", port: UInt16(admin.port ?? 80))
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+        var socket = try Socket(host: admin.host ?? "127.0.0.1", port: UInt16(admin.port ?? 80))
         socket.send(
             Self.message(
                 WireRequest(
                     method: "PUT",
                     target: "/v1/containers/\(container)/environments/development/schema",
-                    headers: [
-                        (
-                            "Authorization",
-                            "Bearer " + token.trimmingCharacters(in: .whitespacesAndNewlines)
-                        )
-                    ],
+                    headers: [("Authorization", "Bearer \(token)")],
                     body: Array(Library.schema.utf8))))
-        guard let answer = try socket.receive(), (200..<300).contains(answer.status) else {
-            throw ServerProcess.Failure(description: "the schema was not imported")
-        }
-        return container
+        return try socket.receive()?.status ?? 0
     }
 }

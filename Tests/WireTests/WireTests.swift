@@ -5,7 +5,8 @@ import WireScenarios
 /// program has not been built.
 @Suite(.serialized, .enabled(if: ServerProcess.binary != nil, "no stratus program was built"))
 struct WireTests {
-    @Test(arguments: Scenario.all) func `over HTTP`(scenario: Scenario) async throws {
+    @Test(arguments: Scenario.all)
+    func `over HTTP`(scenario: Scenario) async throws {
         try await scenario.run(over: try OverHTTP.strict.get())
     }
 

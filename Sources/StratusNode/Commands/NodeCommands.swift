@@ -73,6 +73,14 @@ enum NodeCommands {
         for unknown in result.unknownVariables {
             log.warning("a variable that is no key is ignored", ["variable": .describing(unknown)])
         }
+        if settings.bool("development") {
+            for address in settings.addresses("client.listen")
+            where !ConfigurationRules.isLocal(address) {
+                log.warning(
+                    "development: whoever reaches this address can read and change everything",
+                    ["address": .describing(address)])
+            }
+        }
         let plan = NodePlan(settings: settings, configurationPath: path, overrides: overrides)
         let started: Result<Node, NodeFailure> = Blocking.wait {
             do throws(NodeFailure) { return .success(try await Node(plan, log: log)) } catch {

@@ -25,7 +25,11 @@ package enum ConfigurationRules {
                 "admin.tls.clientAuthorityFile",
                 "client certificates need TLS: set 'admin.tls.certificateFile'")
         }
-        if settings.bool("development") {
+        // An address typed on the command line is meant: `stratus dev --listen 0.0.0.0:8080` is how a
+        // container's only process runs. The program warns.
+        var isTyped = false
+        if case .commandLine = settings.origin("client.listen") { isTyped = true }
+        if settings.bool("development"), !isTyped {
             for address in clients where !Self.isLocal(address) {
                 refuse(
                     "development",
@@ -34,7 +38,9 @@ package enum ConfigurationRules {
             }
         }
         // what exposes credentials to the network is never a default.
-        if !settings.isSet("client.tls.certificateFile"), !settings.bool("client.allowPlain") {
+        if !settings.isSet("client.tls.certificateFile"), !settings.bool("client.allowPlain"),
+            !isTyped
+        {
             for address in clients where !Self.isLocal(address) {
                 refuse(
                     "client.listen",
@@ -71,7 +77,7 @@ package enum ConfigurationRules {
     }
 
     /// Only processes of this machine reach it.
-    private static func isLocal(_ address: ListenAddress) -> Bool {
+    static func isLocal(_ address: ListenAddress) -> Bool {
         switch address {
         case .unix: true
         case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")

@@ -9,10 +9,13 @@ package struct AdminClient: Sendable {
     package struct Failure: Error, Sendable, CustomStringConvertible {
         package var code: ExitCode
         package var description: String
+        /// The node's own word for it: `BAD_SCHEMA`.
+        package var name: String?
 
-        package init(_ code: ExitCode, _ description: String) {
+        package init(_ code: ExitCode, _ description: String, name: String? = nil) {
             self.code = code
             self.description = description
+            self.name = name
         }
     }
 
@@ -94,7 +97,7 @@ package struct AdminClient: Sendable {
             case 503: .temporary
             default: .refused
             }
-        throw Failure(code, reason)
+        throw Failure(code, reason, name: error?["code"]?.string)
     }
 
     private func failure(_ error: HTTPClientError) -> Failure {

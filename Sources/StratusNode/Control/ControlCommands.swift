@@ -50,6 +50,16 @@ struct ControlCommands {
         case ["metrics"]:
             let answer = try await self.ask("GET", "/metrics")
             return Terminal.write(answer.body, to: Terminal.output) ? .success : .inputOutput
+        case ["schema", "export"]:
+            let environment = self.invocation.value("environment")
+            return self.show(try await self.ask("GET", self.schemaTarget(environment)).text)
+        case ["schema", "import"]:
+            return try await self.importSchema(isDry: self.invocation.flag("dry-run"))
+        case ["schema", "diff"]: return try await self.importSchema(isDry: true)
+        case ["schema", "promote"]:
+            let isDry = self.invocation.flag("dry-run")
+            let target = self.schemaTarget("production") + "/promote" + (isDry ? "?dryRun=1" : "")
+            return try self.changes(try await self.ask("POST", target), isDry: isDry)
         case ["config", "show"]: return try await self.configuration()
         case ["log-level", "show"]:
             return try self.level(try await self.ask("GET", "/v1/log-level"))
@@ -171,6 +181,42 @@ struct ControlCommands {
             ])
         }
         return self.show(table.write())
+    }
+
+    private func schemaTarget(_ environment: String) -> String {
+        let container = PercentCoding.encode(self.invocation.value("container"))
+        return "/v1/containers/\(container)/environments/\(environment)/schema"
+    }
+
+    private func importSchema(isDry: Bool) async throws(AdminClient.Failure) -> ExitCode {
+        let path = self.invocation.value("FILE")
+        let text: Bytes
+        do throws(SmallFile.Failure) { text = try SmallFile.read(path) } catch {
+            throw AdminClient.Failure(.missingInput, error.description)
+        }
+        let environment = self.invocation.value("environment")
+        let target = self.schemaTarget(environment) + (isDry ? "?dryRun=1" : "")
+        do throws(AdminClient.Failure) {
+            return try self.changes(try await self.ask("PUT", target, body: text), isDry: isDry)
+        } catch {
+            // The node says line and column; only we know the file.
+            guard error.name == "BAD_SCHEMA" else { throw error }
+            throw AdminClient.Failure(.malformedInput, "\(path): \(error.description)")
+        }
+    }
+
+    private func changes(_ answer: AdminClient.Answer, isDry: Bool) throws(AdminClient.Failure)
+        -> ExitCode
+    {
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let document = try self.document(answer)
+        let changes = document["changes"]?.array.map { $0.compactMap(\.string) } ?? []
+        let version = document["version"]?.numberText ?? ""
+        let end =
+            changes.isEmpty
+            ? "nothing to change: version \(version) stands"
+            : isDry ? "nothing was changed" : "version \(version) is in force"
+        return self.show((changes + [end]).map { $0 + "\n" }.joined())
     }
 
     private func level(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> ExitCode {

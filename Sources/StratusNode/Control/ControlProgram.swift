@@ -44,6 +44,52 @@ package enum ControlProgram {
                         options: [.flag("changed", nil, "Only what is not the default")])
                 ]),
             CommandDefinition(
+                "schema", "The schema of a container, in CloudKit's schema language",
+                options: [
+                    .value("container", .text("ID"), required: true, "The container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment; promote is always into production"
+                    ),
+                ],
+                subcommands: [
+                    CommandDefinition(
+                        "export", "Print the schema",
+                        examples: [
+                            .init(
+                                "stratusctl schema export --container iCloud.org.example.app > app.ckdb",
+                                "To keep it beside the app's sources")
+                        ]),
+                    CommandDefinition(
+                        "import", "Replace the schema by a file's, whole",
+                        discussion: [
+                            "What is missing in the file is removed. A field keeps the type it has. "
+                                + "Only the development environment takes a schema."
+                        ],
+                        options: [
+                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                        ],
+                        positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
+                        examples: [
+                            .init(
+                                "stratusctl schema import --container iCloud.org.example.app app.ckdb",
+                                "After a change")
+                        ]),
+                    CommandDefinition(
+                        "diff", "What an import of the file would change",
+                        positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")]),
+                    CommandDefinition(
+                        "promote", "Make production's schema what development's is",
+                        discussion: [
+                            "Production keeps what only it has. Look first with --dry-run; there is no "
+                                + "way back: what is in production stays in it."
+                        ],
+                        options: [
+                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                        ]
+                    ),
+                ]),
+            CommandDefinition(
                 "log-level", "What the node writes to its log",
                 subcommands: [
                     CommandDefinition("show", "The level in force"),

@@ -12,7 +12,7 @@ package import StratusModel
 //
 // Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
-// flag and position (8 incarnation, varint tag), varint limit, flag reverse, flag and count of types.
+// flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
 
@@ -113,6 +113,7 @@ extension ByteWriter {
     mutating func write(_ position: FeedPosition) {
         self.write(fixed: position.incarnation.raw)
         self.write(varint: position.tag.raw)
+        self.write(varint: position.floor.raw)
     }
 
     mutating func write(_ position: DatabasePosition) {
@@ -141,7 +142,9 @@ extension ByteReader {
 
     mutating func feedPosition() throws(DecodingError) -> FeedPosition {
         let incarnation = ZoneIncarnation(try self.fixed64())
-        return FeedPosition(incarnation: incarnation, tag: ChangeTag(try self.varint()))
+        let tag = ChangeTag(try self.varint())
+        return FeedPosition(
+            incarnation: incarnation, tag: tag, floor: ChangeTag(try self.varint()))
     }
 
     mutating func databasePosition() throws(DecodingError) -> DatabasePosition {

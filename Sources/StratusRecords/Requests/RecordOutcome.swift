@@ -58,10 +58,16 @@ package struct FeedPosition: Sendable, Hashable {
     package var incarnation: ZoneIncarnation
     /// The tag of the last change seen. Zero: before everything.
     package var tag: ChangeTag
+    /// Deletions through here need not be seen: whoever holds this began with nothing when they were
+    /// forgotten already. Zero where that makes no difference.
+    package var floor: ChangeTag
 
-    package init(incarnation: ZoneIncarnation, tag: ChangeTag) {
+    package init(
+        incarnation: ZoneIncarnation, tag: ChangeTag, floor: ChangeTag = ChangeTag(0)
+    ) {
         self.incarnation = incarnation
         self.tag = tag
+        self.floor = floor
     }
 }
 

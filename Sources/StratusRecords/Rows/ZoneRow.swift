@@ -41,10 +41,11 @@ struct ZoneRow: Equatable {
         self.oldestTag = baseTag
     }
 
-    /// Whether somebody who has seen everything through `tag` would miss nothing from here on.
-    func honours(_ tag: ChangeTag) -> Bool {
+    /// Whether somebody who has come to `position` would miss nothing from there on.
+    func honours(_ position: FeedPosition) -> Bool {
         // At or before the base nothing had been seen at all: that is the beginning.
-        tag.raw <= self.lastTag && (tag.raw >= self.oldestTag || tag.raw <= self.baseTag)
+        position.tag.raw <= self.baseTag
+            || max(position.tag.raw, position.floor.raw) >= self.oldestTag
     }
 
     func summary(name: String) -> ZoneSummary {

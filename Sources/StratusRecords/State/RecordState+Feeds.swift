@@ -22,7 +22,7 @@ extension RecordState {
         }
         if let after = ask.after {
             guard after.incarnation == zone.incarnation, after.tag.raw <= zone.lastTag,
-                ask.reverse || zone.honours(after.tag)
+                ask.reverse || zone.honours(after)
             else { return refused(.positionExpired) }
         }
         var page = FeedPage(ask, zone: zone)
@@ -226,9 +226,15 @@ private struct FeedPage {
 
     /// Caught up means the zone's last change, so that an idle zone's token stands still.
     private var position: FeedPosition {
-        var tag = self.lastTag ?? self.ask.after?.tag
+        var tag = self.lastTag ?? self.ask.after?.tag ?? ChangeTag(self.zone.lastTag)
         if !self.ask.reverse, self.isAtEnd { tag = ChangeTag(self.zone.lastTag) }
-        return FeedPosition(
-            incarnation: self.zone.incarnation, tag: tag ?? ChangeTag(self.zone.lastTag))
+        // Live records may stand behind deletions that are forgotten; a fetch that began with nothing
+        // must be able to go on from among them.
+        var floor = ChangeTag(0)
+        if tag.raw < self.zone.oldestTag {
+            let began = self.ask.after.map { $0.tag.raw <= self.zone.baseTag } ?? true
+            floor = began ? ChangeTag(self.zone.oldestTag) : self.ask.after?.floor ?? floor
+        }
+        return FeedPosition(incarnation: self.zone.incarnation, tag: tag, floor: floor)
     }
 }

@@ -35,20 +35,21 @@ struct ReferenceEdits {
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
         over rows: borrowing some RowReader
     ) throws(StoreError) {
-        var target = try self.load(reference.target, over: rows)
-        target.changes[Referrer(action: reference.action, name: referrer)] = .some(tag)
-        target.counts.change(reference.action, by: 1)
-        self.targets[reference.target] = target
+        _ = try self.load(reference.target, over: rows)
+        // In place: a copy of a wide target for each of its referrers would be quadratic.
+        let key = Referrer(action: reference.action, name: referrer)
+        self.targets[reference.target]?.changes[key] = .some(tag)
+        self.targets[reference.target]?.counts.change(reference.action, by: 1)
         self.addedCount += 1
     }
 
     mutating func remove(
         _ reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
     ) throws(StoreError) {
-        var target = try self.load(reference.target, over: rows)
-        target.changes[Referrer(action: reference.action, name: referrer)] = .some(nil)
-        target.counts.change(reference.action, by: -1)
-        self.targets[reference.target] = target
+        _ = try self.load(reference.target, over: rows)
+        let key = Referrer(action: reference.action, name: referrer)
+        self.targets[reference.target]?.changes[key] = .some(nil)
+        self.targets[reference.target]?.counts.change(reference.action, by: -1)
     }
 
     /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the tag
@@ -64,10 +65,11 @@ struct ReferenceEdits {
             ? prefix
             : Keys.reference(self.zone, target: name, action, referrer: cursor) + [0]
         var found: [(name: String, tag: ChangeTag)] = []
-        // Every removal among the changes may hide one stored row.
+        // Every change behind the cursor may hide one stored row.
+        let hiddenCount = target.changes.keys.count { $0.action == action && $0.name > cursor }
         let stored = try rows.rows(
             .reference, from: start, to: Keys.end(of: prefix),
-            limit: limit + target.changes.count)
+            limit: limit + hiddenCount)
         for (key, row) in stored {
             guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
                 throw StoreError(.unreadable, "reference key")

@@ -158,7 +158,10 @@ extension Simulation {
             }
             self.closing.append(RegisterName(group: group, register: -1))
         }
-        self.convergenceDeadline = self.now + self.options.livenessTime.clampedNanoseconds
+        // The last operations go one after another.
+        self.convergenceDeadline =
+            self.now + self.options.livenessTime.clampedNanoseconds
+            + Int64(self.closing.count) * 500_000_000
         self.queue.add(.think(0), at: self.now + 1_000_000_000)
         self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
     }

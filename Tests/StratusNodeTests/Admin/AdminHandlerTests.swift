@@ -25,6 +25,15 @@ import Testing
         }
         var logLevel: LogLevel { self.level.withLock { $0 } }
         func setLogLevel(_ level: LogLevel) { self.level.withLock { $0 = level } }
+        let held = Mutex(Schema())
+        func schema(of container: ContainerReference) async throws(NodeControlFailure) -> Schema {
+            if container.container == "iCloud.away" { throw .unavailable }
+            if container.environment == .production { return Schema() }
+            return self.held.withLock { $0 }
+        }
+        func install(_ schema: Schema, of container: ContainerReference)
+            async throws(NodeControlFailure)
+        { self.held.withLock { $0 = schema } }
     }
 
     /// One node's handler, its log as text.
@@ -192,6 +201,54 @@ import Testing
         let (status, _, answer, _) = await Stage().ask(method, "/v1/status")
         #expect(status == 405)
         #expect(answer.headers["Allow"] == "GET, HEAD")
+    }
+
+    static let schemaPath = "/v1/containers/iCloud.x/environments/development/schema"
+    static let typeA = "DEFINE SCHEMA RECORD TYPE A (x INT64);"
+
+    @Test func `a schema is put in and got out, and putting it in again changes nothing`() async {
+        let stage = Stage()
+        let tried = await stage.ask(
+            "PUT", Self.schemaPath, query: "dryRun=1", body: Self.typeA)
+        #expect(tried.text.hasPrefix(#"{"version":0,"changes":[""#))
+        #expect(stage.control.held.withLock { $0.version } == 0)
+        let put = await stage.ask("PUT", Self.schemaPath, body: Self.typeA)
+        #expect(put.text.hasPrefix(#"{"version":1,"changes":[""#))
+        #expect(put.log.contains("schema changed by an administrator"))
+        let again = await stage.ask("PUT", Self.schemaPath, body: Self.typeA)
+        #expect(again.text == #"{"version":1,"changes":[]}"#)
+        #expect(await stage.ask("GET", Self.schemaPath).text.contains("RECORD TYPE A"))
+    }
+
+    static let badSchemas: [(path: String, body: String, status: Int, says: String)] = [
+        (schemaPath, "DEFINE", 400, "line 1, column 7"),
+        (
+            schemaPath, "DEFINE SCHEMA RECORD TYPE A (x STRING);", 409,
+            "SCHEMA_CONFLICT"
+        ),
+        (
+            "/v1/containers/iCloud.x/environments/production/schema", typeA, 409,
+            "PRODUCTION_IS_CLOSED"
+        ),
+        (
+            "/v1/containers/iCloud.away/environments/development/schema", typeA, 503,
+            "TRY_AGAIN_LATER"
+        ),
+        ("/v1/containers//environments/development/schema", typeA, 404, "NOT_FOUND"),
+        ("/v1/containers/a%20b/environments/development/schema", typeA, 404, "NOT_FOUND"),
+        ("/v1/containers/a/environments/staging/schema", typeA, 404, "NOT_FOUND"),
+    ]
+
+    @Test(arguments: badSchemas)
+    func `a schema that cannot be taken changes nothing`(
+        row: (path: String, body: String, status: Int, says: String)
+    ) async {
+        let stage = Stage()
+        _ = await stage.ask("PUT", Self.schemaPath, body: Self.typeA)
+        let put = await stage.ask("PUT", row.path, body: row.body)
+        #expect(put.status == row.status)
+        #expect(put.text.contains(row.says), "\(put.text)")
+        #expect(stage.control.held.withLock { $0.version } == 1)
     }
 
     static let tricks = [

@@ -12,6 +12,7 @@ import Testing
     static let pages: [(path: String, text: String)] = [
         ("Config/stratus.example.json5", ConfigurationPages.example()),
         ("Docs/reference/configuration.md", ConfigurationPages.reference()),
+        ("Docs/reference/command-line.md", CommandLinePages.reference()),
     ]
 
     @Test(arguments: pages)

@@ -1,0 +1,233 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import StratusCommandLine
+import StratusNode
+import Testing
+
+/// Real nodes on real sockets: start, signals, administrators, `stratusctl`.
+@Suite struct NodeProcessTests {
+    let directory = try! TemporaryDirectory()
+
+    /// A `stratus dev` that is ready, and what its first line said.
+    struct Dev {
+        let running: Program.Running
+        let line: [String: Any]
+
+        init(_ data: String, _ more: [String] = []) throws {
+            self.running = try Program.Running(
+                "stratus",
+                ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more)
+            let text = try #require(self.running.firstLine(), "\(self.running.errors)")
+            self.line = try #require(
+                try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        }
+
+        func text(_ key: String) -> String { self.line[key] as? String ?? "" }
+
+        func stop() -> Int32 {
+            self.running.signal(SIGTERM)
+            return self.running.waitForEnd()
+        }
+
+        func control(_ arguments: String..., token: String? = nil) throws -> Program.Ended {
+            try Program.run(
+                "stratusctl",
+                [
+                    "--node", self.text("adminURL"), "--token-file",
+                    token ?? self.text("adminTokenFile"),
+                ]
+                    + arguments)
+        }
+    }
+
+    static func get(
+        _ url: String, body: String? = nil, token: String? = nil
+    ) async throws -> (status: Int, text: String, headers: [AnyHashable: Any]) {
+        var request = URLRequest(url: try #require(URL(string: url)))
+        if let body {
+            request.httpMethod = "POST"
+            request.httpBody = Data(body.utf8)
+        }
+        if let token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        let (data, answer) = try await Exchange.run(request)
+        return (answer.statusCode, String(decoding: data, as: UTF8.self), answer.allHeaderFields)
+    }
+
+    @Test func `the first line of dev says all that a script needs`() throws {
+        let dev = try Dev(self.directory.path + "/a")
+        #expect(dev.text("url").hasPrefix("http://127.0.0.1:"))
+        #expect(dev.text("container") == "iCloud.org.example.stratus")
+        #expect(dev.text("environment") == "development")
+        #expect(dev.text("apiToken").utf8.count == 64)
+        #expect(dev.line["pid"] as? Int == Int(dev.running.identifier))
+        let mode = try FileManager.default.attributesOfItem(atPath: dev.text("adminTokenFile"))
+        #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
+        #expect(dev.stop() == ExitCode.success.rawValue)
+    }
+
+    @Test
+    func `what was saved is there after a stop and a start, and its answer names its log line`()
+        async throws
+    {
+        let first = try Dev(self.directory.path + "/b")
+        let path = "/database/1/iCloud.x/development/private/records/"
+        let tokens = "?ckAPIToken=\(first.text("apiToken"))&ckWebAuthToken=hunter2"
+        let saved = try await Self.get(
+            first.text("url") + path + "modify" + tokens,
+            body: """
+                {"operations":[{"operationType":"forceUpdate","record":{"recordType":"Note",
+                "recordName":"n","fields":{"text":{"value":"secret words"}}}}]}
+                """)
+        #expect(saved.status == 200, "\(saved.text)")
+        let identity = try #require(
+            saved.headers["X-Apple-Request-Uuid"] as? String
+                ?? saved.headers["X-Apple-Request-UUID"] as? String)
+        #expect(first.stop() == 0)
+        let log = first.running.errors
+        let line = try #require(log.split(separator: "\n").first { $0.contains(identity) })
+        #expect(line.contains(#""route":"records/modify""#))
+        #expect(!log.contains("hunter2") && !log.contains("secret words"), "X-14")
+        #expect(!log.contains(first.text("apiToken")), "X-14")
+
+        let second = try Dev(self.directory.path + "/b")
+        #expect(second.text("apiToken") == first.text("apiToken"))
+        let found = try await Self.get(
+            second.text("url") + path + "lookup" + tokens,
+            body: #"{"records":[{"recordName":"n"}]}"#)
+        #expect(found.text.contains("secret words"))
+        #expect(second.stop() == 0)
+    }
+
+    @Test func `X-16 the administrators' API is not on the clients' port, whatever the token`()
+        async throws
+    {
+        let dev = try Dev(self.directory.path + "/c")
+        let token = try String(contentsOfFile: dev.text("adminTokenFile"), encoding: .utf8)
+            .trimmingCharacters(in: .newlines)
+        for path in ["/v1/status", "/v1/config", "/v1/log-level", "/metrics"] {
+            let client = try await Self.get(dev.text("url") + path, token: token)
+            #expect(client.status == 404, "\(path): \(client.text)")
+            let admin = try await Self.get(dev.text("adminURL") + path, token: token)
+            #expect(admin.status == 200, "\(path)")
+            #expect(try await Self.get(dev.text("adminURL") + path).status == 401, "\(path)")
+            #expect(
+                try await Self.get(dev.text("adminURL") + path, token: "wrong").status == 401,
+                "\(path)")
+        }
+        for url in [dev.text("url"), dev.text("adminURL")] {
+            #expect(try await Self.get(url + "/healthz").text == "alive\n")
+            #expect(try await Self.get(url + "/readyz").text == "ready\n")
+        }
+        #expect(dev.stop() == 0)
+    }
+
+    @Test func `stratusctl shows and changes a node that runs`() throws {
+        let dev = try Dev(self.directory.path + "/d", ["--schema", "strict"])
+        let status = try dev.control("status")
+        #expect(status.code == 0)
+        #expect(status.output.contains("ready           yes\n"))
+        #expect(try dev.control("status", "--json").output.hasPrefix(#"{"version":"#))
+        #expect(try dev.control("ready").output == "ready\n")
+        #expect(try dev.control("metrics").output.contains("\nstratus_ready 1\n"))
+        #expect(try dev.control("log-level", "set", "debug").output == "debug\n")
+        #expect(try dev.control("log-level", "show", "--json").output == "{\"level\":\"debug\"}\n")
+        #expect(
+            try dev.control("config", "show", "--changed").output.contains("developmentSchema"))
+
+        let wrong = try self.directory.write("wrong.token", String(repeating: "x", count: 64))
+        let refused = try dev.control("status", token: wrong)
+        #expect(refused.code == ExitCode.denied.rawValue)
+        #expect(refused.errors.contains("not the administrators' token"))
+
+        let schema = try self.directory.write(
+            "a.ckdb", "DEFINE SCHEMA RECORD TYPE Note (text STRING QUERYABLE);")
+        let imported = try dev.control("schema", "import", "--container", "iCloud.x", schema)
+        #expect(imported.code == 0, "\(imported.errors)")
+        #expect(imported.output.hasSuffix("version 1 is in force\n"))
+        let again = try dev.control("schema", "import", "--container", "iCloud.x", schema)
+        #expect(again.output == "nothing to change: version 1 stands\n")
+        let exported = try dev.control("schema", "export", "--container", "iCloud.x")
+        #expect(exported.output.contains("RECORD TYPE Note ("))
+        #expect(dev.stop() == 0)
+        #expect(
+            try dev.control("status").code == ExitCode.unavailable.rawValue,
+            "the node is gone")
+    }
+
+    @Test
+    func `SIGHUP takes what reloads and reports what does not, and a bad file changes nothing`()
+        throws
+    {
+        let data = self.directory.path + "/e"
+        func configuration(_ more: String) -> String {
+            """
+            {dataDirectory: '\(data)', development: true, client: {listen: ['127.0.0.1:0']},
+             admin: {listen: 'unix:\(self.directory.path)/admin'}, \(more)}
+            """
+        }
+        let path = try self.directory.write("a.json5", configuration(""))
+        let node = try Program.Running("stratus", ["serve", "--config", path])
+        #expect(node.waits { node.errors.contains(#""text":"administrators""#) }, "\(node.errors)")
+        func control(_ arguments: String...) throws -> String {
+            try Program.run(
+                "stratusctl",
+                [
+                    "--node", "unix:\(self.directory.path)/admin", "--token-file",
+                    data + "/admin.token",
+                ]
+                    + arguments
+            ).output
+        }
+        #expect(try control("log-level", "show") == "info\n")
+        _ = try self.directory.write(
+            "a.json5", configuration("log: {level: 'debug'}, loopCount: 1"))
+        node.signal(SIGHUP)
+        #expect(node.waits { node.errors.contains("configuration read again") })
+        #expect(try control("log-level", "show") == "debug\n")
+        #expect(node.errors.contains(#""a changed key waits for a restart","key":"loopCount""#))
+
+        _ = try self.directory.write("a.json5", configuration("log: {levle: 'error'}"))
+        node.signal(SIGHUP)
+        #expect(node.waits { node.errors.contains("configuration not taken") })
+        #expect(try control("log-level", "show") == "debug\n")
+        #expect(node.isRunning)
+        node.signal(SIGINT)
+        #expect(node.waitForEnd() == 0)
+    }
+
+    @Test func `O-17 a port that is taken and data that is in use have their words and exit codes`()
+        throws
+    {
+        let dev = try Dev(self.directory.path + "/f")
+        let taken = dev.text("url").dropFirst("http://".count)
+        let port = try Program.run(
+            "stratus", ["dev", "--listen", String(taken), "--data", self.directory.path + "/g"])
+        #expect(port.code == ExitCode.system.rawValue)
+        #expect(port.errors.contains("cannot listen on \(taken): the port is taken"))
+        let data = try Program.run(
+            "stratus", ["dev", "--listen", "127.0.0.1:0", "--data", self.directory.path + "/f"])
+        #expect(data.code == ExitCode.system.rawValue)
+        #expect(data.errors.contains("in use by another process"))
+        #expect(dev.stop() == 0)
+    }
+
+    @Test func `dev without a directory leaves none behind`() throws {
+        let running = try Program.Running("stratus", ["dev", "--json", "--listen", "127.0.0.1:0"])
+        let line = try #require(running.firstLine())
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        let path = try #require(object?["dataDirectory"] as? String)
+        #expect(FileManager.default.fileExists(atPath: path))
+        running.signal(SIGTERM)
+        #expect(running.waitForEnd() == 0)
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+}
+
+/// One HTTP exchange by Foundation, which is not ours.
+enum Exchange {
+    static func run(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+        let (data, answer) = try await URLSession.shared.data(for: request)
+        return (data, try #require(answer as? HTTPURLResponse))
+    }
+}
