@@ -18,8 +18,9 @@ enum OpenSSLTool {
         process.standardError = output
         process.standardInput = stdin
         try process.run()
-        stdin.fileHandleForWriting.write(Data(input.utf8))
-        stdin.fileHandleForWriting.closeFile()
+        // It may have given up before it read anything.
+        try? stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+        try? stdin.fileHandleForWriting.close()
         let bytes = output.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()
         return (String(decoding: bytes, as: UTF8.self), process.terminationStatus)
