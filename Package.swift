@@ -126,7 +126,8 @@ let package = Package(
         .executableTarget(
             name: "stratus-bench",
             dependencies: [
-                "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP", "StratusStorage",
+                "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
+                "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
                 "StratusCommandLine", "StratusConsensus",
             ], swiftSettings: house + release),

@@ -196,7 +196,8 @@ struct RecordsBench<Rows: RowStore> {
     }
 
     private static func time(
-        _ work: RecordWork, on store: String, count: Int, size: () -> Int = { 0 }, _ body: () throws -> Void
+        _ work: RecordWork, on store: String, count: Int, size: () -> Int = { 0 },
+        _ body: () throws -> Void
     ) throws {
         let start = Self.threadNanoseconds
         try body()
