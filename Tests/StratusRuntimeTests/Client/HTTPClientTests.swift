@@ -132,7 +132,7 @@ import Testing
                 for _ in 0..<2 {
                     let answer = try await client.send(.init(target: "/"), deadline: .seconds(5))
                     #expect(answer.head.status == 200)
-                    while server.connectionCount > 0 { pause(microseconds: 500) }
+                    try await eventually { server.connectionCount == 0 }
                 }
             }
         }

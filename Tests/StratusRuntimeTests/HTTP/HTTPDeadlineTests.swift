@@ -37,7 +37,7 @@ import Testing
             used.send(post("once"))
             #expect(used.text(until: "once").end == .stillOpen)
             #expect(used.receive() == ([], .closed))
-            while server.connectionCount > 0 { pause(microseconds: 500) }
+            try await eventually { server.connectionCount == 0 }
         }
     }
 
@@ -87,8 +87,8 @@ import Testing
         try await withServer(handler, limits: Self.hasty) { server, address in
             let client = try RawClient(address, receiveBufferSize: 4_096)
             client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            while body.pulled == 0 { pause(microseconds: 500) }
-            while server.connectionCount > 0 { pause(microseconds: 1_000) }
+            try await eventually { !(body.pulled == 0) }
+            try await eventually { server.connectionCount == 0 }
             #expect(client.receive().end == .cut)
         }
     }
@@ -106,7 +106,7 @@ import Testing
             let third = try RawClient(address)
             #expect(third.text().text.hasPrefix("HTTP/1.1 503 "))
             first.close()
-            while server.connectionCount > 1 { pause(microseconds: 500) }
+            try await eventually { server.connectionCount <= 1 }
             let fourth = try RawClient(address)
             fourth.send(post("room again"))
             #expect(fourth.text(until: "room again").end == .stillOpen)
@@ -135,7 +135,7 @@ import Testing
             let busy = try RawClient(address)
             let idle = try RawClient(address)
             busy.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            while !began.isRaised || server.connectionCount < 2 { pause(microseconds: 500) }
+            try await eventually { !(!began.isRaised || server.connectionCount < 2) }
             // On a thread of its own: this one blocks.
             let stopper = EventLoop(name: "stopper")
             defer { stopper.stop() }
@@ -164,7 +164,7 @@ import Testing
         try await withServer(handler) { server, address in
             let client = try RawClient(address)
             client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            while body.pulled < 3 { pause(microseconds: 500) }
+            try await eventually { !(body.pulled < 3) }
             await server.stop(deadline: .milliseconds(10))
             #expect(client.receive().end == .cut)
             #expect(server.connectionCount == 0)

@@ -64,12 +64,16 @@ import Testing
     @Test func `a slow reader gets all of a last answer, however long it takes`() async throws {
         var limits = HTTPServerLimits.forTests
         limits.lingerDeadline = .milliseconds(5)
-        let handler = ClosureHandler { _ in .text(String(repeating: "a", count: 400_000)) }
+        let began = Mutex(false)
+        let handler = ClosureHandler { _ in
+            began.withLock { $0 = true }
+            return .text(String(repeating: "a", count: 400_000))
+        }
         try await withServer(handler, limits: limits, gzipSizeMin: nil) { server, address in
             let client = try RawClient(address, receiveBufferSize: 4_096)
             client.send("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            while server.connectionCount == 0 { pause(microseconds: 200) }
-            while server.connectionCount > 0 { pause(microseconds: 200) }
+            try await eventually { began.withLock { $0 } }
+            try await eventually { server.connectionCount == 0 }
             let answers = try PlainAnswers.read(client.receive().bytes)
             #expect(answers.first?.body?.count == 400_000)
         }
@@ -211,7 +215,7 @@ import Testing
             }
             #expect(pulled < 1_000, "of 4000 pieces nobody reads")
             client.reset()
-            while server.connectionCount > 0 { pause(microseconds: 1_000) }
+            try await eventually { server.connectionCount == 0 }
         }
     }
 
@@ -264,10 +268,10 @@ import Testing
         try await withServer(handler) { server, address in
             let client = try RawClient(address)
             client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            while seen.withLock({ $0.isEmpty }) { pause(microseconds: 500) }
+            try await eventually { !(seen.withLock({ $0.isEmpty })) }
             client.reset()
-            while seen.withLock({ $0.count }) < 2 { pause(microseconds: 500) }
-            while server.connectionCount > 0 { pause(microseconds: 500) }
+            try await eventually { !(seen.withLock({ $0.count }) < 2) }
+            try await eventually { server.connectionCount == 0 }
         }
         #expect(seen.withLock { $0 } == ["began", "cancelled"])
     }
@@ -277,7 +281,9 @@ import Testing
         async throws
     {
         let seen = Mutex<[String]>([])
+        let began = Mutex(0)
         let handler = ClosureHandler { request in
+            began.withLock { $0 += 1 }
             do {
                 _ = try await request.body.collect()
             } catch {
@@ -286,14 +292,15 @@ import Testing
             return .text("nobody reads this")
         }
         try await withServer(handler) { server, address in
-            for isReset in [true, false] {
+            for (number, isReset) in [true, false].enumerated() {
                 let client = try RawClient(address)
                 client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf")
-                pause(microseconds: 2_000)
+                // A reset before the head is read would take the request with it.
+                try await eventually { began.withLock { $0 } == number + 1 }
                 if isReset { client.reset() } else { client.close() }
             }
-            while seen.withLock({ $0.count }) < 2 { pause(microseconds: 500) }
-            while server.connectionCount > 0 { pause(microseconds: 500) }
+            try await eventually { !(seen.withLock({ $0.count }) < 2) }
+            try await eventually { server.connectionCount == 0 }
         }
         #expect(seen.withLock { $0 } == ["cutShort", "cutShort"])
     }

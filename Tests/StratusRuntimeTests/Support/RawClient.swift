@@ -92,5 +92,17 @@ final class RawClient {
     func isClosedByServer() -> Bool { self.receive().end != .stillOpen }
 }
 
+struct WaitedInVain: Error {}
+
+/// Waits until `condition` holds, without a thread of the pool: a few tests that wait in a loop of their
+/// own would stop all others on a small machine. In vain, the test fails.
+func eventually(_ condition: () -> Bool) async throws {
+    let end = RealClock.now + .seconds(30)
+    while !condition() {
+        guard RealClock.now < end else { throw WaitedInVain() }
+        try await Task.sleep(for: .milliseconds(1))
+    }
+}
+
 /// Blocks the thread; for tests that must let the other side run.
 func pause(microseconds: UInt32) { usleep(microseconds) }

@@ -183,7 +183,7 @@ import Testing
             let plain = try RawClient(address)
             plain.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
             #expect(plain.isClosedByServer())
-            while server.connectionCount > 0 { pause(microseconds: 500) }
+            try await eventually { server.connectionCount == 0 }
         }
     }
 }
