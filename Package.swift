@@ -201,7 +201,8 @@ let package = Package(
             name: "WalkTests",
             dependencies: [
                 "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
-                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
+                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
+                "StratusSimulation",
             ],
             swiftSettings: house),
     ]

@@ -3,6 +3,7 @@ import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusNode
 import StratusRecords
 import StratusRuntime
 import StratusSimulation
@@ -16,6 +17,7 @@ struct SimulatedNode {
     let executor: SimulatedExecutor
     let handler: CloudKitHandler
     private let world: SimulatedWorld
+    private let jobs: JobRunner
 
     init(over world: SimulatedWorld, seed: UInt64) throws {
         self.world = world
@@ -23,6 +25,7 @@ struct SimulatedNode {
         let directory = try DataDirectory(in: world)
         let replica = try LocalReplica(RecordState(), in: "local", of: world)
         let router = LocalRouter(replica, in: world, on: self.executor)
+        self.jobs = JobRunner(router: router, world: world)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
         self.handler = CloudKitHandler(
@@ -55,6 +58,20 @@ struct SimulatedNode {
         }
         self.executor.run()
         return answers.all
+    }
+
+    /// Carries out one slice of what commands left to be done.
+    /// - Returns: whether there was one.
+    func stepJobs() -> Bool {
+        let answers = Answers(count: 1)
+        let jobs = self.jobs
+        Task(executorPreference: self.executor) {
+            // Between slices a runner pauses briefly, without work it waits.
+            let pause = await jobs.step()
+            answers.set(0, (pause < .milliseconds(100) ? 1 : 0, ""))
+        }
+        self.executor.run()
+        return answers.all[0]?.status == 1
     }
 
     /// Saves a record named `name` in the default zone.
