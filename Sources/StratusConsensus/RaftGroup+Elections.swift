@@ -76,12 +76,25 @@ extension RaftGroup {
         self.verified = self.commit
         self.setRole(.candidate, leader: nil, into: &actions)
         self.armElection(at: now)
-        for voter in self.configuration.allVoters where voter != self.node {
-            self.say(
-                .voteRequest(last: self.log.lastPoint, isTransfer: isTransfer), to: voter,
-                speaksOfVote: true, into: &actions)
-        }
+        self.campaignIsTransfer = isTransfer
+        self.askForVotes(into: &actions)
         if self.bugs.contains(.voteNotSynced) { self.countOwnVote(at: now, into: &actions) }
+    }
+
+    /// Asks every other voter, once the vote for oneself is durable: called when the campaign begins and
+    /// again when it is. The questions are not held back among other messages, where a small bound
+    /// would drop those to the same voters in every term.
+    mutating func askForVotes(into actions: inout [Action]) {
+        guard self.mayBeSaid(speaksOfVote: true) else {
+            actions.append(.reached(.answerGatedOnVote))
+            return
+        }
+        let message = ConsensusMessage(
+            term: self.term,
+            .voteRequest(last: self.log.lastPoint, isTransfer: self.campaignIsTransfer))
+        for voter in self.configuration.allVoters where voter != self.node {
+            actions.append(.send(message, to: voter))
+        }
     }
 
     // MARK: Answering

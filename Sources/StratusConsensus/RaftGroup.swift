@@ -82,6 +82,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var electionAt: MonotonicTime?
     /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
     var votes: [NodeID] = []
+    /// Whether the campaign of this term was asked for by the leader before.
+    var campaignIsTransfer = false
 
     // MARK: What a leader has
 
@@ -394,7 +396,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if speaksOfVote { actions.append(.reached(.answerGatedOnVote)) }
     }
 
-    private func mayBeSaid(speaksOfVote: Bool) -> Bool {
+    func mayBeSaid(speaksOfVote: Bool) -> Bool {
         self.bugs.contains(.voteNotSynced)
             || (speaksOfVote
                 ? self.durableHardState == self.hardState
@@ -431,7 +433,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if let hardState {
             self.durableHardState = hardState
             self.sayWhatWasHeld(into: &actions)
-            if self.role == .candidate { self.countOwnVote(at: now, into: &actions) }
+            if self.role == .candidate {
+                if !self.bugs.contains(.voteNotSynced) { self.askForVotes(into: &actions) }
+                self.countOwnVote(at: now, into: &actions)
+            }
         }
         // Writes become durable in order. While an older term is the durable one, entries written in
         // it may since have been cut and written again: their report proves nothing about the present.
