@@ -76,23 +76,30 @@ package final class CloudKitHandler: HTTPHandler {
         guard route.operation.takes(method: request.head.method) else {
             throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
         }
-        let body: Bytes
-        do throws(RequestBodyError) {
-            body = try await request.body.collect()
-        } catch {
-            switch error {
-            case .tooLarge: throw InputRefusal.bodyTooLarge(self.limits.requestSizeMax)
-            case .cutShort: throw InputRefusal.bodyCutShort
-            }
-        }
+        // A signature covers the body. Any other credentials stand in the head, and a stranger's body is
+        // not worth the memory.
+        let isSigned = request.head.headers["X-Apple-CloudKit-Request-SignatureV1"] != nil
+        var body = isSigned ? try await self.collect(request.body) : []
         let principal = try await self.authenticator.authenticate(
             request.head, body: body, container: route.container, scope: route.scope)
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
+        if !isSigned { body = try await self.collect(request.body) }
         let exchange = Exchange(
             handler: self, route: route, principal: principal, head: request.head, body: body)
         return try await exchange.answer(try self.input(body))
+    }
+
+    private func collect(_ body: any RequestBody) async throws(InputRefusal) -> Bytes {
+        do throws(RequestBodyError) {
+            return try await body.collect()
+        } catch {
+            switch error {
+            case .tooLarge: throw .bodyTooLarge(self.limits.requestSizeMax)
+            case .cutShort: throw .bodyCutShort
+            }
+        }
     }
 
     /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.

@@ -25,7 +25,8 @@ extension Exchange {
             try ZoneAddress(value, key: "zoneID")
         }
         let place = try self.requiredPlace(address ?? .defaultZone)
-        let (items, zone) = try await self.lookUp(names, at: place)
+        let (items, zone) = try await self.lookUp(
+            names, at: place, roundCountMax: Self.answerRoundCountMax)
         var writer = JSONWriter(reserving: 512 * items.count)
         writer.object {
             $0.key("records")
@@ -36,7 +37,9 @@ extension Exchange {
                     case .refused(let refusal):
                         array.writeFailure(ClientError(refusal), recordName: names[position])
                     case .deferred:
-                        preconditionFailure("a deferred record was not asked for again")
+                        array.writeFailure(
+                            ClientError(RouteError.notExecuted(retryAfter: .seconds(1))),
+                            recordName: names[position])
                     }
                 }
             }
@@ -45,13 +48,19 @@ extension Exchange {
         return writer.finish()
     }
 
+    /// Messages of a partition that one answer is made of: with 16 MiB in each, what a request may make
+    /// this node hold. 200 records of the largest size would be three times as much.
+    private static let answerRoundCountMax = 4
+
     /// Looks names up, in order. A partition answers as much as fits one message; the rest is asked for
-    /// again.
+    /// again, `roundCountMax` times at most: what is left then stays deferred.
     func lookUp(
-        _ names: [String], at place: Place
+        _ names: [String], at place: Place, roundCountMax: Int = .max
     ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
         var items: [LookupAnswer.Item] = []
+        var roundCount = 0
         while true {
+            roundCount += 1
             let rest = Array(names[items.count...])
             guard
                 case .lookup(let answer) = try await self.read(
@@ -63,6 +72,10 @@ extension Exchange {
             items += ready
             if items.count == names.count { return (items, answer.zone) }
             guard !ready.isEmpty else { throw RouteError.refused("a record that never fits") }
+            if roundCount == roundCountMax {
+                items += Array(repeating: .deferred, count: names.count - items.count)
+                return (items, answer.zone)
+            }
         }
     }
 

@@ -40,10 +40,23 @@ import Testing
         try await caller.create("a")
     }
 
-    @Test func `a body that ends early is the client's error`() async throws {
+    @Test func `the body of a stranger is not even read`() async throws {
         let handler = InProcess().handler
         let head = RequestHead(
             method: "POST", path: "/database/1/iCloud.a/development/private/records/query")
+        // Reading it would end in a 400.
+        let response = await handler.respond(
+            to: HTTPRequest(
+                head: head, body: CutBody(), peer: "test",
+                identity: RequestIdentity(high: 1, low: 2)))
+        #expect(response.status == 401)
+    }
+
+    @Test func `a body that ends early is the client's error`() async throws {
+        let handler = InProcess().handler
+        let head = RequestHead(
+            method: "POST", path: "/database/1/iCloud.a/development/private/records/query",
+            query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=u")
         let response = await handler.respond(
             to: HTTPRequest(
                 head: head, body: CutBody(), peer: "test",

@@ -208,12 +208,22 @@ import Testing
         let before = bench.rows
         let rules = RecordRules(cascadeCountMax: 10)
         #expect(
-            try bench.modify(atomic: true, rules: rules, .delete("t"))[0]
+            try bench.modify(atomic: true, rules: rules, .delete("t"), .create("u"))[0]
                 == .refused(RecordRefusal(.cascadeTooLarge, "10")))
         #expect(bench.rows == before)
         try bench.modify(.delete("r9"))
-        #expect(try bench.modify(atomic: true, rules: rules, .delete("t"))[0].isDeleted)
+        #expect(
+            try bench.modify(atomic: true, rules: rules, .delete("t"), .create("u"))[0].isDeleted)
         #expect(bench.rows.count(.job) == 0)
+    }
+
+    @Test func `a delete alone in an atomic batch goes on by jobs like any other`() throws {
+        var bench = try self.bench()
+        try bench.modify(.create("t"))
+        try bench.modify((0..<10).map { .create("r\($0)", [reference("t", to: "t", .deleteSelf)]) })
+        let rules = RecordRules(cascadeCountMax: 10)
+        #expect(try bench.modify(atomic: true, rules: rules, .delete("t"))[0].isDeleted)
+        #expect(bench.rows.count(.job) == 1)
     }
 
     @Test func `a large cascade deletes its root now and the rest by jobs`() throws {

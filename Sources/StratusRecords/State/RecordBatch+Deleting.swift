@@ -27,7 +27,8 @@ extension RecordBatch {
         let limit = self.modify.rules.cascadeCountMax
         let closure = try self.closure(
             of: existing.name, limit: max(1, limit - self.deletedCount), over: rows)
-        if closure == nil, self.modify.isAtomic {
+        // Alone in its batch, a delete has nothing to be atomic with.
+        if closure == nil, self.modify.isAtomic, self.modify.operations.count > 1 {
             return .refused(RecordRefusal(.cascadeTooLarge, String(limit)))
         }
         // Too many for this entry: the root goes now, a job goes on from its position.

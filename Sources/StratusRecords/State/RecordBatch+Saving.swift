@@ -43,6 +43,10 @@ extension RecordBatch {
             return RecordRefusal(.nameInvalid, name)
         }
         if let type = operation.recordType {
+            // One for each user, under the user's name, in the public database.
+            if type == RecordState.userType, !self.isOwnUserRecord(operation) {
+                return RecordRefusal(.typeReserved, type)
+            }
             if type.hasPrefix("cloudkit.") { return RecordRefusal(.typeReserved, type) }
             guard NameRules.isIdentifier(type, limit: limit) else {
                 return RecordRefusal(.typeUnknown, type)
