@@ -77,13 +77,14 @@ package final class SimulatedPartition: PartitionState {
             do throws(DecodingError) {
                 var command = try Command(decoding: entry.payload)
                 if self.bugs.contains(.deadlineIgnored) { command.deadlineMilliseconds = .max }
-                if self.bugs.contains(.applyDependsOnReplica), entry.index.raw % 7 == 0 {
-                    command.body.append(UInt8(truncatingIfNeeded: self.node.raw))
-                }
                 var rows = DigestingRows(self.now.rows, self.now.position.digest)
                 self.now.rows = MemoryRowStore()
                 let position = EntryPosition(index: entry.index, time: entry.time)
                 outcome = try! self.application.apply(command, at: position, over: &rows)
+                if self.bugs.contains(.applyDependsOnReplica), entry.index.raw % 7 == 0 {
+                    let planted = [UInt8(truncatingIfNeeded: self.node.raw)]
+                    rows.put(.job, Bytes("planted".utf8).span.bytes, planted.span.bytes)
+                }
                 self.now.rows = rows.rows
                 self.now.position.digest = rows.digest
             } catch {
