@@ -89,7 +89,7 @@ import Testing
         ),
         (
             "an unknown coding", "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", false,
-            "transfer coding not implemented"
+            "transfer coding unknown"
         ),
         (
             "a bare line feed", "GET", "HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n", false,
