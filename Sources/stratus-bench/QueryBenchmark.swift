@@ -14,8 +14,7 @@ extension Benchmark {
         let counts = (Self.option("count", in: arguments) ?? "10000,100000")
             .split(separator: ",").compactMap { Int($0) }
         let pages = Int(Self.option("pages", in: arguments) ?? "") ?? 300
-        let directory =
-            Self.option("directory", in: arguments) ?? "/tmp/stratus-bench-query-\(getpid())"
+        let directory = Self.directory(in: arguments)
         print("records\tquery\tplan\tCPU µs/page (median)\tindex rows\trecords read\tanswered")
         for count in counts {
             let files = try RealFiles(directory: directory)

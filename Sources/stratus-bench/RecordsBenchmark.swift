@@ -21,8 +21,7 @@ extension Benchmark {
             }
         }
         if store != "hash" {
-            let directory =
-                Self.option("directory", in: arguments) ?? "/tmp/stratus-bench-\(getpid())"
+            let directory = Self.directory(in: arguments)
             for work in RecordWork.all where only == nil || only == work.name {
                 let files = try RealFiles(directory: directory)
                 let system = FileSystem(files)

@@ -11,11 +11,12 @@ import Synchronization
 extension Benchmark {
     static let storage = Benchmark(
         name: "storage",
-        summary: "log, replay, state, checkpoints; --only NAME --rounds N --seconds N --dir DIR"
+        summary:
+            "log, replay, state, checkpoints; --only NAME --rounds N --seconds N --directory DIR"
     ) { arguments in
         let rounds = Self.option("rounds", in: arguments).flatMap { Int($0) } ?? 5
         let seconds = Self.option("seconds", in: arguments).flatMap { Double($0) } ?? 2
-        let directory = Self.option("dir", in: arguments) ?? "/tmp/stratus-bench-\(getpid())"
+        let directory = Self.directory(in: arguments)
         let only = Self.option("only", in: arguments)
         let bench = StorageBenchmark(directory: directory, rounds: rounds, seconds: seconds)
         defer { bench.removeAll() }

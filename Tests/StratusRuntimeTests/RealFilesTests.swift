@@ -122,7 +122,8 @@ func withTemporaryDirectory<Result>(_ body: (String) throws -> Result) throws ->
 }
 
 func makeTemporaryDirectory() -> String {
-    var template = Array("/tmp/stratus-runtime-XXXXXX".utf8CString)
+    let parent = FileManager.default.temporaryDirectory.path
+    var template = Array("\(parent)/stratus-runtime-XXXXXX".utf8CString)
     precondition(mkdtemp(&template) != nil)
     return template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
 }

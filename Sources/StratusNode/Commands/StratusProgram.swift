@@ -106,18 +106,7 @@ package enum StratusProgram {
     ///
     /// - Parameter arguments: the words after the program's name.
     package static func run(_ arguments: [String]) -> ExitCode {
-        let parser = CommandLineParser(Self.definition, width: min(100, Terminal.width))
-        switch parser.parse(arguments) {
-        case .help(let text):
-            return Terminal.write(text) ? .success : .inputOutput
-        case .version(let json):
-            return Terminal.write(VersionText.write(json: json)) ? .success : .inputOutput
-        case .refused(let error):
-            Terminal.write(error.description + "\n", to: Terminal.errors)
-            return .usage
-        case .run(let invocation):
-            return Self.run(invocation)
-        }
+        ProgramFront.run(Self.definition, arguments) { Self.run($0) }
     }
 
     private static func run(_ invocation: Invocation) -> ExitCode {

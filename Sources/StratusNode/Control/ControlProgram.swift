@@ -110,17 +110,8 @@ package enum ControlProgram {
     }
 
     package static func run(_ arguments: [String]) -> ExitCode {
-        let parser = CommandLineParser(Self.definition, width: min(100, Terminal.width))
-        switch parser.parse(arguments) {
-        case .help(let text):
-            return Terminal.write(text) ? .success : .inputOutput
-        case .version(let json):
-            return Terminal.write(VersionText.write(json: json)) ? .success : .inputOutput
-        case .refused(let error):
-            Terminal.write(error.description + "\n", to: Terminal.errors)
-            return .usage
-        case .run(let invocation):
-            return Blocking.wait { await ControlCommands.run(invocation) }
+        ProgramFront.run(Self.definition, arguments) { invocation in
+            Blocking.wait { await ControlCommands.run(invocation) }
         }
     }
 }
