@@ -13,7 +13,8 @@ final class AsyncTransport: Channel, @unchecked Sendable {
     private let transport: Transport
     private var registration: Registration?
     private var waiter: CheckedContinuation<News, Never>?
-    private var isCancelled = false
+    /// Counts the waits, so that a cancellation that comes late ends none but its own.
+    private var waitNumber = 0
     /// Of the request in progress.
     var deadline: MonotonicTime
 
@@ -165,21 +166,22 @@ final class AsyncTransport: Channel, @unchecked Sendable {
     private func ready(for interest: Readiness) async throws(HTTPClientError) -> Readiness {
         self.loop.assertCurrent()
         guard let registration = self.registration else { throw .cutShort }
-        self.isCancelled = Task.isCancelled
-        let timer = self.loop.schedule(at: self.deadline) { self.resume(.late) }
+        self.waitNumber += 1
+        let number = self.waitNumber
+        var timer: EventLoop.Timer?
         let news: News = await withTaskCancellationHandler {
-            if self.isCancelled { return .cancelled }
-            return await withCheckedContinuation { continuation in
+            await withCheckedContinuation { continuation in
+                // The way here may lead through the loop's queue, so everything that can end the wait
+                // begins here. A cancellation after this line finds the waiter.
+                if Task.isCancelled { return continuation.resume(returning: .cancelled) }
                 self.waiter = continuation
+                timer = self.loop.schedule(at: self.deadline) { self.resume(.late) }
                 self.loop.watch(registration, for: interest)
             }
         } onCancel: {
-            self.loop.submit {
-                self.isCancelled = true
-                self.resume(.cancelled)
-            }
+            self.loop.submit { if self.waitNumber == number { self.resume(.cancelled) } }
         }
-        self.loop.cancel(timer)
+        if let timer { self.loop.cancel(timer) }
         switch news {
         case .ready(let readiness):
             if let registration = self.registration { self.loop.watch(registration, for: []) }

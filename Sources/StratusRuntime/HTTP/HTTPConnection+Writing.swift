@@ -104,10 +104,13 @@ extension HTTPConnection {
         self.flush()
         if !self.isAdvancing { self.settle() }
         guard self.isAnswering(exchange) else { return false }
-        let isFull =
-            self.output.count - self.outputStart >= self.shard.limits.outputBufferSizeMax.raw
-        guard isFull else { return true }
-        return await withCheckedContinuation { self.outputWaiter = $0 }
+        guard self.isOutputBlocked else { return true }
+        return await withCheckedContinuation { continuation in
+            // The way here may lead through the loop's queue: look again before waiting.
+            guard self.isAnswering(exchange) else { return continuation.resume(returning: false) }
+            guard self.isOutputBlocked else { return continuation.resume(returning: true) }
+            self.outputWaiter = continuation
+        }
     }
 
     // MARK: Bytes

@@ -214,7 +214,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     }
 
     /// The client does not take its answers, so it gets no more of them.
-    private var isOutputBlocked: Bool {
+    var isOutputBlocked: Bool {
         self.output.count - self.outputStart >= self.shard.limits.outputBufferSizeMax.raw
     }
 

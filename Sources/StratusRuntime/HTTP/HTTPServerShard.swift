@@ -86,7 +86,11 @@ final class HTTPServerShard: @unchecked Sendable {
         let timer = self.loop.schedule(at: deadline) {
             for connection in self.inOrder { connection.close(isCut: true) }
         }
-        await withCheckedContinuation { self.stoppers.append($0) }
+        await withCheckedContinuation { continuation in
+            // The way here may lead through the loop's queue: they may all have closed meanwhile.
+            if self.connections.isEmpty { return continuation.resume() }
+            self.stoppers.append(continuation)
+        }
         self.loop.cancel(timer)
     }
 

@@ -252,6 +252,20 @@ import Testing
         }
     }
 
+    @Test func `a stop that cuts at once ends, however busy the loop is`() async throws {
+        let handler = ClosureHandler { _ in
+            while !Task.isCancelled { await Task.yield() }
+            return .text("late")
+        }
+        for _ in 0..<200 {
+            try await withServer(handler) { server, address in
+                let client = try RawClient(address)
+                client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+                try await eventually { server.connectionCount == 1 }
+            }
+        }
+    }
+
     @Test func `G-37: a client that resets the connection cancels its request`() async throws {
         let seen = Mutex<[String]>([])
         let loop = EventLoop(name: "clock")
