@@ -79,7 +79,10 @@ let package = Package(
             swiftSettings: house + release),
         .target(
             name: "StratusCluster",
-            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusStorage",
+            ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
@@ -169,6 +172,13 @@ let package = Package(
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
+        .testTarget(
+            name: "StratusClusterTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusStorage", "StratusCluster", "StratusSimulation",
+            ],
+            swiftSettings: house),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [

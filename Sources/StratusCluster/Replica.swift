@@ -188,11 +188,14 @@ package final class Replica {
 
     package var waitingCount: Int { self.waiting.count + self.reads.count }
 
-    /// Lets go what the state has on stable storage, but for the entries slow followers may want.
-    package func release(at now: MonotonicTime, into effects: inout [Effect]) {
+    /// Lets go what the state has on stable storage, but for the entries slow followers may want:
+    /// `trailing` of them, or as many as is usual.
+    package func release(
+        keeping trailing: UInt64? = nil, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
         let durable =
             self.bugs.contains(.releaseThroughApplied) ? self.state.applied : self.state.durable
-        let trailing = self.tuning.trailingEntryCount
+        let trailing = trailing ?? self.tuning.trailingEntryCount
         guard durable.raw > trailing else { return }
         // A follower that is being sent a snapshot needs what comes after it.
         let limit = min(

@@ -92,6 +92,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var buffer: UnsafeMutableRawBufferPointer
     private var executor: (any TaskExecutor)?
     private var isScheduled = false
+    /// Since when the oldest item of the queue, of the batch being written, has waited.
+    private var queuedSince: MonotonicTime?
+    private var writingSince: MonotonicTime?
 
     /// Opens the log in `directory` and reads it back, or makes an empty one.
     ///
@@ -157,6 +160,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
     package var segmentCount: Int { self.lock.withLock { _ in self.segments.count } }
     package var fault: LogError? { self.lock.withLock { _ in self.failure } }
+    /// When the oldest thing that no sync has covered yet was submitted.
+    package var oldestUnsyncedAt: MonotonicTime? {
+        self.lock.withLock { _ in self.writingSince ?? self.queuedSince }
+    }
 
     /// The groups whose entries keep the oldest segment from being used again: to be checkpointed, or, if
     /// what they hold is not committed, ``moveForward(_:)``d.
@@ -315,6 +322,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
 
     private func enqueue(_ item: Queued) {
+        if self.queue.isEmpty { self.queuedSince = self.world.now }
         self.queue.append(item)
         self.queueSize += item.size
     }
@@ -352,6 +360,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let taken = Array(self.queue.prefix(count))
         self.queue.removeFirst(count)
         self.queueSize -= taken.reduce(0) { $0 + $1.size }
+        self.writingSince = self.queuedSince
+        // Of what stays, the time is not kept for each: it waits for the next batch at most.
+        self.queuedSince = self.queue.isEmpty ? nil : self.world.now
         return taken
     }
 
@@ -449,6 +460,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         self.position = written.end
         self.batchNumber += 1
+        self.writingSince = nil
         var touched: Set<GroupID> = []
         for (number, item) in written.items.enumerated() {
             switch item {
