@@ -216,7 +216,8 @@ package actor NodeReplicas {
         self.isStopped = true
         self.answerAllUnknown()
         for group in self.members.keys.sorted() {
-            guard let member = self.members[group], member.partition.isOpen else { continue }
+            guard let member = self.members[group], member.partition.isOpen, self.isWell(group)
+            else { continue }
             // What cannot be checkpointed is in the log.
             _ = try? member.partition.checkpoint()
         }
@@ -248,7 +249,8 @@ package actor NodeReplicas {
 
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
-        guard self.fault == nil, let replica = self.host.replica(of: group) else { return nil }
+        guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
+        else { return nil }
         return try? replica.state.answer(query)
     }
 
@@ -502,9 +504,14 @@ package actor NodeReplicas {
             return .notExecuted(retryAfterMilliseconds: 1_000)
         }
         guard let first = self.setup.firstConfiguration(group) else { return .notLeader(nil) }
+        let damage = self.log.damage
+        let isDamaged = damage.hasUnknownLoss || damage.entries.contains { $0.group == group }
         do {
+            // What this node has promised is not known: it must not vote.
+            if isDamaged { throw LogError(.corrupt, "the log has lost entries of it") }
             let partition = try self.setup.openPartition(group)
-            let recovered = try self.recover(group, partition, first)
+            let recovered = try RaftGroup.Recovered(
+                of: group, in: self.log, state: partition.appliedPosition, initial: first)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, seed: self.world.random())
@@ -520,41 +527,6 @@ package actor NodeReplicas {
             self.unopenable[group] = (now + Self.reopenDelay, why)
             return .notExecuted(retryAfterMilliseconds: 1_000)
         }
-    }
-
-    /// What the disk holds of a group.
-    private func recover(
-        _ group: GroupID, _ partition: any NodePartition, _ first: Configuration
-    ) throws -> RaftGroup.Recovered {
-        let position = partition.appliedPosition
-        var configuration = first
-        if !position.configuration.isEmpty {
-            configuration = try Configuration(decoding: position.configuration)
-        }
-        let start = self.log.start(of: group)
-        guard start.index <= position.index else {
-            throw LogError(
-                .corrupt,
-                "the rows stand at \(position.index), the log begins after \(start.index)")
-        }
-        var entries: [Entry] = []
-        var index = start.index.next
-        let last = self.log.last(of: group).index
-        while index <= last {
-            let part = try self.log.read(group, from: index, limit: .mebibytes(4))
-            guard let end = part.last?.index else {
-                throw LogError(.corrupt, "entry \(index) is missing")
-            }
-            entries += part
-            index = end.next
-        }
-        return RaftGroup.Recovered(
-            hardState: self.log.hardState(of: group) ?? HardState(term: .zero, vote: nil),
-            snapshot: SnapshotIdentity(
-                index: position.index, term: position.term, time: position.time,
-                configuration: configuration, digest: position.digest),
-            base: LogPoint(index: start.index, term: start.term),
-            baseConfiguration: configuration, entries: entries)
     }
 
     // MARK: Keeping house
@@ -573,8 +545,13 @@ package actor NodeReplicas {
         self.closeIdle()
     }
 
+    private func isWell(_ group: GroupID) -> Bool {
+        self.host.replica(of: group)?.isStateWell ?? false
+    }
+
     private func checkpoint(_ group: GroupID) {
-        guard let member = self.members[group], !member.isCheckpointing else { return }
+        guard let member = self.members[group], !member.isCheckpointing, self.isWell(group)
+        else { return }
         do throws(StoreError) {
             guard let checkpointer = try member.partition.makeCheckpointer() else {
                 // Nothing but entries that needed no file: now they need one, to be let go.
@@ -607,7 +584,7 @@ package actor NodeReplicas {
                 self.log.segmentCount > self.setup.segmentCountMax
                 && self.log.holdersOfOldest.contains(group)
             self.host.with(group, at: now, into: &effects) { replica, out in
-                replica.release(keeping: mustFree ? 0 : nil, at: now, into: &out)
+                replica.release(keepsTrail: !mustFree, at: now, into: &out)
             }
         case .failure(let error): self.failed(group, error)
         }
@@ -627,7 +604,7 @@ package actor NodeReplicas {
             }
             effects = []
             self.host.with(group, at: now, into: &effects) { replica, out in
-                replica.release(keeping: 0, at: now, into: &out)
+                replica.release(keepsTrail: false, at: now, into: &out)
             }
             self.carryOut(effects)
             // What is left is not committed, or a follower is being sent what comes after a snapshot.
@@ -643,7 +620,7 @@ package actor NodeReplicas {
         let open = self.members.filter { $0.value.partition.isOpen }
         let surplus = open.count - self.setup.openPartitionCountMax
         guard surplus > 0 else { return }
-        let idle = open.filter { !$0.value.isCheckpointing }.sorted {
+        let idle = open.filter { !$0.value.isCheckpointing && self.isWell($0.key) }.sorted {
             ($0.value.usedAt, $0.key) < ($1.value.usedAt, $1.key)
         }
         for (group, member) in idle.prefix(min(surplus, 4)) {
