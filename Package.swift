@@ -178,7 +178,7 @@ let package = Package(
             name: "StratusClusterTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
-                "StratusStorage", "StratusCluster", "StratusSimulation",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
