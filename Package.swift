@@ -49,6 +49,9 @@ let package = Package(
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
+            name: "StratusPlacement", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
+        .target(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
         .target(
@@ -80,8 +83,8 @@ let package = Package(
         .target(
             name: "StratusCluster",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
-                "StratusStorage",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -146,6 +149,10 @@ let package = Package(
         .testTarget(
             name: "HouseTests", dependencies: [],
             swiftSettings: house),
+        .testTarget(
+            name: "StratusPlacementTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],

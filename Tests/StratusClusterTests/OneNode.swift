@@ -72,13 +72,17 @@ struct OneNode: Sendable {
             },
             placeOfGroup: { PlacedPartition(group: $0, replicas: nodes, epoch: 1) }, sleep: sleep)
         Task(executorPreference: executor) { await replicas.start() }
-        executor.run()
+        self.settle()
     }
 
     private static func number(of key: ShardKey) -> Int {
         if case .account(let name) = key { return Int(name) ?? 0 }
         return 0
     }
+
+    /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is tried
+    /// again for ever.
+    func settle() { self.executor.run(until: self.world.now + .seconds(60)) }
 
     func command(_ body: RegisterCommand, _ identity: RequestIdentity) -> Command {
         Command(
@@ -113,7 +117,7 @@ struct OneNode: Sendable {
             }
             held.withLock { $0 = result }
         }
-        self.executor.run()
+        self.settle()
         return held.withLock { $0 } ?? .failure(RouteError.outcomeUnknown)
     }
 }

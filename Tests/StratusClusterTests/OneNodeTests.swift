@@ -24,7 +24,7 @@ import Testing
                 done.withLock { $0 += 1 }
             }
         }
-        node.executor.run()
+        node.settle()
         #expect(done.withLock { $0 } == 8)
     }
 
@@ -38,7 +38,7 @@ import Testing
                     _ = await node.submit(.write([UInt8(number)], value: [1]), identity)
                 }
             }
-            node.executor.run()
+            node.settle()
             return node.world.simulatedFiles.operationCount - before
         }
         _ = operations(1)
@@ -60,7 +60,7 @@ import Testing
                 results.withLock { $0[number] = result }
             }
         }
-        node.executor.run()
+        node.settle()
         var refusedCount = 0
         for (number, result) in results.withLock({ $0 }) {
             let held = try node.readNow([number]).get()
@@ -87,7 +87,7 @@ import Testing
                 if case .success(let outcome) = result { outcomes.withLock { $0.append(outcome) } }
             }
         }
-        node.executor.run()
+        node.settle()
         let all = outcomes.withLock { $0 }
         #expect(all.count == 3)
         for outcome in all {
@@ -107,7 +107,7 @@ import Testing
                 $0 = [(try? first.get()) != nil, (try? second.get()) != nil]
             }
         }
-        node.executor.run()
+        node.settle()
         #expect(results.withLock { $0 } == [true, false])
     }
 
@@ -118,12 +118,12 @@ import Testing
                 _ = try? await node.value([1], at: .account("\(number)"))
             }
         }
-        node.executor.run()
+        node.settle()
         let identity = node.world.drawIdentity()
         Task(executorPreference: node.executor) {
             _ = await node.submit(.write([1], value: [1]), identity, to: .account("7"))
         }
-        node.executor.run()
+        node.settle()
         #expect(try node.world.files.list("partitions").map(\.raw) == ["00008"])
         // And after a restart the entries that made none are found in the log.
         node.world.simulatedFiles.restart(after: .powerLoss)
@@ -138,7 +138,7 @@ import Testing
                 }
             }
         }
-        again.executor.run()
+        again.settle()
         #expect(held.withLock { $0 }.count == 64)
         #expect(held.withLock { $0[7] } == [1])
     }
@@ -160,7 +160,7 @@ import Testing
                     #expect((try? result.get()) != nil)
                 }
             }
-            node.executor.run()
+            node.settle()
             node.world.advance(by: .milliseconds(300))
         }
         #expect(node.log.segmentCount < 10, "\(node.log.segmentCount) segments of 64 KiB")
@@ -174,7 +174,7 @@ import Testing
                 }
             }
         }
-        again.executor.run()
+        again.settle()
         #expect(found.withLock { $0 } == 8)
     }
 
@@ -196,7 +196,7 @@ import Testing
                 results.withLock { $0.append(result) }
             }
         }
-        node.executor.run()
+        node.settle()
         #expect(fenced.withLock { $0 }.count == 1)
         #expect(node.replicas.fault != nil)
         #expect(results.withLock { $0 }.first == .failure(.outcomeUnknown))
@@ -237,7 +237,7 @@ import Testing
                         }
                     }
                 }
-                node.executor.run()
+                node.settle()
             }
             world.simulatedFiles.clearFaults()
             world.simulatedFiles.restart(
@@ -255,7 +255,7 @@ import Testing
                 await node.replicas.stop()
                 stopped.withLock { $0 = true }
             }
-            node.executor.run()
+            node.settle()
             #expect(stopped.withLock { $0 })
         }
     }
