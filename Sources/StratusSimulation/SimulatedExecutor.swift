@@ -1,4 +1,4 @@
-import StratusModel
+package import StratusModel
 import Synchronization
 
 /// Runs every task and actor that stands on it in one thread, in an order drawn from a seed.
