@@ -45,7 +45,7 @@ let package = Package(
         .target(name: "CShims"),
 
         // Pure.
-        .target(name: "StratusModel", swiftSettings: pure + release),
+        .target(name: "StratusModel", swiftSettings: pure + release + planted),
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
@@ -76,7 +76,7 @@ let package = Package(
         .target(
             name: "StratusStorage",
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
-            swiftSettings: house + release),
+            swiftSettings: house + release + planted),
         .target(
             name: "StratusCluster",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
@@ -121,7 +121,9 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratus-sim",
-            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
+            dependencies: [
+                "StratusModel", "StratusConsensus", "StratusSimulation", "StratusCommandLine",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
