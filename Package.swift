@@ -135,7 +135,7 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
             ], swiftSettings: house + release),
 
         // Tests.
