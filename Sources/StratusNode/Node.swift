@@ -168,6 +168,7 @@ package final class Node: Sendable {
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
         self.front.replaceGateway(with: self.makeGateway(settings))
+        self.clientServer.replaceLimits(with: Self.serverLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(
                 "a changed key waits for a restart", ["key": .text(key.path)])
