@@ -96,6 +96,10 @@ extension ConfigurationKey {
             reloads: true,
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
+            "limits.bufferedBodySizeMax", .size(16 << 20...1 << 40), .size(.mebibytes(256)),
+            "The bodies of all requests that are being read or answered, together; large ones may take "
+                + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
+        ConfigurationKey(
             "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
             "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
         ),
