@@ -137,7 +137,7 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -171,6 +171,7 @@ let package = Package(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+                "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -207,14 +208,22 @@ let package = Package(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusTLS",
+                "StratusAdmin", "StratusNode", "StratusTLS", "ChildProcesses",
             ],
             swiftSettings: house),
+        // Starting programs and hearing their end, for tests.
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "ChildProcesses", dependencies: ["CSpawn"], path: "Tests/ChildProcesses",
+            swiftSettings: house),
+        .testTarget(
+            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
             name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            name: "WireTests",
+            dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
             swiftSettings: house),
         .testTarget(
             name: "WalkTests",
