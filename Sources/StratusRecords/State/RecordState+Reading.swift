@@ -8,6 +8,7 @@ extension RecordState {
     package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
         -> QueryAnswer
     {
+        if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
