@@ -47,9 +47,12 @@ let package = Package(
         .target(name: "CShims"),
 
         // Pure.
-        .target(name: "StratusModel", swiftSettings: pure + release),
+        .target(name: "StratusModel", swiftSettings: pure + release + planted),
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
+        .target(
+            name: "StratusPlacement", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
         .target(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
@@ -78,10 +81,13 @@ let package = Package(
         .target(
             name: "StratusStorage",
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
-            swiftSettings: house + release),
+            swiftSettings: house + release + planted),
         .target(
             name: "StratusCluster",
-            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusStorage",
+            ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
@@ -126,7 +132,9 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratus-sim",
-            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
+            dependencies: [
+                "StratusModel", "StratusConsensus", "StratusSimulation", "StratusCommandLine",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
@@ -134,7 +142,7 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -146,6 +154,10 @@ let package = Package(
         .testTarget(
             name: "HouseTests", dependencies: [],
             swiftSettings: house),
+        .testTarget(
+            name: "StratusPlacementTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
@@ -164,6 +176,7 @@ let package = Package(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+                "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -186,21 +199,30 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusTLS",
+                "StratusAdmin", "StratusNode", "StratusTLS", "ChildProcesses",
             ],
             swiftSettings: house),
+        // Starting programs and hearing their end, for tests.
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "ChildProcesses", dependencies: ["CSpawn"], path: "Tests/ChildProcesses",
+            swiftSettings: house),
+        .testTarget(
+            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
             name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            name: "WireTests",
+            dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
             swiftSettings: house),
         .testTarget(
             name: "WalkTests",

@@ -32,9 +32,12 @@ ensure_packages() {
 ensure_swift() {
     local version
     if command -v swift >/dev/null; then
-        version=$(swift --version 2>/dev/null | grep -oE 'Swift version [0-9]+\.[0-9]+' | grep -oE '[0-9]+\.[0-9]+' | head -1)
+        # A toolchain that was only unpacked may miss libraries of the system: what it says is the answer.
+        local answer
+        answer=$(swift --version 2>&1) || die "swift does not start: $answer"
+        version=$(grep -oE 'Swift version [0-9]+\.[0-9]+' <<<"$answer" | grep -oE '[0-9]+\.[0-9]+' | head -1 || true)
         if [ "$(printf '6.2\n%s\n' "$version" | sort -V | head -1)" = 6.2 ]; then return 0; fi
-        say "Swift $version is too old: Stratus needs 6.2 or later."
+        say "Swift ${version:-of unknown version} is too old: Stratus needs 6.2 or later."
     else
         say "Swift is not installed: Stratus needs 6.2 or later."
     fi

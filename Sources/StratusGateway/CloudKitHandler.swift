@@ -20,14 +20,19 @@ package final class CloudKitHandler: HTTPHandler {
     /// Who people are; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
+    private let bodies: BodyBudget
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
+    /// - Parameter bodies: shared by every handler of a node, so that one that follows another counts what
+    ///   the other still holds; nil: one of its own, by the limits.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, settings: GatewaySettings = GatewaySettings(),
-        limits: Limits = Limits(), people: SignInService? = nil, log: Log = .silent()
+        limits: Limits = Limits(), bodies: BodyBudget? = nil, people: SignInService? = nil,
+        log: Log = .silent()
     ) {
+        self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.router = router
         self.authenticator = authenticator
         self.world = world
@@ -91,7 +96,8 @@ package final class CloudKitHandler: HTTPHandler {
             throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
         }
         let needsBody = self.authenticator.needsBody(request.head)
-        var body = needsBody ? try await self.collect(request.body) : []
+        var share = BodyBudget.Share(of: self.bodies)
+        var body = needsBody ? try await self.collect(request.body, &share) : []
         let authentication = try await self.authenticator.authenticate(
             PresentedRequest(
                 head: request.head, body: body, container: route.container, scope: route.scope,
@@ -100,17 +106,27 @@ package final class CloudKitHandler: HTTPHandler {
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
-        if !needsBody { body = try await self.collect(request.body) }
+        if !needsBody { body = try await self.collect(request.body, &share) }
         let exchange = Exchange(
             handler: self, route: route, authentication: authentication, head: request.head,
             body: body, isSecure: request.isSecure)
         return try await exchange.answer(try self.input(body))
     }
 
-    private func collect(_ body: any RequestBody) async throws(InputRefusal) -> Bytes {
-        do throws(RequestBodyError) {
-            return try await body.collect()
-        } catch {
+    private func collect(
+        _ body: any RequestBody, _ share: inout BodyBudget.Share
+    ) async throws(InputRefusal) -> Bytes {
+        var whole: Bytes = []
+        while let more = try await self.next(of: body) {
+            guard share.grow(by: more.count) else { throw .noRoomForBody }
+            // The common case is a body in one piece: it stays where it lies.
+            if whole.isEmpty { whole = more } else { whole += more }
+        }
+        return whole
+    }
+
+    private func next(of body: any RequestBody) async throws(InputRefusal) -> Bytes? {
+        do throws(RequestBodyError) { return try await body.next() } catch {
             switch error {
             case .tooLarge: throw .bodyTooLarge(self.limits.requestSizeMax)
             case .cutShort: throw .bodyCutShort

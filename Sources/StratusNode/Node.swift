@@ -71,14 +71,15 @@ package final class Node: Sendable {
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
         let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
 
+        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax"))
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
-                settings: gateway, limits: NodePlan.limits(settings), people: people,
-                log: log)
+                settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
+                people: people, log: log)
         }
         let front = ClientFront(makeGateway(settings), health: state.health)
         let clients = ObservedHandler(
@@ -143,7 +144,7 @@ package final class Node: Sendable {
         self.adminServer = adminServer
         self.watch = state.watchStorage()
         self.jobs = state.runJobs()
-        NodeMetrics.register(state, clients: clients, server: clientServer)
+        NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
     }
 
@@ -179,6 +180,7 @@ package final class Node: Sendable {
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
         self.front.replaceGateway(with: self.makeGateway(settings))
+        self.clientServer.replaceLimits(with: Self.serverLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(
                 "a changed key waits for a restart", ["key": .text(key.path)])

@@ -21,11 +21,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         package var cacheSize: ByteCount = .mebibytes(2)
         /// Rows of a snapshot are put together up to this size.
         package var snapshotFrameSize: ByteCount = .mebibytes(1)
+        package var bugs = PlantedBugs()
         package init() {}
     }
 
     package let group: GroupID
-    private let gate = CommitGate()
+    /// One for each file: what a checkpointer of an earlier file reports is never taken for this one.
+    private var gate = CommitGate()
     private let files: PartitionFiles
     private let system: FileSystem
     private let limits: Limits
@@ -50,14 +52,16 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.files = files
         self.system = system
         self.limits = limits
-        self.application = CommandApplication(state)
+        self.application = CommandApplication(state, bugs: limits.bugs)
         self.position = .start
         self.committed = .start
         self.durable = .zero
         self.number = try onDisk { () throws(DiskError) in try files.settle(in: system.files) }
         if let number {
             // From here on everything committed is also durable: the WAL was just written and synced.
-            try RowDatabase.makeDurable(files.rows(number), in: system.files)
+            if !limits.bugs.contains(.walNotWrittenAgain) {
+                try RowDatabase.makeDurable(files.rows(number), in: system.files)
+            }
             try self.open()
             self.durable = self.position.index
         }
@@ -142,6 +146,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         self.committed = self.position
         self.writeCountAtCommit = rows.writeCount
+        if self.limits.bugs.contains(.durableAtCommit) { self.durable = self.committed.index }
     }
 
     package func reset() throws(StoreError) -> LogIndex {
@@ -197,6 +202,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             self.files.rows(number), in: self.system, fileTag: self.files.tag, self.gate)
     }
 
+    /// Whether the checkpointer copies the file in use: a snapshot that is installed brings another.
+    package func isCurrent(_ checkpointer: PartitionCheckpointer) -> Bool {
+        checkpointer.gate === self.gate
+    }
+
     package func noteDurable(through index: LogIndex) {
         precondition(index <= self.committed.index, "durable ahead of the last commit")
         self.durable = max(self.durable, index)
@@ -229,7 +239,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package func snapshot() throws(StoreError) -> any SnapshotSource {
         try self.commit()
         let writer = try SnapshotWriter(
-            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw)
+            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
+            bugs: self.limits.bugs)
         if self.number != nil {
             try writer.write(self.openRows(), self.appliedPosition)
         } else {
@@ -248,7 +259,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try self.makeDirectory()
         do throws(StoreError) {
             position = try SnapshotInstaller.build(
-                path, identity, from: source, in: self.system, fileTag: self.files.tag)
+                path, identity, from: source, in: self.system, fileTag: self.files.tag,
+                bugs: self.limits.bugs)
         } catch {
             // Best effort: the next open removes it too.
             try? RowDatabase.discard(DiskPath(path.raw + ".new"), in: self.system.files)
@@ -259,6 +271,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.rows = nil
         self.application.forget()
         self.number = next
+        self.gate = CommitGate()
         self.position = position
         self.committed = position
         self.durable = position.index
@@ -266,6 +279,30 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try self.open()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
     }
+
+    #if STRATUS_PLANTED
+        /// As if the position were kept in another file than the rows, one entry behind, and nobody
+        /// remembered what commands answered.
+        package func plantRewind() throws(StoreError) {
+            guard let rows, self.position.index > .zero else { return }
+            let digest = rows.digest
+            let all = Bytes()
+            var keys: [Bytes] = []
+            try rows.scan(.request, from: all.span.bytes, to: all.span.bytes, descending: false) {
+                key, _ in
+                keys.append(Bytes(copying: key))
+                return .next
+            }
+            try rows.beginTransaction()
+            for key in keys { try rows.remove(.request, key.span.bytes) }
+            try rows.commitTransaction()
+            rows.digest = digest
+            self.application.forget()
+            self.position.index = self.position.index.previous
+            self.committed = self.position
+            self.durable = min(self.durable, self.position.index)
+        }
+    #endif
 
     // MARK: Opening
 
@@ -325,7 +362,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 /// Owned by that thread: not `Sendable`.
 package final class PartitionCheckpointer {
     private let rows: RowDatabase
-    private let gate: CommitGate
+    let gate: CommitGate
 
     init(_ path: DiskPath, in system: FileSystem, fileTag: UInt32, _ gate: CommitGate)
         throws(StoreError)

@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusConsensus
+import StratusModel
 import StratusSimulation
 
 /// Plants every bug in turn and counts the seeds until the simulation finds it: a bug that is not found

@@ -1,6 +1,7 @@
 import Foundation
 import StratusCommandLine
 import StratusConsensus
+import StratusModel
 import StratusSimulation
 
 /// `stratus-sim`: whole clusters from seeds, until one breaks a promise.
