@@ -42,6 +42,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
@@ -89,18 +91,21 @@ let package = Package(
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
-            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+            dependencies: [
+                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+            ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
@@ -201,8 +206,9 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",
