@@ -49,6 +49,9 @@ let package = Package(
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
+            name: "StratusPlacement", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
+        .target(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
         .target(
@@ -79,7 +82,10 @@ let package = Package(
             swiftSettings: house + release + planted),
         .target(
             name: "StratusCluster",
-            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusStorage",
+            ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
@@ -131,7 +137,7 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -143,6 +149,10 @@ let package = Package(
         .testTarget(
             name: "HouseTests", dependencies: [],
             swiftSettings: house),
+        .testTarget(
+            name: "StratusPlacementTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
@@ -161,6 +171,7 @@ let package = Package(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+                "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -190,14 +201,22 @@ let package = Package(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusTLS",
+                "StratusAdmin", "StratusNode", "StratusTLS", "ChildProcesses",
             ],
             swiftSettings: house),
+        // Starting programs and hearing their end, for tests.
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "ChildProcesses", dependencies: ["CSpawn"], path: "Tests/ChildProcesses",
+            swiftSettings: house),
+        .testTarget(
+            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
             name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            name: "WireTests",
+            dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
             swiftSettings: house),
         .testTarget(
             name: "WalkTests",

@@ -18,14 +18,18 @@ package final class CloudKitHandler: HTTPHandler {
     let limits: Limits
     let log: Log
     let schemas = SchemaCache()
+    private let bodies: BodyBudget
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
+    /// - Parameter bodies: shared by every handler of a node, so that one that follows another counts what
+    ///   the other still holds; nil: one of its own, by the limits.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, settings: GatewaySettings = GatewaySettings(),
-        limits: Limits = Limits(), log: Log = .silent()
+        limits: Limits = Limits(), bodies: BodyBudget? = nil, log: Log = .silent()
     ) {
+        self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.router = router
         self.authenticator = authenticator
         self.world = world
@@ -79,22 +83,33 @@ package final class CloudKitHandler: HTTPHandler {
         // A signature covers the body. Any other credentials stand in the head, and a stranger's body is
         // not worth the memory.
         let isSigned = request.head.headers["X-Apple-CloudKit-Request-SignatureV1"] != nil
-        var body = isSigned ? try await self.collect(request.body) : []
+        var share = BodyBudget.Share(of: self.bodies)
+        var body = isSigned ? try await self.collect(request.body, &share) : []
         let principal = try await self.authenticator.authenticate(
             request.head, body: body, container: route.container, scope: route.scope)
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
-        if !isSigned { body = try await self.collect(request.body) }
+        if !isSigned { body = try await self.collect(request.body, &share) }
         let exchange = Exchange(
             handler: self, route: route, principal: principal, head: request.head, body: body)
         return try await exchange.answer(try self.input(body))
     }
 
-    private func collect(_ body: any RequestBody) async throws(InputRefusal) -> Bytes {
-        do throws(RequestBodyError) {
-            return try await body.collect()
-        } catch {
+    private func collect(
+        _ body: any RequestBody, _ share: inout BodyBudget.Share
+    ) async throws(InputRefusal) -> Bytes {
+        var whole: Bytes = []
+        while let more = try await self.next(of: body) {
+            guard share.grow(by: more.count) else { throw .noRoomForBody }
+            // The common case is a body in one piece: it stays where it lies.
+            if whole.isEmpty { whole = more } else { whole += more }
+        }
+        return whole
+    }
+
+    private func next(of body: any RequestBody) async throws(InputRefusal) -> Bytes? {
+        do throws(RequestBodyError) { return try await body.next() } catch {
             switch error {
             case .tooLarge: throw .bodyTooLarge(self.limits.requestSizeMax)
             case .cutShort: throw .bodyCutShort

@@ -59,6 +59,7 @@ package final class Node: Sendable {
         }
         let state = NodeState(plan, log: log, world: world, router: router)
 
+        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax"))
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
             var gateway = GatewaySettings()
             gateway.developmentSchema =
@@ -67,7 +68,7 @@ package final class Node: Sendable {
                 settings.bool("development") ? DevelopmentAuthenticator() : ClosedAuthenticator()
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
-                settings: gateway, limits: NodePlan.limits(settings), log: log)
+                settings: gateway, limits: NodePlan.limits(settings), bodies: bodies, log: log)
         }
         let front = ClientFront(makeGateway(settings), health: state.health)
         let clients = ObservedHandler(
@@ -132,7 +133,7 @@ package final class Node: Sendable {
         self.adminServer = adminServer
         self.watch = state.watchStorage()
         self.jobs = state.runJobs()
-        NodeMetrics.register(state, clients: clients, server: clientServer)
+        NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
     }
 
@@ -168,6 +169,7 @@ package final class Node: Sendable {
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
         self.front.replaceGateway(with: self.makeGateway(settings))
+        self.clientServer.replaceLimits(with: Self.serverLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(
                 "a changed key waits for a restart", ["key": .text(key.path)])

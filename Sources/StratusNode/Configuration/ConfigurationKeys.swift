@@ -96,6 +96,10 @@ extension ConfigurationKey {
             reloads: true,
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
+            "limits.bufferedBodySizeMax", .size(16 << 20...1 << 40), .size(.mebibytes(256)),
+            "The bodies of all requests that are being read or answered, together; large ones may take "
+                + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
+        ConfigurationKey(
             "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
             "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
         ),
@@ -111,25 +115,27 @@ extension ConfigurationKey {
             .duration(.seconds(30)), reloads: true,
             "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
         ConfigurationKey(
-            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384),
+            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(
             "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
+            reloads: true,
             "Open connections from one address, so that one client cannot take them all. Raise it "
                 + "where a balancer stands in front."),
         ConfigurationKey(
             "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
-            .duration(.seconds(10)),
+            .duration(.seconds(10)), reloads: true,
             "From the first byte of a request to the end of its headers. Beyond it: 408."),
         ConfigurationKey(
             "limits.idleDeadline", .duration(.milliseconds(100) ... .seconds(3_600)),
-            .duration(.seconds(75)),
+            .duration(.seconds(75)), reloads: true,
             "How long a connection may stay open between two requests."),
 
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
             "After SIGTERM the node takes no new connections and finishes the requests in flight; "
-                + "this long at most. A second signal stops it at once."),
+                + "this long at most. Signals within a second count as one; a later one stops it at once."
+        ),
     ]
 
     /// Nil for a name that is no key.
