@@ -295,7 +295,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.committed = position
         self.durable = position.index
         self.mustReset = false
-        try self.open()
+        // It is installed whether this works or not: the next use opens it again.
+        try? self.open()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
     }
 
