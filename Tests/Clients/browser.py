@@ -73,7 +73,7 @@ class Browser:
         self.process = subprocess.Popen(
             ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-popup-blocking",
              "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}", "about:blank"],
-            pass_fds=(3, 4), preexec_fn=attach, close_fds=False,
+            pass_fds=(3, 4), preexec_fn=attach,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)

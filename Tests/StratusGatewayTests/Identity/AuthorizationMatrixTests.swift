@@ -24,8 +24,9 @@ import Testing
     /// A switch without a default: whoever adds a route decides here who may call it.
     private static func kind(of operation: Route.Operation) -> Kind {
         switch operation {
-        case .recordsQuery, .recordsLookup, .zonesList, .zonesLookup, .recordsQueryBatch: .reads
-        case .recordsModify, .recordsChanges, .recordsResolve, .recordsAccept, .zonesModify,
+        case .recordsQuery, .recordsLookup, .recordsQueryBatch: .reads
+        case .zonesList, .zonesLookup, .recordsModify, .recordsChanges, .recordsResolve,
+            .recordsAccept, .zonesModify,
             .zonesChanges, .changesDatabase, .changesZone, .usersCurrent, .usersCaller,
             .usersDiscover, .usersLookUpEmail, .usersLookUpID, .usersLookUpContacts,
             .usersRestrict, .usersUnrestrict, .usersSignOut:
@@ -199,6 +200,10 @@ import Testing
                                 #expect(answer.status == 400, "\(cell): \(answer)")
                             }
                             cells += 1
+                            if operation == .usersRestrict, answer.status == 200 {
+                                _ = try await self.ask(
+                                    town, .usersUnrestrict, scope, who, street, target)
+                            }
                         }
                     }
                 }
