@@ -247,6 +247,9 @@ package actor NodeReplicas {
         }
     }
 
+    /// Hands the group out once more by ``groupsWithNews()``.
+    package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
+
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
         guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
