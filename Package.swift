@@ -42,10 +42,12 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
-        .target(name: "StratusModel", swiftSettings: pure + release),
+        .target(name: "StratusModel", swiftSettings: pure + release + planted),
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(
@@ -79,28 +81,31 @@ let package = Package(
         .target(
             name: "StratusStorage",
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
-            swiftSettings: house + release),
+            swiftSettings: house + release + planted),
         .target(
             name: "StratusCluster",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusStorage",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
-            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+            dependencies: [
+                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+            ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
@@ -127,7 +132,9 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratus-sim",
-            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
+            dependencies: [
+                "StratusModel", "StratusConsensus", "StratusSimulation", "StratusCommandLine",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
@@ -169,6 +176,7 @@ let package = Package(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
+                "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -179,6 +187,13 @@ let package = Package(
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
+        .testTarget(
+            name: "StratusClusterTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+            ],
+            swiftSettings: house),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
@@ -191,21 +206,30 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusTLS",
+                "StratusAdmin", "StratusNode", "StratusTLS", "ChildProcesses",
             ],
             swiftSettings: house),
+        // Starting programs and hearing their end, for tests.
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "ChildProcesses", dependencies: ["CSpawn"], path: "Tests/ChildProcesses",
+            swiftSettings: house),
+        .testTarget(
+            name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),
         // Conversations over the wire, written once: in process and against a real one.
         .target(
             name: "WireScenarios", path: "Tests/WireScenarios", swiftSettings: house),
         .testTarget(
-            name: "WireTests", dependencies: ["StratusModel", "StratusHTTP", "WireScenarios"],
+            name: "WireTests",
+            dependencies: ["StratusModel", "StratusHTTP", "WireScenarios", "ChildProcesses"],
             swiftSettings: house),
         .testTarget(
             name: "WalkTests",

@@ -64,6 +64,8 @@ extension ClientError {
 
             case .bodyTooLarge(let limit):
                 Self(.quotaExceeded, "the request is larger than \(limit.raw) bytes")
+            case .noRoomForBody:
+                Self(.tryAgainLater, "too many large requests at once", retryAfter: 1)
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")
@@ -138,6 +140,14 @@ extension ClientError {
                 Self(
                     .badRequest,
                     "the record '\(subject)' has as many DELETE_SELF references as it may")
+            case .batchTooLarge:
+                Self(
+                    .quotaExceeded,
+                    "the atomic batch reads and writes more than \(subject) bytes of records")
+            case .deferred:
+                Self(
+                    .tryAgainLater, "the request reads and writes too many bytes of records",
+                    retryAfter: 1)
             case .tooManyReferences: Self(.badRequest, "the record holds too many references")
             case .crossZoneReference:
                 Self(.badRequest, "field '\(subject)' refers to another zone")

@@ -45,9 +45,15 @@ extension Exchange {
     /// `internal/records/query/batch`: queries side by side, each with its own answer or error.
     func queryRecordsInBatch(_ input: Input) async throws -> Bytes {
         var answers: [Bytes] = []
+        var size = 0
         for element in try input.requiredElements("batch", limit: Self.batchCountMax) {
             do {
+                // Each has pages to go on with; all of them together are held at once.
+                guard size < Self.batchAnswerSizeMax else {
+                    throw RouteError.notExecuted(retryAfter: .seconds(1))
+                }
                 answers.append(try await self.queryRecords(try Input(element, at: "batch")))
+                size += answers.last?.count ?? 0
             } catch {
                 var writer = JSONWriter()
                 writer.writeFailure(
@@ -64,6 +70,7 @@ extension Exchange {
     }
 
     private static let batchCountMax = 20
+    private static let batchAnswerSizeMax = 32 << 20
 
     private struct Target {
         var zone: ZoneID

@@ -14,6 +14,8 @@ package enum InputRefusal: Error, Sendable, Hashable {
     // The body.
     case bodyTooLarge(ByteCount)
     case bodyCutShort
+    /// The bodies of all requests together take as much memory as they may.
+    case noRoomForBody
     case unreadableJSON(offset: Int)
     case missingKey(String)
     /// A key holds something of the wrong shape, or a word that is none of the allowed ones.

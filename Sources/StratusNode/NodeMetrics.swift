@@ -1,9 +1,12 @@
+import StratusGateway
 import StratusModel
 import StratusRuntime
 
 /// The metrics of a node as a whole. Those of its requests are ``ObservedHandler``'s.
 enum NodeMetrics {
-    static func register(_ state: NodeState, clients: ObservedHandler, server: HTTPServer) {
+    static func register(
+        _ state: NodeState, clients: ObservedHandler, server: HTTPServer, bodies: BodyBudget
+    ) {
         let metrics = state.metrics
         state.observe(clients)
         metrics.gauge(
@@ -18,6 +21,9 @@ enum NodeMetrics {
         }
         metrics.gauge("stratus_client_connections", "Open connections of clients") {
             Double(server.connectionCount)
+        }
+        metrics.gauge("stratus_request_body_bytes", "Bodies of requests in memory") {
+            Double(bodies.size)
         }
         metrics.counter("stratus_log_dropped_lines_total", "Log lines lost to a full buffer") {
             [log = state.log] in Double(log.droppedCount)

@@ -26,6 +26,7 @@ package struct NodePlan: Sendable {
     package static func limits(_ settings: ConfigurationSettings) -> Limits {
         var limits = Limits()
         limits.requestSizeMax = settings.size("limits.requestSizeMax")
+        limits.bufferedBodySizeMax = settings.size("limits.bufferedBodySizeMax")
         limits.operationCountMax = settings.integer("limits.operationCountMax")
         limits.recordSizeMax = settings.size("limits.recordSizeMax")
         limits.queryTouchCountMax = settings.integer("limits.queryTouchCountMax")

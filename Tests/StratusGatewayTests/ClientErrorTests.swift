@@ -259,12 +259,22 @@ import Testing
         (.nameInvalid, .badRequest, "invalid record name 'S'"),
         (.typeReserved, .accessDenied, "record type 'S' is the system's"),
         (.tooManyReferences, .badRequest, "the record holds too many references"),
+        (
+            .batchTooLarge, .quotaExceeded,
+            "the atomic batch reads and writes more than S bytes of records"
+        ),
+        (
+            .deferred, .tryAgainLater, "the request reads and writes too many bytes of records"
+        ),
     ]
 
     @Test func `every reason for refusing a record is in the table`() {
         #expect(Self.records.map(\.0) == RecordRefusal.Reason.allCases)
         for (reason, code, text) in Self.records {
-            #expect(ClientError(RecordRefusal(reason, "S")) == ClientError(code, text))
+            let retryAfter = reason == .deferred ? 1 : nil
+            #expect(
+                ClientError(RecordRefusal(reason, "S"))
+                    == ClientError(code, text, retryAfter: retryAfter))
         }
         #expect(
             ClientError(RecordRefusal(.notFound), tagWasGiven: true).reason

@@ -79,7 +79,9 @@ final class MemoryRouter: PartitionRouter {
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         do {
             return try self.partitions.withLock { partitions in
-                let partition = partitions[key] ?? Partition()
+                var partition = partitions[key] ?? Partition()
+                // What it remembers of what it read.
+                defer { partitions[key]?.state = partition.state }
                 return try partition.state.answer(query, over: partition.rows)
             }
         } catch {

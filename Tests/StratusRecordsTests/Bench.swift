@@ -105,7 +105,8 @@ struct Bench {
 
     func ask(_ ask: RecordQuery.Ask, as principal: Principal = Self.user) throws -> RecordAnswer {
         let query = RecordQuery(principal: principal, ask).enveloped()
-        return try RecordAnswer(decoding: self.state.answer(query, over: self.rows).body)
+        var state = self.state
+        return try RecordAnswer(decoding: state.answer(query, over: self.rows).body)
     }
 
     func lookup(

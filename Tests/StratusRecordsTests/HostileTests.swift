@@ -112,7 +112,8 @@ import Testing
             let outcome = try self.apply(bytes)
             #expect(outcome.verdict == .decided || outcome.verdict == .unreadable)
             let query = Query(kind: .records, body: bytes)
-            _ = try RecordState().answer(query, over: SortedRows())
+            var state = RecordState()
+            _ = try state.answer(query, over: SortedRows())
         }
     }
 

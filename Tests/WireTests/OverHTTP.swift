@@ -10,9 +10,7 @@ final class OverHTTP: Wire {
     init(_ server: ServerProcess) { self.server = server }
 
     /// One server for all conversations: each has its own container. It ends with this process.
-    static let strict: Result<OverHTTP, any Error> = Result {
-        OverHTTP(try ServerProcess(schema: "strict"))
-    }
+    static let strict = Task { OverHTTP(try await ServerProcess(schema: "strict")) }
 
     func connect() throws -> Socket {
         try Socket(

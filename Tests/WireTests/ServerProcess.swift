@@ -1,5 +1,5 @@
+import ChildProcesses
 import Foundation
-import Synchronization
 import WireScenarios
 
 /// A `stratus dev` of one's own: started on ports of its choice over a directory of its own, ended and
@@ -12,14 +12,7 @@ final class ServerProcess: Sendable {
     let url: URL
     let adminURL: URL?
     let adminTokenFile: String
-    private let process: Mutex<ProcessBox>
-    private let directory: URL
-
-    private struct ProcessBox: @unchecked Sendable {
-        // Guarded by the mutex around it; Foundation does not say what it allows.
-        let process: Process
-        let leash: Pipe
-    }
+    private let process: ChildProcess
 
     /// The program, or nil where it has not been built.
     static var binary: URL? {
@@ -30,45 +23,29 @@ final class ServerProcess: Sendable {
         return FileManager.default.isExecutableFile(atPath: path) ? URL(filePath: path) : nil
     }
 
-    init(schema: String) throws {
+    init(schema: String) async throws {
         guard let binary = Self.binary else { throw Failure(description: "no stratus program") }
-        self.directory = FileManager.default.temporaryDirectory
-            .appending(path: "stratus-wire-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(
-            at: self.directory, withIntermediateDirectories: true)
-        let process = Process()
-        // The leash: when this process dies, however it dies, `cat` sees the end of its input and the
-        // server is ended.
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c",
-            """
-            "$0" dev --json --listen 127.0.0.1:0 --admin 127.0.0.1:0 --data "$1" --schema "$2" \
-                2> "$1/log" &
-            server=$!
-            cat > /dev/null
-            kill -TERM $server
-            wait $server
-            """, binary.path, self.directory.path, schema,
-        ]
-        let output = Pipe()
-        let leash = Pipe()
-        process.standardOutput = output
-        process.standardInput = leash
-        try process.run()
-        self.process = Mutex(ProcessBox(process: process, leash: leash))
-
-        var line = Data()
-        while !line.contains(0x0A) {
-            let more = output.fileHandleForReading.availableData
-            guard !more.isEmpty else {
-                let log = try? String(
-                    contentsOf: self.directory.appending(path: "log"), encoding: .utf8)
-                throw Failure(description: "stratus dev ended: \(log ?? "")")
-            }
-            line += more
+        // The leash: when this process dies, however it dies, `cat` sees the end of its input, the server
+        // is ended and its directory removed.
+        self.process = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c",
+                """
+                directory=$(mktemp -d "$1/stratus-wire-XXXXXX")
+                "$0" dev --json --listen 127.0.0.1:0 --admin 127.0.0.1:0 --data "$directory" \
+                    --schema "$2" &
+                server=$!
+                cat > /dev/null
+                kill -TERM $server
+                wait $server
+                rm -rf "$directory"
+                """, binary.path, FileManager.default.temporaryDirectory.path, schema,
+            ], input: .leash, lifetime: .seconds(1_200))
+        guard let line = await self.process.firstLine() else {
+            throw Failure(description: "stratus dev did not come up: \(self.process.errors)")
         }
-        let welcome = try JSON(parsing: Array(line.prefix { $0 != 0x0A }))
+        let welcome = try JSON(parsing: Array(line.utf8))
         guard let url = welcome["url"].text.flatMap({ URL(string: $0) }),
             welcome["container"].text != nil, welcome["environment"] == "development",
             welcome["apiToken"].text?.count == 64, let file = welcome["adminTokenFile"].text
@@ -76,13 +53,5 @@ final class ServerProcess: Sendable {
         self.url = url
         self.adminURL = welcome["adminURL"].text.flatMap { URL(string: $0) }
         self.adminTokenFile = file
-    }
-
-    deinit {
-        self.process.withLock { box in
-            try? box.leash.fileHandleForWriting.close()
-            box.process.waitUntilExit()
-        }
-        try? FileManager.default.removeItem(at: self.directory)
     }
 }

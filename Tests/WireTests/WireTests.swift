@@ -7,11 +7,11 @@ import WireScenarios
 struct WireTests {
     @Test(arguments: Scenario.all)
     func `over HTTP`(scenario: Scenario) async throws {
-        try await scenario.run(over: try OverHTTP.strict.get())
+        try await scenario.run(over: try await OverHTTP.strict.value)
     }
 
     @Test func `one connection's broken request disturbs no other`() async throws {
-        let wire = try OverHTTP.strict.get()
+        let wire = try await OverHTTP.strict.value
         var patient = try wire.connect()
         let request = WireRequest(
             method: "POST", target: "/database/1/iCloud.x/development/public/records/lookup",
@@ -42,7 +42,7 @@ struct WireTests {
 
     @Test func `a connection carries many requests, also sent ahead of their answers`() async throws
     {
-        let wire = try OverHTTP.strict.get()
+        let wire = try await OverHTTP.strict.value
         var socket = try wire.connect()
         let request = OverHTTP.message(
             WireRequest(method: "GET", target: "/nowhere"), close: false)

@@ -11,8 +11,9 @@ package protocol ReplicatedState: Sendable {
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome
 
-    /// Answers a read over one state of the rows.
-    func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    /// Answers a read over one state of the rows: the one that the commands applied so far have left.
+    /// May keep in memory what it read, until ``forget()``.
+    mutating func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
         -> QueryAnswer
 
     /// Drops whatever is kept in memory about the rows: they may have gone back.

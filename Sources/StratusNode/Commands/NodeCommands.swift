@@ -113,14 +113,19 @@ enum NodeCommands {
         }
     }
 
-    /// Somebody who asks twice does not want to wait. What is acknowledged is on disk already.
+    /// Within this time a second stop signal is the first one once more: a terminal and a supervisor
+    /// often send one each.
+    private static let oneStop = Duration.seconds(1)
+
+    /// Somebody who asks again later does not want to wait. What is acknowledged is on disk already.
     private static func leaveAtNextStopSignal() {
+        let first = RealClock.now
         OwnedThread.start(named: "signals") {
             while true {
-                if case .stop = ProcessSignals.next() {
-                    Terminal.write("stratus: stopped at once\n", to: Terminal.errors)
-                    _exit(ExitCode.interrupted.rawValue)
-                }
+                guard case .stop = ProcessSignals.next(), RealClock.now >= first + Self.oneStop
+                else { continue }
+                Terminal.write("stratus: stopped at once\n", to: Terminal.errors)
+                _exit(ExitCode.interrupted.rawValue)
             }
         }
     }

@@ -12,6 +12,7 @@ extension ConfigurationKey {
             "The administrators' listener: its own address, never reachable through the clients' one."
         ),
         ("admin.tls", "TLS for administrators."),
+        ("signIn", "The pages where people sign in."),
         ("log", "What the node writes to its standard error."),
         ("limits", "What one client, one request or one record may cost."),
         ("stop", "How the node stops."),
@@ -30,8 +31,7 @@ extension ConfigurationKey {
             "development", .bool, .bool(false),
             "Takes any well-formed API token for any container's development environment, and any "
                 + "web-auth token for the development user, as `stratus dev` does. Never where others "
-                + "can reach the node. This version has no other accounts: without it every request "
-                + "is refused."),
+                + "can reach the node."),
         ConfigurationKey(
             "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
             "What a save may do in the development environment: `strict` wants every type and field "
@@ -80,6 +80,15 @@ extension ConfigurationKey {
         ),
 
         ConfigurationKey(
+            "signIn.url", .text, nil,
+            "Where people reach the sign-in pages, as `https://auth.example.org`: what a 421's "
+                + "`redirectURL` begins with. Unset: the address that the request came to."),
+        ConfigurationKey(
+            "signIn.signUp", .bool, .bool(false),
+            "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
+                + "development everybody may."),
+
+        ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
             "The least important line to write. `stratusctl log-level` changes it too, until the next "
                 + "SIGHUP."),
@@ -96,6 +105,10 @@ extension ConfigurationKey {
             reloads: true,
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
+            "limits.bufferedBodySizeMax", .size(16 << 20...1 << 40), .size(.mebibytes(256)),
+            "The bodies of all requests that are being read or answered, together; large ones may take "
+                + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
+        ConfigurationKey(
             "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
             "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
         ),
@@ -111,25 +124,27 @@ extension ConfigurationKey {
             .duration(.seconds(30)), reloads: true,
             "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
         ConfigurationKey(
-            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384),
+            "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(
             "limits.connectionCountPerAddressMax", .integer(1...1_000_000), .integer(2_048),
+            reloads: true,
             "Open connections from one address, so that one client cannot take them all. Raise it "
                 + "where a balancer stands in front."),
         ConfigurationKey(
             "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
-            .duration(.seconds(10)),
+            .duration(.seconds(10)), reloads: true,
             "From the first byte of a request to the end of its headers. Beyond it: 408."),
         ConfigurationKey(
             "limits.idleDeadline", .duration(.milliseconds(100) ... .seconds(3_600)),
-            .duration(.seconds(75)),
+            .duration(.seconds(75)), reloads: true,
             "How long a connection may stay open between two requests."),
 
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
             "After SIGTERM the node takes no new connections and finishes the requests in flight; "
-                + "this long at most. A second signal stops it at once."),
+                + "this long at most. Signals within a second count as one; a later one stops it at once."
+        ),
     ]
 
     /// Nil for a name that is no key.

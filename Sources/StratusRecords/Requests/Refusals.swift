@@ -48,6 +48,10 @@ package struct RecordRefusal: Sendable, Hashable {
         case typeReserved = 21
         /// The request writes more acting references (DELETE_SELF, VALIDATE) than one may.
         case tooManyReferences = 22
+        /// An atomic batch reads and writes more bytes than one entry may. Subject: the limit.
+        case batchTooLarge = 23
+        /// A batch has read and written as many bytes as one entry may: this operation was not tried.
+        case deferred = 24
     }
 
     package var reason: Reason

@@ -6,18 +6,22 @@ extension RowReader {
         try unsafe self.row(table, key.span.bytes)
     }
 
-    /// The first `limit` rows of `[start, end)`, or the last ones when `descending`.
+    /// The first `limit` rows of `[start, end)`, or the last ones when `descending`; fewer once they
+    /// come to `sizeMax` bytes.
     func rows(
-        _ table: Table, from start: Bytes, to end: Bytes, descending: Bool = false, limit: Int
+        _ table: Table, from start: Bytes, to end: Bytes, descending: Bool = false, limit: Int,
+        sizeMax: Int = .max
     ) throws(StoreError) -> [(key: Bytes, row: Bytes)] {
         if limit <= 0 { return [] }
         var found: [(key: Bytes, row: Bytes)] = []
+        var size = 0
         try unsafe self.scan(
             table, from: start.span.bytes, to: end.span.bytes, descending: descending
         ) {
             key, row in
             found.append((Bytes(copying: key), Bytes(copying: row)))
-            return found.count < limit ? .next : .stop
+            size += row.byteCount
+            return found.count < limit && size < sizeMax ? .next : .stop
         }
         return found
     }
@@ -28,15 +32,24 @@ extension RowReader {
     func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int) throws(StoreError)
         -> [Bytes]
     {
-        if limit <= 0 { return [] }
+        try self.keys(table, from: start, to: end, limit: limit, sizeMax: .max).keys
+    }
+
+    /// The same, and fewer once their rows come to `sizeMax` bytes.
+    func keys(_ table: Table, from start: Bytes, to end: Bytes, limit: Int, sizeMax: Int)
+        throws(StoreError) -> (keys: [Bytes], size: Int)
+    {
+        if limit <= 0 || sizeMax <= 0 { return ([], 0) }
         var found: [Bytes] = []
+        var size = 0
         try unsafe self.scan(
             table, from: start.span.bytes, to: end.span.bytes, descending: false
-        ) { key, _ in
+        ) { key, row in
             found.append(Bytes(copying: key))
-            return found.count < limit ? .next : .stop
+            size += row.byteCount
+            return found.count < limit && size < sizeMax ? .next : .stop
         }
-        return found
+        return (found, size)
     }
 }
 

@@ -89,27 +89,31 @@ extension RecordState {
     /// - Returns: the rows it read and wrote, `budget` and a little more at most.
     mutating func run(
         _ job: IndexJob, budget: Int, over rows: inout some RowStore
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) -> JobWork {
         guard let schema = try self.cache.schema(job.container, over: rows) else {
             try rows.remove(.job, job.key)
-            return 0
+            return JobWork()
         }
         var job = job
-        var count = 0
-        while count < budget {
+        var work = JobWork()
+        while work.rowCount < budget, work.size < self.bounds.jobSizeMax {
             guard let zone = try Self.zone(job, over: rows) else {
                 try self.finish(job, schema, over: &rows)
-                return count
+                return work
             }
             if zone.key != job.place.zone { job.place.record = [] }
             job.place.database = zone.database
             job.place.zone = zone.key
-            let limit = min(budget - count, 200)
-            let (touched, isDone) =
-                job.kind == .fill
-                ? try Self.fill(&job.place, schema, zone.scope, limit, over: &rows)
-                : try Self.drop(job, zone.scope, limit, over: &rows)
-            count += max(1, touched)
+            let limit = min(budget - work.rowCount, 200)
+            let isDone: Bool
+            switch job.kind {
+            case .fill:
+                isDone = try self.fill(&job.place, schema, zone.scope, limit, &work, over: &rows)
+            case .drop:
+                let (touched, isEmpty) = try Self.drop(job, zone.scope, limit, over: &rows)
+                work.rowCount += max(1, touched)
+                isDone = isEmpty
+            }
             // The next zone is the first one after this.
             if isDone {
                 job.place.zone += [0]
@@ -117,7 +121,7 @@ extension RecordState {
             }
         }
         try rows.put(.job, job.key, job.encoded())
-        return count
+        return work
     }
 
     private mutating func finish(
@@ -132,16 +136,20 @@ extension RecordState {
         self.cache.remember(schema, of: job.container)
     }
 
-    private static func fill(
+    /// - Returns: whether the zone is done.
+    private func fill(
         _ place: inout IndexJob.Place, _ schema: IndexedSchema, _ zone: ZoneScope, _ limit: Int,
-        over rows: inout some RowStore
-    ) throws(StoreError) -> (touched: Int, isDone: Bool) {
+        _ work: inout JobWork, over rows: inout some RowStore
+    ) throws(StoreError) -> Bool {
         let building = schema.building
         let start = zone.prefix + (place.record.isEmpty ? [] : place.record + [0])
+        let sizeMax = self.bounds.jobSizeMax - work.size
         let found = try rows.rows(
-            .record, from: start, to: Keys.end(of: zone.prefix), limit: limit)
-        var touched = found.count
+            .record, from: start, to: Keys.end(of: zone.prefix), limit: limit, sizeMax: sizeMax)
+        var size = 0
+        work.rowCount += max(1, found.count)
         for (key, row) in found {
+            size += row.count
             place.record = Bytes(key[zone.prefix.count...])
             let name = String(decoding: place.record, as: UTF8.self)
             guard let record = try StoredRecords().record(row, name: name, zone: zone.id) else {
@@ -151,9 +159,10 @@ extension RecordState {
             let new = IndexMaintenance.rows(
                 of: record, for: building.filter { $0.recordType == record.type }, zone: zone)
             for row in new { try rows.put(.index, row.key, row.row) }
-            touched += new.count
+            work.rowCount += new.count
         }
-        return (touched, found.count < limit)
+        work.size += size
+        return found.count < limit && size < sizeMax
     }
 
     private static func drop(

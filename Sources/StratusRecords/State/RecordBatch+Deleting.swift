@@ -51,7 +51,8 @@ extension RecordBatch {
         return .deleted(tag: tag)
     }
 
-    /// `root` and everything that its deletion deletes, breadth first; nil if that is more than `limit`.
+    /// `root` and everything that its deletion deletes, breadth first; nil if that is more than `limit`,
+    /// or more bytes than the batch may touch.
     private mutating func closure(
         of root: String, limit: Int, over rows: borrowing some RowReader
     ) throws(StoreError) -> [String]? {
@@ -70,6 +71,11 @@ extension RecordBatch {
                 found.append(referrer.name)
                 if found.count > limit { return nil }
             }
+        }
+        // They will all be read: few records can be many bytes.
+        for name in found {
+            _ = try self.edit.record(name, over: rows)
+            if self.edit.touchedSize > self.sizeMax { return nil }
         }
         return found
     }

@@ -14,13 +14,18 @@ struct RecordBatch {
     let modify: ModifyRecords
     let schema: Schema?
     let principal: Principal
+    /// Stored bytes the batch may read and write.
+    let sizeMax: Int
     private var results: [ModifiedRecords.Result?]
     /// The bodies of the saved records, in the order of the operations.
     private var bodies: [Bytes?]
     /// Records deleted so far, victims included.
     var deletedCount = 0
 
-    init(_ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal) {
+    init(
+        _ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal, sizeMax: Int
+    ) {
+        self.sizeMax = sizeMax
         self.modify = modify
         self.edit = edit
         self.schema = schema
@@ -82,7 +87,14 @@ struct RecordBatch {
     private mutating func decide(
         _ operation: RecordOperation, over rows: borrowing some RowReader
     ) throws(StoreError) -> ModifiedRecords.Result {
-        operation.kind.isDelete
+        // Small requests can name large records: what is left is asked for again, or in smaller batches.
+        if self.edit.touchedSize > self.sizeMax {
+            return .refused(
+                self.modify.isAtomic
+                    ? RecordRefusal(.batchTooLarge, String(self.sizeMax))
+                    : RecordRefusal(.deferred))
+        }
+        return operation.kind.isDelete
             ? try self.delete(operation, over: rows) : try self.save(operation, over: rows)
     }
 

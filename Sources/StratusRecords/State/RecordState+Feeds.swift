@@ -10,7 +10,7 @@ extension RecordState {
     // MARK: changes/zone
 
     /// A page of a zone's feed. It reads as many rows as the page is long, wherever in the feed it is.
-    func zoneChanges(_ ask: ZoneChangesAsk, over rows: borrowing some RowReader)
+    mutating func zoneChanges(_ ask: ZoneChangesAsk, over rows: borrowing some RowReader)
         throws(StoreError) -> Bytes
     {
         func refused(_ refusal: ZoneRefusal) -> Bytes {

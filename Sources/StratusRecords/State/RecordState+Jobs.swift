@@ -13,20 +13,24 @@ extension RecordState {
         else { return .refused(RequestRefusal(.accessDenied)) }
         let budget = min(max(jobs.budget, 1), Self.jobBudgetMax)
         var rowCount = 0
-        while rowCount < budget, let next = try rows.rows(.job, from: [], to: [], limit: 1).first {
+        var size = 0
+        while rowCount < budget, size < self.bounds.jobSizeMax,
+            let next = try rows.rows(.job, from: [], to: [], limit: 1).first
+        {
             let job = try decodingRow("job") { () throws(DecodingError) in
                 try Job(key: next.key, row: next.row)
             }
             let rest = budget - rowCount
-            let count: Int
+            let work: JobWork
             switch job {
-            case .cascade: count = try self.cascade(job, budget: rest, at: time, over: &rows)
-            case .trim: count = try self.trim(job, budget: rest, over: &rows)
-            case .purge(let zone): count = try self.purge(job, zone, budget: rest, over: &rows)
-            case .index(let job): count = try self.run(job, budget: rest, over: &rows)
+            case .cascade: work = try self.cascade(job, budget: rest, at: time, over: &rows)
+            case .trim: work = JobWork(rowCount: try self.trim(job, budget: rest, over: &rows))
+            case .purge(let zone): work = try self.purge(job, zone, budget: rest, over: &rows)
+            case .index(let job): work = try self.run(job, budget: rest, over: &rows)
             }
             // Even a job that finds nothing to do costs something.
-            rowCount += max(1, count)
+            rowCount += max(1, work.rowCount)
+            size += work.size
         }
         let hasMore = try !rows.rows(.job, from: [], to: [], limit: 1).isEmpty
         return .jobs(JobProgress(rowCount: rowCount, hasMore: hasMore))
@@ -53,31 +57,43 @@ extension RecordState {
     /// own reference dangling.
     private mutating func cascade(
         _ job: Job, budget: Int, at time: HybridTime, over rows: inout some RowStore
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) -> JobWork {
         guard case .cascade(let number, let place, let target, let before, let cursor) = job
         else { preconditionFailure("not a cascade") }
         try rows.remove(.job, job.key)
-        guard let (database, zone) = try self.zone(number, at: place, over: rows) else { return 0 }
+        guard let (database, zone) = try self.zone(number, at: place, over: rows) else {
+            return JobWork()
+        }
         var edit = ZoneEdit(
             place.zone, of: place.database, database: database, zone: zone, at: time)
         var open = [(target: target, before: before, cursor: cursor)]
         var count = 0
-        while count < budget, let top = open.popLast() {
+        let sizeMax = self.bounds.jobSizeMax
+        while count < budget, edit.touchedSize < sizeMax, let top = open.popLast() {
             let limit = min(budget - count, 128)
             let referrers = try edit.referrers(
                 of: top.target, .deleteSelf, after: top.cursor, limit: limit, over: rows)
-            if referrers.count == limit, let last = referrers.last {
-                open.append((top.target, top.before, last.name))
-            }
             // Looking at a spared referrer is work too.
             count += max(1, referrers.count)
-            for referrer in referrers where referrer.tag < top.before {
+            // Where to go on in these referrers; nil: they are all looked at.
+            var cursor = referrers.count == limit ? referrers.last?.name : nil
+            var last = top.cursor
+            var found: [(target: String, before: ChangeTag, cursor: String)] = []
+            for referrer in referrers {
+                if edit.touchedSize >= sizeMax {
+                    cursor = last
+                    break
+                }
+                last = referrer.name
+                guard referrer.tag < top.before else { continue }
                 guard let record = try edit.record(referrer.name, over: rows) else { continue }
                 let counts = try edit.referrerCounts(of: record.name, over: rows)
                 if counts.validate > 0 { continue }
                 let tag = try edit.delete(record, over: rows)
-                if counts.deleteSelf > 0 { open.append((record.name, tag, "")) }
+                if counts.deleteSelf > 0 { found.append((record.name, tag, "")) }
             }
+            if let cursor { open.append((top.target, top.before, cursor)) }
+            open += found
         }
         for rest in open {
             edit.enqueue(
@@ -88,7 +104,7 @@ extension RecordState {
         try edit.flush(
             into: &rows, cache: &self.cache, schema: schema,
             tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
-        return count
+        return JobWork(rowCount: count, size: edit.touchedSize)
     }
 
     // MARK: Tombstones
@@ -132,17 +148,28 @@ extension RecordState {
 
     private mutating func purge(
         _ job: Job, _ number: ZoneNumber, budget: Int, over rows: inout some RowStore
-    ) throws(StoreError) -> Int {
+    ) throws(StoreError) -> JobWork {
         let start = Keys.zoneStart(number)
         let end = Keys.end(of: start)
-        var count = 0
+        var work = JobWork()
         for table in [Table.record, .feed, .reference, .index] {
-            let found = try rows.keys(table, from: start, to: end, limit: budget - count)
-            for key in found { try rows.remove(table, key) }
-            count += found.count
-            if count == budget { return count }
+            let found = try rows.keys(
+                table, from: start, to: end, limit: budget - work.rowCount,
+                sizeMax: self.bounds.jobSizeMax - work.size)
+            for key in found.keys { try rows.remove(table, key) }
+            work.rowCount += found.keys.count
+            work.size += found.size
+            if work.rowCount == budget || work.size >= self.bounds.jobSizeMax { return work }
         }
         try rows.remove(.job, job.key)
-        return count
+        return work
     }
+}
+
+/// What a slice of a job has cost.
+struct JobWork {
+    /// Rows read and written.
+    var rowCount = 0
+    /// Stored bytes of the large ones among them.
+    var size = 0
 }

@@ -3,7 +3,7 @@ import StratusModel
 
 extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.
-    func page(
+    mutating func page(
         _ ask: QueryPageAsk, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
         if ask.predicate.recordType == Self.userType {
@@ -11,7 +11,7 @@ extension RecordState {
                 RequestRefusal(.queryInvalid, "Records of type \(Self.userType) cannot be queried"))
         }
         let container = ask.database.container
-        let schema = try StoredRows.schema(container, over: rows) ?? IndexedSchema()
+        let schema = try self.cache.schema(container, over: rows) ?? IndexedSchema()
         let type = schema.schema.type(named: ask.predicate.recordType)
         var scopes: [ZoneScope] = []
         var summary: ZoneSummary?

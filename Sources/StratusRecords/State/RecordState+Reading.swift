@@ -5,9 +5,11 @@ extension RecordState {
     /// Bytes of rows in one answer. What does not fit is asked for again.
     static let answerSizeMax = 16 << 20
 
-    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+        throws(StoreError)
         -> QueryAnswer
     {
+        if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
@@ -30,7 +32,7 @@ extension RecordState {
             return QueryAnswer(
                 body: try self.page(ask, query.principal, over: rows).encoded())
         case .schema(let container):
-            let schema = try StoredRows.schema(container, over: rows)
+            let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
         case .jobs:
             let isWaiting = try !rows.keys(.job, from: [], to: [], limit: 1).isEmpty
@@ -40,7 +42,7 @@ extension RecordState {
 
     // MARK: records/lookup
 
-    private func lookup(
+    private mutating func lookup(
         _ ask: RecordLookup, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes {
@@ -55,7 +57,7 @@ extension RecordState {
         }
         let schema =
             ask.database.scope == .public
-            ? try StoredRows.schema(ask.database.container, over: rows) : nil
+            ? try self.cache.schema(ask.database.container, over: rows) : nil
         let id = ZoneID(name: ask.zone, owner: ask.database.owner)
         var writer = AnswerWriter()
         writer.begin(.lookup)
@@ -94,11 +96,11 @@ extension RecordState {
             .read, schema?.type(named: type), creator: creator, in: database, principal)
     }
 
-    func liveZone(_ name: String, of id: DatabaseID, over rows: borrowing some RowReader)
+    mutating func liveZone(_ name: String, of id: DatabaseID, over rows: borrowing some RowReader)
         throws(StoreError) -> ZoneRow?
     {
-        guard let database = try StoredRows.database(id, over: rows),
-            let zone = try StoredRows.zone(name, in: database.number, over: rows), !zone.isDeleted
+        guard let database = try self.cache.database(id, over: rows),
+            let zone = try self.cache.zone(name, in: database.number, over: rows), !zone.isDeleted
         else { return nil }
         return zone
     }

@@ -14,15 +14,31 @@ package struct RecordState: ReplicatedState {
     /// The record type of users' own records, there without being in a schema.
     package static let userType = "Users"
 
+    /// What one entry may cost in bytes, beside what it may cost in rows. Equal on every replica: the
+    /// outcome of a command depends on it.
+    package struct Bounds: Sendable, Equatable {
+        /// Stored bytes that one `records/modify` reads and writes: more than the largest request whose
+        /// every record replaces one of the same size. A small request can name large records.
+        package var modifySizeMax = 48 << 20
+        /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
+        package var jobSizeMax = 4 << 20
+
+        package init() {}
+    }
+
+    let bounds: Bounds
     var cache = RowCache()
 
-    package init() {}
+    package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
 
     package mutating func forget() { self.cache.forget() }
 
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
+        if command.kind == .identity {
+            return try IdentityState.apply(command, at: position.time, over: &rows)
+        }
         guard command.kind == .records,
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
@@ -71,7 +87,8 @@ package struct RecordState: ReplicatedState {
         let edit = ZoneEdit(
             modify.zone, of: modify.database, database: database, zone: zone, at: time)
         var batch = RecordBatch(
-            modify, edit: edit, schema: schema?.schema, principal: command.principal)
+            modify, edit: edit, schema: schema?.schema, principal: command.principal,
+            sizeMax: self.bounds.modifySizeMax)
         let isKept = try batch.run(over: rows)
         let isChanged = isKept && batch.edit.hasChanges
         if isChanged {

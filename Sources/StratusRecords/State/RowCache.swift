@@ -1,7 +1,7 @@
 import StratusCoding
 import StratusModel
 
-/// The few rows that every command reads, kept decoded. What is in here equals the rows; whoever
+/// The few rows that every command and most reads need, kept decoded. What is in here equals the rows; whoever
 /// writes one of these rows tells the cache, and `forget` drops it all.
 struct RowCache: Sendable {
     private struct ZoneKey: Hashable {
@@ -100,12 +100,13 @@ enum StoredRows {
     static func record(
         _ name: String, of number: ZoneNumber, in zone: ZoneID, over rows: borrowing some RowReader
     )
-        throws(StoreError) -> RecordRow?
+        throws(StoreError) -> (row: RecordRow?, size: Int)
     {
-        guard let row = try rows.row(.record, Keys.record(number, name)) else { return nil }
-        return try decodingRow("record") { () throws(DecodingError) in
+        guard let row = try rows.row(.record, Keys.record(number, name)) else { return (nil, 0) }
+        let record = try decodingRow("record") { () throws(DecodingError) in
             try RecordRow(decoding: row, name: name, zone: zone)
         }
+        return (record, row.count)
     }
 
     static func schema(_ container: ContainerReference, over rows: borrowing some RowReader)

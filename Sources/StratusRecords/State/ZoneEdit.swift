@@ -20,6 +20,8 @@ struct ZoneEdit {
     private(set) var references: ReferenceEdits
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
+    /// Stored bytes of the records read and written so far.
+    private(set) var touchedSize = 0
     /// The zone's last tag before this edit.
     private let firstTag: UInt64
     /// What `modified` says of everything this command changes.
@@ -45,7 +47,9 @@ struct ZoneEdit {
         -> Record?
     {
         if let known = self.touched[name] { return known.current?.live }
-        let row = try StoredRows.record(name, of: self.zone.number, in: self.id, over: rows)
+        let (row, size) = try StoredRows.record(
+            name, of: self.zone.number, in: self.id, over: rows)
+        self.touchedSize += size
         self.touched[name] = Touched(original: row, current: row)
         return row?.live
     }
@@ -111,6 +115,7 @@ struct ZoneEdit {
         self.zone.lastTag += 1
         touched.current = row
         touched.encoded = encoded
+        self.touchedSize += encoded.count
         self.touched[name] = touched
     }
 

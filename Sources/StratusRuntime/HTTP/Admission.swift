@@ -4,27 +4,34 @@ import Synchronization
 /// Counts the open connections of a server over all its loops, in total and for each address.
 final class Admission: Sendable {
     private struct Counts {
+        var totalMax: Int
+        var perAddressMax: Int
         var total = 0
         var byAddress: [String: Int] = [:]
     }
 
-    private let counts = Mutex(Counts())
-    private let totalMax: Int
-    private let perAddressMax: Int
+    private let counts: Mutex<Counts>
 
     init(totalMax: Int, perAddressMax: Int) {
-        self.totalMax = totalMax
-        self.perAddressMax = perAddressMax
+        self.counts = Mutex(Counts(totalMax: totalMax, perAddressMax: perAddressMax))
+    }
+
+    /// For connections from now on: nobody is thrown out.
+    func limit(totalMax: Int, perAddressMax: Int) {
+        self.counts.withLock {
+            $0.totalMax = totalMax
+            $0.perAddressMax = perAddressMax
+        }
     }
 
     /// - Parameter address: without its port; nil for a Unix socket, whose peers are all one machine's.
     /// - Returns: whether there is room; then ``leave(_:)`` must follow.
     func enter(_ address: String?) -> Bool {
         self.counts.withLock { counts in
-            guard counts.total < self.totalMax else { return false }
+            guard counts.total < counts.totalMax else { return false }
             if let address {
                 let count = counts.byAddress[address, default: 0]
-                guard count < self.perAddressMax else { return false }
+                guard count < counts.perAddressMax else { return false }
                 counts.byAddress[address] = count + 1
             }
             counts.total += 1

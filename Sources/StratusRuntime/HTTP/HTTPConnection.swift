@@ -63,6 +63,9 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     private var isRequestTold = false
     private var requestStart: MonotonicTime
     private var lingeredCount = 0
+    private var hasCarriedRequest = false
+    /// Until when a stop waits for the first request.
+    private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
 
     init(
         transport: Transport, from address: SocketAddress, isSecure: Bool, shard: HTTPServerShard
@@ -120,6 +123,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             self.stage = .open
             self.deadlines = ConnectionDeadlines(
                 self.shard.limits.timeouts, connectedAt: self.loop.now)
+            if self.shard.isStopping { self.beginStopGrace() }
             return true
         case .blocked(let needs):
             if let registration = self.registration { self.loop.watch(registration, for: needs) }
@@ -139,6 +143,8 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             self.linger()
             guard self.stage != .closed else { return }
         }
+        self.endIfStopping()
+        guard self.stage != .closed else { return }
         if self.stage != .handshake, let registration = self.registration {
             var interest: Readiness = []
             let wasPaused = self.isInputPaused
@@ -323,6 +329,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     // MARK: Requests
 
     private func begin(_ head: RequestHead) {
+        self.hasCarriedRequest = true
         self.machine.bodySizeMax = self.shard.handler.bodyLimit(for: head)
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
@@ -436,17 +443,38 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.shard.didClose(self)
     }
 
-    /// For a graceful stop: at once when nothing is in flight, else after the answer.
+    /// For a graceful stop: what the kernel holds already is read and answered, then it closes. A
+    /// connection that has carried nothing yet is given a moment: its client has only just connected,
+    /// and has no other answer to learn from that it was too late.
     func closeWhenDone() {
-        guard self.stage == .open else {
-            return self.stage == .handshake ? self.close(isCut: false) : ()
+        switch self.stage {
+        case .closed, .lingering: return
+        case .handshake:
+            self.stageDeadline = min(
+                self.stageDeadline, self.loop.now + self.shard.limits.stopHandshakeDeadline)
+        case .open:
+            self.beginStopGrace()
+            self.readAll()
+            if self.stage == .open && self.machine.phase != .idle {
+                self.machine.stopKeepingAlive()
+            }
         }
-        if self.machine.phase == .idle && self.exchange == nil && self.output.isEmpty {
-            self.machine.stopKeepingAlive()
-            self.linger()
-            self.settle()
-        } else {
-            self.machine.stopKeepingAlive()
-        }
+        self.settle()
+    }
+
+    private func beginStopGrace() {
+        if self.hasCarriedRequest { return }
+        self.stopGraceEnd = self.loop.now + self.shard.limits.stopGrace
+        _ = self.loop.schedule(at: self.stopGraceEnd) { self.settle() }
+    }
+
+    /// Nothing is in flight while the server stops: this connection is over.
+    private func endIfStopping() {
+        guard self.shard.isStopping, self.stage == .open, self.exchange == nil,
+            self.machine.phase == .idle, self.output.isEmpty, self.input.isEmpty,
+            self.hasCarriedRequest || self.loop.now >= self.stopGraceEnd
+        else { return }
+        self.machine.stopKeepingAlive()
+        self.linger()
     }
 }

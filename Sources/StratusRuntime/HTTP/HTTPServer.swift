@@ -77,6 +77,14 @@ package final class HTTPServer: Sendable {
         return address
     }
 
+    /// Takes other limits: how many connections from now on, deadlines and buffers from each
+    /// connection's next use of them. The backlog stays what it was.
+    package func replaceLimits(with limits: HTTPServerLimits) {
+        self.admission.limit(
+            totalMax: limits.connectionCountMax, perAddressMax: limits.connectionCountPerAddressMax)
+        for shard in self.shards { shard.loop.submit { shard.limits = limits } }
+    }
+
     /// Stops listening, lets what is in flight end, and cuts what has not ended after `deadline`.
     package func stop(deadline: Duration) async {
         let time = RealClock.now + deadline

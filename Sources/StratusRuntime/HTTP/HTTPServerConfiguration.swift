@@ -56,6 +56,11 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// What a peer may send meanwhile before it is cut.
     package var lingerSizeMax: ByteCount = .kibibytes(256)
 
+    /// How long a stop waits for the first request of a connection that has carried none, and for a
+    /// handshake that has begun.
+    package var stopGrace: Duration = .milliseconds(200)
+    package var stopHandshakeDeadline: Duration = .seconds(1)
+
     /// Received bytes of one body that wait for the handler.
     package var bodyBufferSizeMax: ByteCount = .kibibytes(64)
     /// Bytes of answers that wait for the socket; the last piece may exceed it.

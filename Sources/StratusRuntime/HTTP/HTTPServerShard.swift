@@ -9,7 +9,8 @@ final class HTTPServerShard: @unchecked Sendable {
     let loop: EventLoop
     let world: any World
     let handler: any HTTPHandler
-    let limits: HTTPServerLimits
+    /// For connections from now on; those that exist keep what they began with where it is theirs.
+    var limits: HTTPServerLimits
     let gzipSizeMin: ByteCount?
     let admission: Admission
 

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import StratusCommandLine
 import StratusNode
@@ -7,18 +8,18 @@ import Testing
 @Suite struct ConfigCommandTests {
     let directory = try! TemporaryDirectory()
 
-    @Test func `a good file is called good`() throws {
+    @Test func `a good file is called good`() async throws {
         let path = try self.directory.write("a.json5", ConfigurationPages.example())
-        let ended = try Program.run("stratus", ["config", "check", path])
+        let ended = try await Program.run("stratus", ["config", "check", path])
         #expect(ended.code == ExitCode.success.rawValue)
         #expect(ended.output == "\(path): good\n")
         #expect(ended.errors.isEmpty)
     }
 
-    @Test func `O-06 a bad file is refused with file, line, key and suggestion`() throws {
+    @Test func `O-06 a bad file is refused with file, line, key and suggestion`() async throws {
         let path = try self.directory.write(
             "a.json5", "{\n  log: {\n    levle: 'info',\n  },\n  loopCount: 'many',\n}\n")
-        let ended = try Program.run(
+        let ended = try await Program.run(
             "stratus", ["config", "check", path], environment: ["STRATUS_LOG_LEVLE": "info"])
         #expect(ended.code == ExitCode.configuration.rawValue)
         #expect(ended.output.isEmpty)
@@ -31,9 +32,9 @@ import Testing
                 """)
     }
 
-    @Test func `the problems come as JSON for a script`() throws {
+    @Test func `the problems come as JSON for a script`() async throws {
         let path = try self.directory.write("a.json5", "{loopCount: -1}")
-        let ended = try Program.run("stratus", ["config", "check", "--json", path])
+        let ended = try await Program.run("stratus", ["config", "check", "--json", path])
         #expect(ended.code == ExitCode.configuration.rawValue)
         #expect(
             ended.output == #"{"good":false,"problems":[{"at":"\#(path):1:13","file":"\#(path)","#
@@ -41,21 +42,21 @@ import Testing
                 + #""text":"must be a whole number from 0 to 256, not -1.0"}]}"# + "\n")
     }
 
-    @Test func `a secret that others can read is refused`() throws {
+    @Test func `a secret that others can read is refused`() async throws {
         let certificate = try self.directory.write("c.pem", "")
         let key = try self.directory.write("k.pem", "", mode: 0o644)
         let path = try self.directory.write(
             "a.json5", "{client: {tls: {certificateFile: 'c.pem', keyFile: 'k.pem'}}}")
         #expect(certificate.hasSuffix("c.pem"))
-        let ended = try Program.run("stratus", ["config", "check", path])
+        let ended = try await Program.run("stratus", ["config", "check", path])
         #expect(ended.code == ExitCode.configuration.rawValue)
         #expect(ended.errors.contains("'\(key)' holds a secret and its mode 644"))
         #expect(ended.errors.contains("chmod 600 \(key)"))
     }
 
-    @Test func `every value is printed with where it comes from`() throws {
+    @Test func `every value is printed with where it comes from`() async throws {
         let path = try self.directory.write("a.json5", "{\n  loopCount: 2,\n}")
-        let ended = try Program.run(
+        let ended = try await Program.run(
             "stratus", ["config", "print", "--config", path, "--changed"],
             environment: ["STRATUS_LOG_LEVEL": "debug"])
         #expect(ended.code == 0)
@@ -66,7 +67,8 @@ import Testing
                 log.level  "debug"  STRATUS_LOG_LEVEL
 
                 """)
-        let json = try Program.run("stratus", ["config", "print", "--config", path, "--json"])
+        let json = try await Program.run(
+            "stratus", ["config", "print", "--config", path, "--json"])
         let rows = try #require(
             try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
         #expect(rows.count == ConfigurationKey.all.count)
@@ -82,20 +84,20 @@ import Testing
     @Test(arguments: wrong)
     func `what cannot be done has its exit code and says why`(
         row: (name: String, arguments: [String], code: ExitCode, says: String)
-    ) throws {
-        let ended = try Program.run("stratus", row.arguments)
+    ) async throws {
+        let ended = try await Program.run("stratus", row.arguments)
         #expect(ended.code == row.code.rawValue, "\(row.name)")
         #expect(ended.errors.contains(row.says), "\(row.name): \(ended.errors)")
         #expect(ended.output.isEmpty, "\(row.name)")
     }
 
-    @Test func `X-36 the version shows what is linked and the flaws worked around`() throws {
-        let text = try Program.run("stratus", ["--version"])
+    @Test func `X-36 the version shows what is linked and the flaws worked around`() async throws {
+        let text = try await Program.run("stratus", ["--version"])
         #expect(text.code == 0)
         for name in ["Stratus ", "SQLite ", "OpenSSL ", "zlib ", "zstd "] {
             #expect(text.output.contains(name), "\(name)")
         }
-        let json = try Program.run("stratus", ["--version", "--json"])
+        let json = try await Program.run("stratus", ["--version", "--json"])
         let object = try #require(
             try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any])
         let libraries = try #require(object["libraries"] as? [String: String])

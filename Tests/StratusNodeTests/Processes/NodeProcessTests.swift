@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import FoundationNetworking
 import Glibc
@@ -11,27 +12,29 @@ import Testing
 
     /// A `stratus dev` that is ready, and what its first line said.
     struct Dev {
-        let running: Program.Running
+        let running: ChildProcess
         let line: [String: Any]
 
-        init(_ data: String, _ more: [String] = []) throws {
-            self.running = try Program.Running(
+        init(_ data: String, _ more: [String] = []) async throws {
+            self.running = try Program.start(
                 "stratus",
                 ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more)
-            let text = try #require(self.running.firstLine(), "\(self.running.errors)")
+            let text = try #require(await self.running.firstLine(), "\(self.running.errors)")
             self.line = try #require(
                 try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         }
 
         func text(_ key: String) -> String { self.line[key] as? String ?? "" }
 
-        func stop() -> Int32 {
+        func stop() async throws -> Int32 {
             self.running.signal(SIGTERM)
-            return self.running.waitForEnd()
+            return try await self.running.end().code
         }
 
-        func control(_ arguments: String..., token: String? = nil) throws -> Program.Ended {
-            try Program.run(
+        func control(_ arguments: String..., token: String? = nil) async throws
+            -> ChildProcess.Ended
+        {
+            try await Program.run(
                 "stratusctl",
                 [
                     "--node", self.text("adminURL"), "--token-file",
@@ -54,8 +57,8 @@ import Testing
         return (answer.statusCode, String(decoding: data, as: UTF8.self), answer.allHeaderFields)
     }
 
-    @Test func `the first line of dev says all that a script needs`() throws {
-        let dev = try Dev(self.directory.path + "/a")
+    @Test func `the first line of dev says all that a script needs`() async throws {
+        let dev = try await Dev(self.directory.path + "/a")
         #expect(dev.text("url").hasPrefix("http://127.0.0.1:"))
         #expect(dev.text("container") == "iCloud.org.example.stratus")
         #expect(dev.text("environment") == "development")
@@ -63,14 +66,14 @@ import Testing
         #expect(dev.line["pid"] as? Int == Int(dev.running.identifier))
         let mode = try FileManager.default.attributesOfItem(atPath: dev.text("adminTokenFile"))
         #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
-        #expect(dev.stop() == ExitCode.success.rawValue)
+        #expect(try await dev.stop() == ExitCode.success.rawValue)
     }
 
     @Test
     func `what was saved is there after a stop and a start, and its answer names its log line`()
         async throws
     {
-        let first = try Dev(self.directory.path + "/b")
+        let first = try await Dev(self.directory.path + "/b")
         let path = "/database/1/iCloud.x/development/private/records/"
         let tokens = "?ckAPIToken=\(first.text("apiToken"))&ckWebAuthToken=hunter2"
         let saved = try await Self.get(
@@ -83,26 +86,26 @@ import Testing
         let identity = try #require(
             saved.headers["X-Apple-Request-Uuid"] as? String
                 ?? saved.headers["X-Apple-Request-UUID"] as? String)
-        #expect(first.stop() == 0)
+        #expect(try await first.stop() == 0)
         let log = first.running.errors
         let line = try #require(log.split(separator: "\n").first { $0.contains(identity) })
         #expect(line.contains(#""route":"records/modify""#))
         #expect(!log.contains("hunter2") && !log.contains("secret words"), "X-14")
         #expect(!log.contains(first.text("apiToken")), "X-14")
 
-        let second = try Dev(self.directory.path + "/b")
+        let second = try await Dev(self.directory.path + "/b")
         #expect(second.text("apiToken") == first.text("apiToken"))
         let found = try await Self.get(
             second.text("url") + path + "lookup" + tokens,
             body: #"{"records":[{"recordName":"n"}]}"#)
         #expect(found.text.contains("secret words"))
-        #expect(second.stop() == 0)
+        #expect(try await second.stop() == 0)
     }
 
     @Test func `X-16 the administrators' API is not on the clients' port, whatever the token`()
         async throws
     {
-        let dev = try Dev(self.directory.path + "/c")
+        let dev = try await Dev(self.directory.path + "/c")
         let token = try String(contentsOfFile: dev.text("adminTokenFile"), encoding: .utf8)
             .trimmingCharacters(in: .newlines)
         for path in ["/v1/status", "/v1/config", "/v1/log-level", "/metrics"] {
@@ -119,45 +122,48 @@ import Testing
             #expect(try await Self.get(url + "/healthz").text == "alive\n")
             #expect(try await Self.get(url + "/readyz").text == "ready\n")
         }
-        #expect(dev.stop() == 0)
+        #expect(try await dev.stop() == 0)
     }
 
-    @Test func `stratusctl shows and changes a node that runs`() throws {
-        let dev = try Dev(self.directory.path + "/d", ["--schema", "strict"])
-        let status = try dev.control("status")
+    @Test func `stratusctl shows and changes a node that runs`() async throws {
+        let dev = try await Dev(self.directory.path + "/d", ["--schema", "strict"])
+        let status = try await dev.control("status")
         #expect(status.code == 0)
         #expect(status.output.contains("ready           yes\n"))
-        #expect(try dev.control("status", "--json").output.hasPrefix(#"{"version":"#))
-        #expect(try dev.control("ready").output == "ready\n")
-        #expect(try dev.control("metrics").output.contains("\nstratus_ready 1\n"))
-        #expect(try dev.control("log-level", "set", "debug").output == "debug\n")
-        #expect(try dev.control("log-level", "show", "--json").output == "{\"level\":\"debug\"}\n")
+        #expect(try await dev.control("status", "--json").output.hasPrefix(#"{"version":"#))
+        #expect(try await dev.control("ready").output == "ready\n")
+        #expect(try await dev.control("metrics").output.contains("\nstratus_ready 1\n"))
+        #expect(try await dev.control("log-level", "set", "debug").output == "debug\n")
         #expect(
-            try dev.control("config", "show", "--changed").output.contains("developmentSchema"))
+            try await dev.control("log-level", "show", "--json").output == "{\"level\":\"debug\"}\n"
+        )
+        #expect(
+            try await dev.control("config", "show", "--changed").output.contains(
+                "developmentSchema"))
 
         let wrong = try self.directory.write("wrong.token", String(repeating: "x", count: 64))
-        let refused = try dev.control("status", token: wrong)
+        let refused = try await dev.control("status", token: wrong)
         #expect(refused.code == ExitCode.denied.rawValue)
         #expect(refused.errors.contains("not the administrators' token"))
 
         let schema = try self.directory.write(
             "a.ckdb", "DEFINE SCHEMA RECORD TYPE Note (text STRING QUERYABLE);")
-        let imported = try dev.control("schema", "import", "--container", "iCloud.x", schema)
+        let imported = try await dev.control("schema", "import", "--container", "iCloud.x", schema)
         #expect(imported.code == 0, "\(imported.errors)")
         #expect(imported.output.hasSuffix("version 1 is in force\n"))
-        let again = try dev.control("schema", "import", "--container", "iCloud.x", schema)
+        let again = try await dev.control("schema", "import", "--container", "iCloud.x", schema)
         #expect(again.output == "nothing to change: version 1 stands\n")
-        let exported = try dev.control("schema", "export", "--container", "iCloud.x")
+        let exported = try await dev.control("schema", "export", "--container", "iCloud.x")
         #expect(exported.output.contains("RECORD TYPE Note ("))
-        #expect(dev.stop() == 0)
+        #expect(try await dev.stop() == 0)
         #expect(
-            try dev.control("status").code == ExitCode.unavailable.rawValue,
+            try await dev.control("status").code == ExitCode.unavailable.rawValue,
             "the node is gone")
     }
 
     @Test
     func `SIGHUP takes what reloads and reports what does not, and a bad file changes nothing`()
-        throws
+        async throws
     {
         let data = self.directory.path + "/e"
         func configuration(_ more: String) -> String {
@@ -167,10 +173,12 @@ import Testing
             """
         }
         let path = try self.directory.write("a.json5", configuration(""))
-        let node = try Program.Running("stratus", ["serve", "--config", path])
-        #expect(node.waits { node.errors.contains(#""text":"administrators""#) }, "\(node.errors)")
-        func control(_ arguments: String...) throws -> String {
-            try Program.run(
+        let node = try Program.start("stratus", ["serve", "--config", path])
+        #expect(
+            await node.waits { node.errors.contains(#""text":"administrators""#) }, "\(node.errors)"
+        )
+        func control(_ arguments: String...) async throws -> String {
+            try await Program.run(
                 "stratusctl",
                 [
                     "--node", "unix:\(self.directory.path)/admin", "--token-file",
@@ -179,47 +187,47 @@ import Testing
                     + arguments
             ).output
         }
-        #expect(try control("log-level", "show") == "info\n")
+        #expect(try await control("log-level", "show") == "info\n")
         _ = try self.directory.write(
             "a.json5", configuration("log: {level: 'debug'}, loopCount: 1"))
         node.signal(SIGHUP)
-        #expect(node.waits { node.errors.contains("configuration read again") })
-        #expect(try control("log-level", "show") == "debug\n")
+        #expect(await node.waits { node.errors.contains("configuration read again") })
+        #expect(try await control("log-level", "show") == "debug\n")
         #expect(node.errors.contains(#""a changed key waits for a restart","key":"loopCount""#))
 
         _ = try self.directory.write("a.json5", configuration("log: {levle: 'error'}"))
         node.signal(SIGHUP)
-        #expect(node.waits { node.errors.contains("configuration not taken") })
-        #expect(try control("log-level", "show") == "debug\n")
+        #expect(await node.waits { node.errors.contains("configuration not taken") })
+        #expect(try await control("log-level", "show") == "debug\n")
         #expect(node.isRunning)
         node.signal(SIGINT)
-        #expect(node.waitForEnd() == 0)
+        #expect(try await node.end().code == 0)
     }
 
     @Test func `O-17 a port that is taken and data that is in use have their words and exit codes`()
-        throws
+        async throws
     {
-        let dev = try Dev(self.directory.path + "/f")
+        let dev = try await Dev(self.directory.path + "/f")
         let taken = dev.text("url").dropFirst("http://".count)
-        let port = try Program.run(
+        let port = try await Program.run(
             "stratus", ["dev", "--listen", String(taken), "--data", self.directory.path + "/g"])
         #expect(port.code == ExitCode.system.rawValue)
         #expect(port.errors.contains("cannot listen on \(taken): the port is taken"))
-        let data = try Program.run(
+        let data = try await Program.run(
             "stratus", ["dev", "--listen", "127.0.0.1:0", "--data", self.directory.path + "/f"])
         #expect(data.code == ExitCode.system.rawValue)
         #expect(data.errors.contains("in use by another process"))
-        #expect(dev.stop() == 0)
+        #expect(try await dev.stop() == 0)
     }
 
-    @Test func `dev without a directory leaves none behind`() throws {
-        let running = try Program.Running("stratus", ["dev", "--json", "--listen", "127.0.0.1:0"])
-        let line = try #require(running.firstLine())
+    @Test func `dev without a directory leaves none behind`() async throws {
+        let running = try Program.start("stratus", ["dev", "--json", "--listen", "127.0.0.1:0"])
+        let line = try #require(await running.firstLine())
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         let path = try #require(object?["dataDirectory"] as? String)
         #expect(FileManager.default.fileExists(atPath: path))
         running.signal(SIGTERM)
-        #expect(running.waitForEnd() == 0)
+        #expect(try await running.end().code == 0)
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 }

@@ -156,6 +156,65 @@ import Testing
         }
     }
 
+    @Test func `G-38: what the kernel holds when the stop comes is answered`() async throws {
+        let began = Flag()
+        let goOn = Flag()
+        let handler = ClosureHandler { request in
+            if request.head.path == "/block" {
+                began.raise()
+                // Holds the loop itself, so that nothing is accepted or read meanwhile.
+                for _ in 0..<10_000 where !goOn.isRaised { pause(microseconds: 1_000) }
+            }
+            return .text("answer to \(request.head.path)")
+        }
+        try await withServer(handler) { server, address in
+            let known = try RawClient(address)
+            known.send("GET /first HTTP/1.1\r\nhost: x\r\n\r\n")
+            #expect(known.text(until: "answer to /first").end == .stillOpen)
+            let blocker = try RawClient(address)
+            blocker.send("GET /block HTTP/1.1\r\nhost: x\r\n\r\n")
+            try await eventually { began.isRaised }
+            known.send("GET /known HTTP/1.1\r\nhost: x\r\n\r\n")
+            let fresh = try (0..<5).map { _ in try RawClient(address) }
+            for client in fresh { client.send("GET /fresh HTTP/1.1\r\nhost: x\r\n\r\n") }
+            let stopper = EventLoop(name: "stopper")
+            defer { stopper.stop() }
+            let stopped = Task(executorPreference: stopper) {
+                await server.stop(deadline: .seconds(20))
+            }
+            goOn.raise()
+            for (client, path) in [(known, "/known"), (blocker, "/block")]
+                + fresh.map({ ($0, "/fresh") })
+            {
+                let answer = client.text()
+                #expect(answer.text.hasSuffix("answer to \(path)"), "\(path)")
+                #expect(answer.end == .closed, "\(path)")
+                client.close()
+            }
+            await stopped.value
+            #expect(server.connectionCount == 0)
+        }
+    }
+
+    @Test func `other limits count from the next connection on`() async throws {
+        try await withServer(echo) { server, address in
+            let first = try RawClient(address)
+            first.send(post("first"))
+            #expect(first.text(until: "first").end == .stillOpen)
+            var limits = HTTPServerLimits.forTests
+            limits.connectionCountMax = 1
+            server.replaceLimits(with: limits)
+            #expect(try RawClient(address).text().text.hasPrefix("HTTP/1.1 503 "))
+            first.send(post("still served"))
+            #expect(first.text(until: "still served").end == .stillOpen)
+            limits.connectionCountMax = 2
+            server.replaceLimits(with: limits)
+            let second = try RawClient(address)
+            second.send(post("second"))
+            #expect(second.text(until: "second").end == .stillOpen)
+        }
+    }
+
     @Test func `G-38: a stop cuts what has not ended at its deadline`() async throws {
         let body = CountingBody(pieces: 1_000_000, size: 10_000)
         let handler = ClosureHandler { _ in

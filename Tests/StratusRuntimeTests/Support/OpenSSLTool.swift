@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import StratusTLS
 
@@ -6,24 +7,12 @@ import StratusTLS
 /// The `openssl` program: a peer that shares none of our code.
 enum OpenSSLTool {
     /// - Returns: what it printed, errors included.
-    static func run(_ arguments: [String], input: String = "") throws -> (
+    static func run(_ arguments: [String], input: String = "") async throws -> (
         output: String, status: Int32
     ) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/openssl")
-        process.arguments = arguments
-        let output = Pipe()
-        let stdin = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = stdin
-        try process.run()
-        // It may have given up before it read anything.
-        try? stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-        try? stdin.fileHandleForWriting.close()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (String(decoding: bytes, as: UTF8.self), process.terminationStatus)
+        let ended = try await ChildProcess.run(
+            "/usr/bin/openssl", arguments, input: .bytes(Array(input.utf8)))
+        return (ended.output + ended.errors, ended.code)
     }
 }
 

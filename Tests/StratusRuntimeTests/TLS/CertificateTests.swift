@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CertificateTests {
     @Test func `openssl verifies what our authority issues, for its purpose and names alone`()
-        throws
+        async throws
     {
         let certificates = try TestCertificates()
         _ = try certificates.client("device")
@@ -24,20 +24,20 @@ import Testing
             ("client as server", ["-purpose", "sslserver", "device"], false),
         ]
         for row in rows {
-            let (output, status) = try OpenSSLTool.run(
+            let (output, status) = try await OpenSSLTool.run(
                 ["verify", "-x509_strict", "-CAfile", certificates.path("ca.pem")]
                     + row.arguments.dropLast() + [certificates.path(row.arguments.last! + ".pem")])
             #expect((status == 0) == row.isGood, "\(row.name): \(output)")
         }
     }
 
-    @Test func `an authority made before issues on`() throws {
+    @Test func `an authority made before issues on`() async throws {
         let certificates = try TestCertificates()
         let again = CertificateAuthority(certificates.authority.identity)
         let issued = try again.issue(
             .init(commonName: "later", purpose: .both, now: certificates.now, validSeconds: 60))
         try certificates.write(issued.certificatePEM, "later.pem")
-        let (output, status) = try OpenSSLTool.run([
+        let (output, status) = try await OpenSSLTool.run([
             "verify", "-x509_strict", "-CAfile", certificates.path("ca.pem"),
             certificates.path("later.pem"),
         ])

@@ -15,8 +15,8 @@ import Testing
     private static func client(
         _ address: SocketAddress, _ certificates: TestCertificates, _ more: [String] = [],
         input: String = "GET / HTTP/1.0\r\nhost: x\r\n\r\n"
-    ) throws -> String {
-        try OpenSSLTool.run(
+    ) async throws -> String {
+        try await OpenSSLTool.run(
             [
                 "s_client", "-connect", "\(address)", "-CAfile", certificates.path("ca.pem"),
                 "-verify_return_error", "-ign_eof", "-servername", "localhost",
@@ -28,22 +28,22 @@ import Testing
         let certificates = try TestCertificates()
         let strict = try TLSContextSource(.init(identity: certificates.server))
         try await withServer(Self.handler, tls: strict) { _, address in
-            let modern = try Self.client(address, certificates)
+            let modern = try await Self.client(address, certificates)
             #expect(modern.contains("TLSv1.3") && modern.contains("Verify return code: 0 (ok)"))
             #expect(modern.contains("secure=true subject=none"))
             for old in ["-tls1_2", "-tls1_1", "-tls1"] {
-                let output = try Self.client(address, certificates, [old])
+                let output = try await Self.client(address, certificates, [old])
                 #expect(!output.contains("secure=true"), "\(old)")
             }
         }
         let lenient = try TLSContextSource(
             .init(identity: certificates.server, minimumVersion: .tls12))
         try await withServer(Self.handler, tls: lenient) { _, address in
-            let output = try Self.client(address, certificates, ["-tls1_2"])
+            let output = try await Self.client(address, certificates, ["-tls1_2"])
             #expect(output.contains("secure=true"))
             #expect(output.contains("ECDHE-ECDSA-AES256-GCM-SHA384"))
             for weak in ["AES128-SHA", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384"] {
-                let output = try Self.client(
+                let output = try await Self.client(
                     address, certificates, ["-tls1_2", "-cipher", weak])
                 #expect(!output.contains("secure=true"), "\(weak)")
             }
@@ -56,11 +56,11 @@ import Testing
         let certificates = try TestCertificates()
         let tls = try TLSContextSource(.init(identity: certificates.server))
         try await withServer(Self.handler, tls: tls) { _, address in
-            let both = try Self.client(address, certificates, ["-alpn", "h2,http/1.1"])
+            let both = try await Self.client(address, certificates, ["-alpn", "h2,http/1.1"])
             #expect(both.contains("ALPN protocol: http/1.1") && both.contains("secure=true"))
-            let none = try Self.client(address, certificates)
+            let none = try await Self.client(address, certificates)
             #expect(none.contains("secure=true"))
-            let other = try Self.client(address, certificates, ["-alpn", "h2"])
+            let other = try await Self.client(address, certificates, ["-alpn", "h2"])
             #expect(other.contains("no application protocol") && !other.contains("secure=true"))
         }
     }
@@ -70,12 +70,12 @@ import Testing
         let tls = try TLSContextSource(.init(identity: certificates.server))
         try await withServer(Self.handler, tls: tls) { _, address in
             let session = certificates.path("session")
-            let first = try Self.client(address, certificates, ["-sess_out", session])
+            let first = try await Self.client(address, certificates, ["-sess_out", session])
             #expect(first.contains("New, TLSv1.3"))
-            let second = try Self.client(address, certificates, ["-sess_in", session])
+            let second = try await Self.client(address, certificates, ["-sess_in", session])
             #expect(second.contains("Reused, TLSv1.3") && second.contains("secure=true"))
             try tls.reload(.init(identity: certificates.server))
-            let third = try Self.client(address, certificates, ["-sess_in", session])
+            let third = try await Self.client(address, certificates, ["-sess_in", session])
             #expect(third.contains("New, TLSv1.3") && third.contains("secure=true"))
         }
     }
@@ -96,16 +96,16 @@ import Testing
                 identity: certificates.server,
                 clientCertificates: .required(authorityPEM: authority)))
         try await withServer(Self.handler, tls: required) { _, address in
-            let known = try Self.client(address, certificates, with(certificates, "device 7"))
+            let known = try await Self.client(address, certificates, with(certificates, "device 7"))
             #expect(known.contains("subject=CN=device 7"))
-            #expect(try !Self.client(address, certificates).contains("secure=true"))
-            let unknown = try Self.client(address, certificates, with(strangers, "stranger"))
+            #expect(try await !Self.client(address, certificates).contains("secure=true"))
+            let unknown = try await Self.client(address, certificates, with(strangers, "stranger"))
             #expect(!unknown.contains("secure=true"))
             // Resuming keeps who the client is.
             let session = certificates.path("session")
-            _ = try Self.client(
+            _ = try await Self.client(
                 address, certificates, with(certificates, "device 7") + ["-sess_out", session])
-            let resumed = try Self.client(
+            let resumed = try await Self.client(
                 address, certificates, with(certificates, "device 7") + ["-sess_in", session])
             #expect(resumed.contains("Reused") && resumed.contains("subject=CN=device 7"))
         }
@@ -114,8 +114,8 @@ import Testing
                 identity: certificates.server,
                 clientCertificates: .requested(authorityPEM: authority)))
         try await withServer(Self.handler, tls: requested) { _, address in
-            #expect(try Self.client(address, certificates).contains("subject=none"))
-            let unknown = try Self.client(address, certificates, with(strangers, "stranger"))
+            #expect(try await Self.client(address, certificates).contains("subject=none"))
+            let unknown = try await Self.client(address, certificates, with(strangers, "stranger"))
             #expect(!unknown.contains("secure=true"))
         }
     }

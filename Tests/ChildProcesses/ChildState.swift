@@ -1,0 +1,160 @@
+import Glibc
+import Synchronization
+
+/// What is known of a child, and the thread that finds it out.
+final class ChildState: Sendable {
+    private struct Known {
+        var output: [UInt8] = []
+        var errors: [UInt8] = []
+        var input: PipeEnds?
+        var unsent: ArraySlice<UInt8>
+        var keepsInput: Bool
+        /// The child is gone and reaped; its number means nothing any more.
+        var status: Int32?
+        var isWhole = false
+        var isOver = false
+    }
+
+    private let identifier: pid_t
+    private let outputPipe: PipeEnds
+    private let errorPipe: PipeEnds
+    private let end: ContinuousClock.Instant
+    private let known: Mutex<Known>
+
+    struct Texts {
+        var output: String
+        var errors: String
+    }
+
+    init(
+        _ identifier: pid_t, input: PipeEnds?, bytes: [UInt8], output: PipeEnds, errors: PipeEnds,
+        lifetime: Duration
+    ) {
+        self.identifier = identifier
+        self.outputPipe = output
+        self.errorPipe = errors
+        self.end = ContinuousClock().now + lifetime
+        self.known = Mutex(
+            Known(input: input, unsent: bytes[...], keepsInput: bytes.isEmpty))
+        for descriptor in [output.reading, errors.reading, input?.writing ?? -1]
+        where descriptor >= 0 {
+            _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
+        }
+    }
+
+    func text(_ part: KeyPath<Texts, String>) -> String {
+        self.known.withLock {
+            Texts(
+                output: String(decoding: $0.output, as: UTF8.self),
+                errors: String(decoding: $0.errors, as: UTF8.self))[keyPath: part]
+        }
+    }
+
+    var isRunning: Bool { self.known.withLock { $0.status == nil } }
+
+    var ended: ChildProcess.Ended? {
+        self.known.withLock { known in
+            guard known.isOver, let status = known.status else { return nil }
+            let signal = status & 0x7F
+            return ChildProcess.Ended(
+                code: signal == 0 ? (status >> 8) & 0xFF : 128 + signal,
+                output: String(decoding: known.output, as: UTF8.self),
+                errors: String(decoding: known.errors, as: UTF8.self), isWhole: known.isWhole)
+        }
+    }
+
+    /// Under the lock under which the child is reaped: its number cannot have gone to another process.
+    func signal(_ number: Int32) {
+        self.known.withLock { if $0.status == nil { kill(self.identifier, number) } }
+    }
+
+    func closeInput() {
+        self.known.withLock {
+            $0.input?.closeWriting()
+            $0.input = nil
+        }
+    }
+
+    /// The watcher's whole life: until the child is reaped and both pipes have ended, or two seconds after.
+    func watch() {
+        // A child may end before it has read its input.
+        var pipeSignal = sigset_t()
+        sigemptyset(&pipeSignal)
+        sigaddset(&pipeSignal, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &pipeSignal, nil)
+
+        let clock = ContinuousClock()
+        var isOutputOpen = true
+        var areErrorsOpen = true
+        var last: ContinuousClock.Instant?
+        while true {
+            self.wait(isOutputOpen, areErrorsOpen)
+            if isOutputOpen { isOutputOpen = self.read(self.outputPipe, \.output) }
+            if areErrorsOpen { areErrorsOpen = self.read(self.errorPipe, \.errors) }
+            self.write()
+            if self.reap(), last == nil { last = clock.now + .seconds(2) }
+            if clock.now > self.end { self.signal(SIGKILL) }
+            if let last, !(isOutputOpen || areErrorsOpen) || clock.now > last { break }
+        }
+        self.known.withLock {
+            $0.isWhole = !isOutputOpen && !areErrorsOpen
+            $0.isOver = true
+            $0.input = nil
+        }
+    }
+
+    private func wait(_ isOutputOpen: Bool, _ areErrorsOpen: Bool) {
+        // A negative descriptor is passed over.
+        var polled = [
+            pollfd(
+                fd: isOutputOpen ? self.outputPipe.reading : -1, events: Int16(POLLIN), revents: 0),
+            pollfd(
+                fd: areErrorsOpen ? self.errorPipe.reading : -1, events: Int16(POLLIN), revents: 0),
+        ]
+        let isOpen = isOutputOpen || areErrorsOpen
+        poll(&polled, nfds_t(polled.count), isOpen ? 20 : 3)
+    }
+
+    /// - Returns: whether the pipe is open still.
+    private func read(_ pipe: PipeEnds, _ part: WritableKeyPath<Known, [UInt8]>) -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 1 << 14)
+        while true {
+            let count = Glibc.read(pipe.reading, &buffer, buffer.count)
+            if count > 0 {
+                self.known.withLock { $0[keyPath: part] += buffer[..<count] }
+            } else if count < 0, errno == EINTR {
+                continue
+            } else {
+                return count < 0 && errno == EAGAIN
+            }
+        }
+    }
+
+    private func write() {
+        self.known.withLock { known in
+            guard let input = known.input, !known.keepsInput else { return }
+            while !known.unsent.isEmpty {
+                let count = known.unsent.withUnsafeBytes {
+                    Glibc.write(input.writing, $0.baseAddress, $0.count)
+                }
+                if count < 0, errno == EAGAIN { return }
+                // Nobody reads any more.
+                if count <= 0 { break }
+                known.unsent.removeFirst(count)
+            }
+            known.input = nil
+        }
+    }
+
+    private func reap() -> Bool {
+        self.known.withLock { known in
+            if known.status != nil { return true }
+            var status: Int32 = 0
+            guard waitpid(self.identifier, &status, WNOHANG) == self.identifier else {
+                return false
+            }
+            known.status = status
+            return true
+        }
+    }
+}
