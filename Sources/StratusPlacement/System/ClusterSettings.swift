@@ -1,5 +1,5 @@
 import StratusCoding
-import StratusModel
+package import StratusModel
 
 // Settings, version 1: a row of the system partition
 //
@@ -79,16 +79,5 @@ package struct ClusterSettings: Sendable, Equatable {
         self.nextNode = (formation.nodes.map(\.id.raw).max() ?? 0) + 1
         self.firstNotice = 1
         self.nextNotice = 1
-    }
-}
-
-/// Which cluster this is: 128 bits.
-package struct ClusterID: Sendable, Hashable {
-    package var high: UInt64
-    package var low: UInt64
-
-    package init(high: UInt64, low: UInt64) {
-        self.high = high
-        self.low = low
     }
 }
