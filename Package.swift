@@ -85,7 +85,8 @@ let package = Package(
         .target(
             name: "StratusCluster",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusTLS",
                 "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
@@ -111,7 +112,8 @@ let package = Package(
             name: "StratusNode",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusStorage", "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
+                "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSQLite", "StratusCompression",
                 "StratusCommandLine",
             ], swiftSettings: house + release),
@@ -234,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "WalkTests",
             dependencies: [
-                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusModel", "StratusPlacement", "StratusSQLite", "StratusRecords",
+                "StratusHTTP", "StratusRuntime", "StratusStorage",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
                 "StratusSimulation",
             ],

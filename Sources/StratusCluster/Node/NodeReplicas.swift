@@ -99,6 +99,8 @@ package actor NodeReplicas {
     /// A group that could not be opened is tried again after this.
     private static let reopenDelay = Duration.seconds(1)
 
+    private static let responseDelay = Duration.milliseconds(100)
+
     private let setup: Setup
     private let world: any World
     private let log: SegmentedLog
@@ -247,6 +249,9 @@ package actor NodeReplicas {
         }
     }
 
+    /// Hands the group out once more by ``groupsWithNews()``.
+    package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
+
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
         guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
@@ -335,10 +340,16 @@ package actor NodeReplicas {
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
         case .request(let request):
             let deadline = now + .milliseconds(Int64(request.remainingMilliseconds))
-            self.ask(request.body, of: request.group, deadline: deadline) {
-                [sender = self.sender] answer in
-                sender.send(
-                    .response(PeerResponse(number: request.number, answer: answer)), to: node)
+            let (sender, sleep) = (self.sender, self.setup.sleep)
+            self.ask(request.body, of: request.group, deadline: deadline) { answer in
+                let response = PeerMessage.response(
+                    PeerResponse(number: request.number, answer: answer))
+                if sender.send(response, to: node) { return }
+                // The link back to a peer that has just started may be a moment behind its own.
+                Task {
+                    await sleep(now + Self.responseDelay)
+                    sender.send(response, to: node)
+                }
             }
         case .hello, .welcome, .refusal, .taken, .response: break
         }
