@@ -84,7 +84,7 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusStorage",
+                "StratusCompression", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -185,8 +185,8 @@ let package = Package(
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
-                "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
