@@ -27,7 +27,13 @@ struct SnapshotStreams {
         var following: Bytes?
         /// The chunk the receiver waits for.
         var wanted: UInt32 = 0
+        /// Answers in a row that ask for a chunk before the one sent.
+        var behindCount = 0
     }
+
+    /// One or two such answers are late or repeated. More come from a receiver that began again and of which
+    /// a late answer said that it was further: the stream must go back, or it stands still for ever.
+    private static let behindCountMax = 3
 
     private struct Incoming {
         let identity: SnapshotIdentity
@@ -79,10 +85,14 @@ struct SnapshotStreams {
             // Perhaps by more than one: the receiver may have chunks of an earlier stream of the same
             // snapshot.
             self.outgoing[position].wanted = next
+            self.outgoing[position].behindCount = 0
             return true
         }
-        if next == 0, self.outgoing[position].sequence > 0 {
-            // It began again, or is another process: so does the stream.
+        guard next < self.outgoing[position].sequence else { return false }
+        self.outgoing[position].behindCount += 1
+        if next == 0 || self.outgoing[position].behindCount >= Self.behindCountMax {
+            // It began again, or is another process: so does the stream. What the receiver has of it already
+            // is passed over.
             self.outgoing.remove(at: position)
             return true
         }

@@ -101,6 +101,28 @@ import Testing
         #expect(try self.carry(&sender, &receiver, to: state, identity) == Self.frames)
     }
 
+    // Found by the simulation, seed 757.
+    @Test func `a late answer that sends a stream too far ahead does not end it`() throws {
+        let state = try Self.state(SimulatedWorld(seed: 1))
+        var (sender, receiver) = (SnapshotStreams(), SnapshotStreams())
+        let identity = Self.identity(10)
+        try sender.open(to: Self.peer, identity, from: Frames(Self.frames))
+        let first = try #require(try sender.chunk(for: Self.peer))
+        let next = try receiver.receive(first, in: Term(3), of: state, mixes: false)
+        // From an earlier stream, which the receiver gave up.
+        let isNews = sender.acknowledged(by: Self.peer, index: identity.index, next: 4)
+        #expect(isNews)
+        #expect(try sender.chunk(for: Self.peer)?.sequence == 4)
+        var answers: [Bool] = []
+        for _ in 0..<3 {
+            answers.append(sender.acknowledged(by: Self.peer, index: identity.index, next: next))
+        }
+        #expect(answers == [false, false, true], "repeated answers alone send nothing")
+        #expect(!sender.isSending(to: Self.peer), "it is opened again")
+        try sender.open(to: Self.peer, identity, from: Frames(Self.frames))
+        #expect(try self.carry(&sender, &receiver, to: state, identity) == Self.frames)
+    }
+
     @Test(arguments: ["another term", "another digest", "another index"])
     func `C-30 pieces of two streams never join`(what: String) throws {
         let state = try Self.state(SimulatedWorld(seed: 1))
