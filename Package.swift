@@ -86,8 +86,7 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusTLS",
-                "StratusRuntime", "StratusStorage",
+                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -199,8 +198,8 @@ let package = Package(
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
-                "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
