@@ -85,8 +85,8 @@ let package = Package(
         .target(
             name: "StratusCluster",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusStorage",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -187,6 +187,13 @@ let package = Package(
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
+        .testTarget(
+            name: "StratusClusterTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+            ],
+            swiftSettings: house),
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [

@@ -128,7 +128,12 @@ enum SnapshotInstaller {
             let wal = DiskPath(unfinished.raw + "-wal")
             if try system.files.exists(wal) { try system.files.remove(wal) }
             try system.files.rename(unfinished, to: path)
-            try system.files.syncDirectory(path.parent)
+        }
+        do throws(DiskError) { try system.files.syncDirectory(path.parent) } catch {
+            // The new file may count after the next start, or may not: nothing that is done to the old one
+            // now is sure to last. As final as a failed sync, and for the same reason.
+            system.noteFailedSync(path)
+            throw StoreError(error)
         }
         return position
     }

@@ -1,3 +1,4 @@
+import Foundation
 import StratusCommandLine
 import StratusConsensus
 import StratusModel
@@ -27,6 +28,7 @@ struct PlantedBugHunt {
                 table.append([bug.rawValue, "-", "not in \(self.seedCountMax)"])
                 print("\(bug.rawValue): not found")
             }
+            fflush(nil)
         }
         print(table.write())
         print("\(PlantedBug.allCases.count) planted, \(missed) not found")
