@@ -46,10 +46,10 @@ import Testing
                         ["operationType": "create", "zone": ["zoneID": ["zoneName": "Shelves"]]]
                     ]
                 ], api: api, user: tokens[who])
-            let many = (0..<3).flatMap { part in
-                [(0..<150).map { "\(who.description.prefix(4))-\(part)-\($0)" }]
+            for part in 0..<3 {
+                let names = (0..<150).map { "\(part)-\($0)" }
+                try await save(who, names, zone: "Shelves", database: "private")
             }
-            for names in many { try await save(who, names, zone: "Shelves", database: "private") }
             try await save(who, ["d1", "d2"], zone: nil, database: "private")
             try await save(
                 who, ["public-\(who.description.prefix(6))"], zone: nil, database: "public")
@@ -60,7 +60,7 @@ import Testing
             try #require(try await archive.export(ann, in: Neighbourhood.container)))
         #expect(lines[0]["email"] == "ann@example.org")
         #expect(lines[0]["userRecordName"].text == town.recordName(ann))
-        #expect(lines.count == 1 + 450 + 2 + 1 + 1)
+        #expect(lines.count == 455)
         #expect(lines.dropFirst().allSatisfy { $0["record"]["recordName"] != nil })
         #expect(lines.count { $0["database"] == "public" } == 2)
         let owners = Set(
@@ -68,9 +68,8 @@ import Testing
         #expect(owners == [town.recordName(ann)])
 
         let receipt = try #require(try await archive.erase(ann, settling: .zero))
-        #expect(
-            receipt == UserArchive.Receipt(containerCount: 1, zoneCount: 1, recordCount: 3),
-            "\(receipt)")
+        #expect(receipt.containerCount == 1 && receipt.zoneCount == 1)
+        #expect(receipt.recordCount == 3)
         town.world.advance(by: .seconds(1))
         #expect(
             try await town.post("public/users/caller", api: api, user: tokens[ann]).status == 421)
@@ -79,7 +78,7 @@ import Testing
         // Bob has lost nothing.
         let bobs = try await self.lines(
             try #require(try await archive.export(bob, in: Neighbourhood.container)))
-        #expect(bobs.count == 1 + 450 + 2 + 1 + 1)
+        #expect(bobs.count == 455)
         // The address is free, and whoever takes it is somebody else.
         let other = try await town.account("ann@example.org")
         #expect(other != ann && town.recordName(other) != town.recordName(ann))
