@@ -143,7 +143,8 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusIdentity",
             ], swiftSettings: house + release),
 
         // Tests.
