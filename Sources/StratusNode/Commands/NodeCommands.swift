@@ -17,6 +17,12 @@ enum NodeCommands {
     }
 
     static func dev(_ invocation: Invocation) -> ExitCode {
+        let container = invocation.value("container")
+        guard ContainerReference.isName(container) else {
+            Terminal.write(
+                "stratus: \(ControlCommands.noName(container))\n", to: Terminal.errors)
+            return .usage
+        }
         let directory: String
         let isTemporary = invocation["data"] == nil
         if let given = invocation["data"] {
@@ -36,7 +42,6 @@ enum NodeCommands {
             ("development", .bool(true), "stratus dev"),
             ("developmentSchema", .text(invocation.value("schema")), "--schema"),
         ]
-        let container = invocation.value("container")
         return Self.run(path: nil, overrides: overrides) { node in
             let welcome = DevelopmentWelcome(
                 url: node.clientURLs[0], adminURL: node.adminURL, container: container,

@@ -146,6 +146,10 @@ import Testing
         #expect(refused.code == ExitCode.denied.rawValue)
         #expect(refused.errors.contains("not the administrators' token"))
 
+        let unnameable = try await dev.control("schema", "export", "--container", "naïve")
+        #expect(unnameable.code == ExitCode.usage.rawValue)
+        #expect(unnameable.errors.contains("'naïve' cannot name a container"))
+
         let schema = try self.directory.write(
             "a.ckdb", "DEFINE SCHEMA RECORD TYPE Note (text STRING QUERYABLE);")
         let imported = try await dev.control("schema", "import", "--container", "iCloud.x", schema)

@@ -26,9 +26,12 @@ import Testing
 
     /// Until the node counts the request as one in flight.
     private static func inFlight(_ node: NodeProcessTests.Dev) async throws -> Bool {
+        let token = try String(contentsOfFile: node.text("adminTokenFile"), encoding: .utf8)
+            .trimmingCharacters(in: .newlines)
         for _ in 0..<200 {
-            let status = try await node.control("status", "--json").output
-            if status.contains(#""requestsInFlight":1"#) { return true }
+            let status = try await NodeProcessTests.get(
+                node.text("adminURL") + "/v1/status", token: token)
+            if status.text.contains(#""requestsInFlight":1"#) { return true }
         }
         return false
     }
