@@ -42,12 +42,17 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
-        .target(name: "StratusModel", swiftSettings: pure + release),
+        .target(name: "StratusModel", swiftSettings: pure + release + planted),
         .target(
             name: "StratusCoding", dependencies: ["StratusModel"], swiftSettings: pure + release),
+        .target(
+            name: "StratusPlacement", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
         .target(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
@@ -76,25 +81,31 @@ let package = Package(
         .target(
             name: "StratusStorage",
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
-            swiftSettings: house + release),
+            swiftSettings: house + release + planted),
         .target(
             name: "StratusCluster",
-            dependencies: ["StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusRuntime", "StratusStorage",
+            ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
-            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+            dependencies: [
+                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+            ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
@@ -121,7 +132,9 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratus-sim",
-            dependencies: ["StratusConsensus", "StratusSimulation", "StratusCommandLine"],
+            dependencies: [
+                "StratusModel", "StratusConsensus", "StratusSimulation", "StratusCommandLine",
+            ],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
@@ -129,7 +142,7 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -141,6 +154,10 @@ let package = Package(
         .testTarget(
             name: "HouseTests", dependencies: [],
             swiftSettings: house),
+        .testTarget(
+            name: "StratusPlacementTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
@@ -171,6 +188,13 @@ let package = Package(
             ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
+            name: "StratusClusterTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
@@ -182,8 +206,9 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",

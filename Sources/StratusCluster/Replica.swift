@@ -75,6 +75,8 @@ package final class Replica {
     /// While the state is not well: when it is tried again.
     private var retryAt: MonotonicTime?
     private var hasInhibitedItself = false
+    /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
+    private var mustReset = false
     private var raftWakeAt: MonotonicTime?
     private var streams = SnapshotStreams()
     /// What consensus asked for while its actions are being carried out.
@@ -188,11 +190,19 @@ package final class Replica {
 
     package var waitingCount: Int { self.waiting.count + self.reads.count }
 
+    /// Whether the state is well: only then may its owner commit, checkpoint or read it.
+    package var isStateWell: Bool { self.retryAt == nil && !self.mustReset }
+
     /// Lets go what the state has on stable storage, but for the entries slow followers may want.
-    package func release(at now: MonotonicTime, into effects: inout [Effect]) {
+    ///
+    /// - Parameter keepsTrail: false where an old segment of the log must go: a follower that is that far
+    ///   behind gets a snapshot.
+    package func release(
+        keepsTrail: Bool = true, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
         let durable =
             self.bugs.contains(.releaseThroughApplied) ? self.state.applied : self.state.durable
-        let trailing = self.tuning.trailingEntryCount
+        let trailing = keepsTrail ? self.tuning.trailingEntryCount : 0
         guard durable.raw > trailing else { return }
         // A follower that is being sent a snapshot needs what comes after it.
         let limit = min(
@@ -283,7 +293,7 @@ package final class Replica {
         case .receiveChunk(let chunk, _):
             self.receive(chunk)
         case .install(let identity):
-            self.install(identity, into: &effects)
+            self.install(identity, at: now, into: &effects)
         case .reached(let path):
             effects.append(.reached(path))
         case .alarm(let alarm):
@@ -332,6 +342,7 @@ package final class Replica {
         guard self.retryAt == nil else { return }
         let before = self.state.applied
         do throws(StoreError) {
+            if self.mustReset { try self.resetState(into: &effects) }
             while self.state.applied < self.ordered { try self.applyOnce(into: &effects) }
         } catch {
             self.recover(from: error, at: now, into: &effects)
@@ -402,7 +413,7 @@ package final class Replica {
     }
 
     private func answerReads(into effects: inout [Effect]) {
-        guard !self.reads.isEmpty, self.retryAt == nil else { return }
+        guard !self.reads.isEmpty, self.isStateWell else { return }
         var kept: [WaitingRead] = []
         for item in self.reads {
             guard let index = item.index, index <= self.state.applied else {
@@ -424,10 +435,12 @@ package final class Replica {
         from error: StoreError, at now: MonotonicTime, into effects: inout [Effect]
     ) {
         effects.append(.failed(error))
+        self.mustReset = true
         if self.bugs.contains(.skipEntryAfterError) {
-            _ = try? self.state.commit()
+            self.mustReset = (try? self.state.commit()) == nil
         } else {
-            _ = try? self.state.reset()
+            // If this fails too, it is the first thing tried again.
+            try? self.resetState(into: &effects)
         }
         let time = now + self.tuning.retryDelay
         self.retryAt = time
@@ -438,12 +451,22 @@ package final class Replica {
         }
     }
 
+    private func resetState(into effects: inout [Effect]) throws(StoreError) {
+        let index = try self.state.reset()
+        self.mustReset = false
+        // A commit that reported an error may have been kept: what it answered is not known here.
+        for item in self.waiting where item.point.index <= index {
+            effects.append(.answered(item.request, .failure(.outcomeUnknown)))
+        }
+        self.waiting.removeAll { $0.point.index <= index }
+    }
+
     // MARK: Snapshots
 
     private func sendSnapshot(to node: NodeID, term: Term, into effects: inout [Effect]) {
         do throws(StoreError) {
             if !self.streams.isSending(to: node) {
-                guard
+                guard self.isStateWell,
                     let identity = self.raft.snapshotIdentity(
                         at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
                 else { return }
@@ -465,7 +488,9 @@ package final class Replica {
         if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
     }
 
-    private func install(_ identity: SnapshotIdentity, into effects: inout [Effect]) {
+    private func install(
+        _ identity: SnapshotIdentity, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
         guard let source = self.streams.takeComplete(identity) else {
             self.pendingEvents.append(.snapshotRefused(identity))
             return
@@ -474,7 +499,11 @@ package final class Replica {
             try self.state.install(identity, from: source)
         } catch {
             effects.append(.failed(error))
-            _ = try? self.state.reset()
+            self.mustReset = true
+            do throws(StoreError) { try self.resetState(into: &effects) } catch {
+                self.retryAt = now + self.tuning.retryDelay
+                self.requestWake(into: &effects)
+            }
             self.pendingEvents.append(.snapshotRefused(identity))
             return
         }
@@ -484,6 +513,7 @@ package final class Replica {
         self.released = identity.index
         self.appliedTime = max(self.appliedTime, identity.time)
         self.retryAt = nil
+        self.mustReset = false
         for item in self.waiting where item.point.index <= identity.index {
             effects.append(.answered(item.request, .failure(.outcomeUnknown)))
         }

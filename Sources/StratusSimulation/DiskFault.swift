@@ -49,6 +49,8 @@ package struct DiskFaultRates: Sendable, Equatable {
     package var failedSyncOneIn: UInt64 = 0
     package var flippedReadOneIn: UInt64 = 0
     package var lostWriteOneIn: UInt64 = 0
+    /// Only files whose path begins so.
+    package var prefix = ""
     package init() {}
 }
 

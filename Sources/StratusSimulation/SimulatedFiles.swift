@@ -35,7 +35,8 @@ package final class SimulatedFiles: Files {
         var isCrashed = false
         var operationCount = 0
         var faults: [DiskFault] = []
-        var rates = DiskFaultRates()
+        var rates: [DiskFaultRates] = []
+        var strikeCount = 0
         var capacity: Int?
     }
 
@@ -56,10 +57,14 @@ package final class SimulatedFiles: Files {
     package func clearFaults() {
         self.state.withLock {
             $0.faults = []
-            $0.rates = DiskFaultRates()
+            $0.rates = []
         }
     }
-    package func setRates(_ rates: DiskFaultRates) { self.state.withLock { $0.rates = rates } }
+    package func setRates(_ rates: DiskFaultRates...) { self.state.withLock { $0.rates = rates } }
+    /// How many operations failed by themselves, as the rates say.
+    package var strikeCount: Int { self.state.withLock { $0.strikeCount } }
+    /// What all files take up.
+    package var usedSize: ByteCount { ByteCount(self.state.withLock { Self.usedSize($0) }) }
     /// Writes that would make the files' sum larger than this fail with `.full`; nil is no limit.
     package func setCapacity(_ capacity: ByteCount?) {
         self.state.withLock { $0.capacity = capacity?.raw }
@@ -273,7 +278,7 @@ package final class SimulatedFiles: Files {
                 buffer.copyMemory(
                     from: UnsafeRawBufferPointer(rebasing: bytes[start...].prefix(count)))
             }
-            if effect == .flipBit || Self.strikes(state.rates.flippedReadOneIn, &state.random) {
+            if effect == .flipBit || Self.strikes(\.flippedReadOneIn, path, &state) {
                 let position = Int.random(in: 0..<count, using: &state.random)
                 buffer[position] ^= 1 << UInt8.random(in: 0..<8, using: &state.random)
             }
@@ -294,7 +299,7 @@ package final class SimulatedFiles: Files {
             case .misdirect(let distance): start = max(0, start + Int(distance))
             default: break
             }
-            if Self.strikes(state.rates.lostWriteOneIn, &state.random) { return }
+            if Self.strikes(\.lostWriteOneIn, path, &state) { return }
             state.inodes[number].write(Bytes(buffer), at: start)
         } failing: { state in
             // A failed write may have left a part of itself.
@@ -358,14 +363,14 @@ package final class SimulatedFiles: Files {
                 return .failure(DiskError(error, during: "a planned fault", path: path, code: 5))
             case .loseWrite, .misdirect, .flipBit, nil: break
             }
-            let rate =
+            let rate: KeyPath<DiskFaultRates, UInt64>? =
                 switch kind {
-                case .read: state.rates.failedReadOneIn
-                case .write: state.rates.failedWriteOneIn
-                case .sync: state.rates.failedSyncOneIn
-                default: 0 as UInt64
+                case .read: \.failedReadOneIn
+                case .write: \.failedWriteOneIn
+                case .sync: \.failedSyncOneIn
+                default: nil
                 }
-            if Self.strikes(rate, &state.random) {
+            if let rate, Self.strikes(rate, path, &state) {
                 failing(&state)
                 return .failure(DiskError(.io, during: "a random fault", path: path, code: 5))
             }
@@ -384,8 +389,26 @@ package final class SimulatedFiles: Files {
         }?.effect
     }
 
-    private static func strikes(_ oneIn: UInt64, _ random: inout SeededGenerator) -> Bool {
-        oneIn > 0 && random.next() % oneIn == 0
+    private static func strikes(
+        _ rate: KeyPath<DiskFaultRates, UInt64>, _ path: DiskPath, _ state: inout State
+    ) -> Bool {
+        for rates in state.rates {
+            let oneIn = rates[keyPath: rate]
+            guard oneIn > 0, path.raw.hasPrefix(rates.prefix) else { continue }
+            if state.random.next() % oneIn == 0 {
+                state.strikeCount += 1
+                return true
+            }
+        }
+        return false
+    }
+
+    private static func usedSize(_ state: State) -> Int {
+        var sum = 0
+        for case .file(let number) in state.names.values {
+            sum += state.inodes[number].current.count
+        }
+        return sum
     }
 
     private static func reserve(
@@ -395,9 +418,7 @@ package final class SimulatedFiles: Files {
         guard let capacity = state.capacity else { return }
         let length = state.inodes[number].current.count
         guard end > length else { return }
-        var sum = end - length
-        for case .file(let other) in state.names.values { sum += state.inodes[other].current.count }
-        guard sum <= capacity else {
+        guard Self.usedSize(state) + end - length <= capacity else {
             throw DiskError(.full, during: operation, path: path, code: 28)
         }
     }

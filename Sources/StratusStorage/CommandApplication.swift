@@ -8,7 +8,12 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
     package var state: State
     private var requests = RequestTable()
 
-    package init(_ state: State) { self.state = state }
+    private let bugs: PlantedBugs
+
+    package init(_ state: State, bugs: PlantedBugs = PlantedBugs()) {
+        self.state = state
+        self.bugs = bugs
+    }
 
     package var rememberedCount: Int { self.requests.count }
 
@@ -17,7 +22,10 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
         try self.requests.cleanUp(at: position, in: &rows)
-        guard position.time.milliseconds <= command.deadlineMilliseconds else {
+        guard
+            position.time.milliseconds <= command.deadlineMilliseconds
+                || self.bugs.contains(.deadlineIgnored)
+        else {
             return Outcome(.expired)
         }
         if let known = try self.requests.outcome(

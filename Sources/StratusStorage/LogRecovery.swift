@@ -198,7 +198,8 @@ struct LogRecovery {
         _ bytes: UnsafeRawBufferPointer, at position: Int, of segment: LogFormat.SegmentHeader
     ) -> LogFormat.BatchHeader? {
         guard let batch = LogFormat.BatchHeader.read(bytes, at: position),
-            batch.sequence == segment.sequence, batch.salt == segment.salt
+            batch.sequence == segment.sequence && batch.salt == segment.salt
+                || self.limits.bugs.contains(.recycledBatchesReplayed)
         else { return nil }
         return batch
     }
@@ -259,7 +260,9 @@ struct LogRecovery {
             guard index > tail.start.index else { return }
             let isSound =
                 payload + Int(item.size) <= bytes.count
-                && stratus_crc32c(0, bytes.baseAddress! + payload, Int(item.size)) == item.crc
+                && self.limits.bugs.contains(.tornEntryKept)
+                || payload + Int(item.size) <= bytes.count
+                    && stratus_crc32c(0, bytes.baseAddress! + payload, Int(item.size)) == item.crc
             // A copy that was only being moved: the one it was made from still counts.
             if !isSound, let slot = tail.slot(at: index), slot.term.raw == item.term { return }
             guard isSound || !isTail else {
@@ -292,6 +295,7 @@ struct LogRecovery {
     private mutating func makeDurable(
         _ segment: LogSegment, _ bytes: UnsafeRawBufferPointer, end: Int
     ) throws(DiskError) {
+        if self.limits.bugs.contains(.logTailNotWrittenAgain) { return }
         // The header too: it may have rotted.
         let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: end, alignment: 16)
         defer { copy.deallocate() }
@@ -309,7 +313,7 @@ struct LogRecovery {
 
     private mutating func cutSuspects(_ segment: LogSegment) throws(DiskError) {
         let suspects = self.damage.suspectTail
-        guard !suspects.isEmpty else { return }
+        guard !suspects.isEmpty, !self.limits.bugs.contains(.tornTailNotCut) else { return }
         var header = LogFormat.BatchHeader(
             sequence: segment.header!.sequence, salt: segment.header!.salt,
             position: self.position, number: self.expected ?? 1, itemCount: suspects.count,

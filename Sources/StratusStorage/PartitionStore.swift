@@ -21,11 +21,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         package var cacheSize: ByteCount = .mebibytes(2)
         /// Rows of a snapshot are put together up to this size.
         package var snapshotFrameSize: ByteCount = .mebibytes(1)
+        package var bugs = PlantedBugs()
         package init() {}
     }
 
     package let group: GroupID
-    private let gate = CommitGate()
+    /// One for each file: what a checkpointer of an earlier file reports is never taken for this one.
+    private var gate = CommitGate()
     private let files: PartitionFiles
     private let system: FileSystem
     private let limits: Limits
@@ -50,14 +52,16 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.files = files
         self.system = system
         self.limits = limits
-        self.application = CommandApplication(state)
+        self.application = CommandApplication(state, bugs: limits.bugs)
         self.position = .start
         self.committed = .start
         self.durable = .zero
         self.number = try onDisk { () throws(DiskError) in try files.settle(in: system.files) }
         if let number {
             // From here on everything committed is also durable: the WAL was just written and synced.
-            try RowDatabase.makeDurable(files.rows(number), in: system.files)
+            if !limits.bugs.contains(.walNotWrittenAgain) {
+                try RowDatabase.makeDurable(files.rows(number), in: system.files)
+            }
             try self.open()
             self.durable = self.position.index
         }
@@ -81,6 +85,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
     package var isOpen: Bool { self.rows != nil }
+    /// What is on disk is not known: only a restart mends it.
+    package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
     /// How many commands are remembered for their repetition.
     package var rememberedCount: Int { self.application.rememberedCount }
 
@@ -91,14 +97,23 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     {
         guard !entries.isEmpty else { return }
         precondition(!self.mustReset, "an error was not followed by reset()")
+        for (offset, entry) in entries.enumerated() {
+            precondition(
+                entry.index.raw == self.position.index.raw + UInt64(offset) + 1,
+                "entry \(entry.index) after \(self.position.index)")
+        }
+        if self.number == nil, entries.allSatisfy({ $0.kind == .noop }) {
+            // What leaders commit to learn what is committed makes no file: most partitions of a young
+            // cluster never see anything else.
+            for entry in entries {
+                self.advance(past: entry)
+                outcomes.append(Outcome(.none))
+            }
+            return
+        }
         do throws(StoreError) {
             let rows = try self.beginTransaction()
-            for entry in entries {
-                precondition(
-                    entry.index == self.position.index.next,
-                    "entry \(entry.index) after \(self.position.index)")
-                outcomes.append(try self.apply(entry, over: rows))
-            }
+            for entry in entries { outcomes.append(try self.apply(entry, over: rows)) }
         } catch {
             self.mustReset = true
             throw error
@@ -120,15 +135,22 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         case .configuration: self.position.configuration = entry.payload
         case .noop: break
         }
+        self.advance(past: entry)
+        return outcome
+    }
+
+    private func advance(past entry: Entry) {
         self.position.index = entry.index
         self.position.term = entry.term
         self.position.time = max(self.position.time, entry.time)
-        return outcome
     }
 
     package func commit() throws(StoreError) {
         precondition(!self.mustReset, "an error was not followed by reset()")
-        guard let rows, rows.isInTransaction else { return }
+        guard let rows, rows.isInTransaction else {
+            if self.number == nil { self.committed = self.position }
+            return
+        }
         do throws(StoreError) {
             self.position.digest = rows.digest
             var store = rows
@@ -142,6 +164,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         self.committed = self.position
         self.writeCountAtCommit = rows.writeCount
+        if self.limits.bugs.contains(.durableAtCommit) { self.durable = self.committed.index }
     }
 
     package func reset() throws(StoreError) -> LogIndex {
@@ -179,6 +202,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// Returns whether every frame was copied: a reader elsewhere may hold some back.
     @discardableResult
     package func checkpoint() throws(StoreError) -> Bool {
+        if self.number == nil, self.position.index > .zero { _ = try self.beginTransaction() }
         try self.commit()
         guard let rows else { return true }
         let index = try self.gate.checkpoint { () throws(StoreError) in
@@ -195,6 +219,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         guard let number else { return nil }
         return try PartitionCheckpointer(
             self.files.rows(number), in: self.system, fileTag: self.files.tag, self.gate)
+    }
+
+    /// Whether the checkpointer copies the file in use: a snapshot that is installed brings another.
+    package func isCurrent(_ checkpointer: PartitionCheckpointer) -> Bool {
+        checkpointer.gate === self.gate
     }
 
     package func noteDurable(through index: LogIndex) {
@@ -229,7 +258,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package func snapshot() throws(StoreError) -> any SnapshotSource {
         try self.commit()
         let writer = try SnapshotWriter(
-            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw)
+            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
+            bugs: self.limits.bugs)
         if self.number != nil {
             try writer.write(self.openRows(), self.appliedPosition)
         } else {
@@ -248,7 +278,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try self.makeDirectory()
         do throws(StoreError) {
             position = try SnapshotInstaller.build(
-                path, identity, from: source, in: self.system, fileTag: self.files.tag)
+                path, identity, from: source, in: self.system, fileTag: self.files.tag,
+                bugs: self.limits.bugs)
         } catch {
             // Best effort: the next open removes it too.
             try? RowDatabase.discard(DiskPath(path.raw + ".new"), in: self.system.files)
@@ -259,20 +290,53 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.rows = nil
         self.application.forget()
         self.number = next
+        self.gate = CommitGate()
         self.position = position
         self.committed = position
         self.durable = position.index
         self.mustReset = false
-        try self.open()
+        // It is installed whether this works or not: the next use opens it again.
+        try? self.open()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
     }
+
+    #if STRATUS_PLANTED
+        /// As if the position were kept in another file than the rows, one entry behind, and nobody
+        /// remembered what commands answered.
+        package func plantRewind() throws(StoreError) {
+            guard let rows, self.position.index > .zero else { return }
+            let digest = rows.digest
+            let all = Bytes()
+            var keys: [Bytes] = []
+            try rows.scan(.request, from: all.span.bytes, to: all.span.bytes, descending: false) {
+                key, _ in
+                keys.append(Bytes(copying: key))
+                return .next
+            }
+            try rows.beginTransaction()
+            for key in keys { try rows.remove(.request, key.span.bytes) }
+            try rows.commitTransaction()
+            rows.digest = digest
+            self.application.forget()
+            self.position.index = self.position.index.previous
+            self.committed = self.position
+            self.durable = min(self.durable, self.position.index)
+        }
+    #endif
 
     // MARK: Opening
 
     private var path: DiskPath { self.files.rows(self.number ?? 1) }
 
     private func beginTransaction() throws(StoreError) -> RowDatabase {
-        if self.number == nil { try self.makeRows() }
+        if self.number == nil {
+            // Entries that needed no file were applied in memory only: the file begins where they end.
+            let position = self.position
+            try self.makeRows()
+            try self.open()
+            self.position = position
+            self.committed = position
+        }
         var rows = try self.openRows()
         if rows.isInTransaction { return rows }
         if self.walSize > self.limits.walSizeMax {
@@ -325,7 +389,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 /// Owned by that thread: not `Sendable`.
 package final class PartitionCheckpointer {
     private let rows: RowDatabase
-    private let gate: CommitGate
+    let gate: CommitGate
 
     init(_ path: DiskPath, in system: FileSystem, fileTag: UInt32, _ gate: CommitGate)
         throws(StoreError)

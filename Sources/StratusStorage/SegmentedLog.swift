@@ -17,7 +17,7 @@ import Synchronization
 /// - What was submitted is read back at once, whether durable yet or not.
 ///
 /// `@unchecked Sendable`: `lock` guards all state but what only the flushing thread touches (`buffer`,
-/// and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
+/// `written`, and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
 package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package struct Limits: Sendable, Equatable {
         package var segmentSize: ByteCount = .mebibytes(64)
@@ -25,6 +25,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         package var batchSizeMax: ByteCount = .mebibytes(4)
         /// Segments kept for the next use; more are removed.
         package var spareCountMax = 2
+        package var bugs = PlantedBugs()
         package init() {}
     }
 
@@ -80,6 +81,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var groups: [GroupID: GroupTail]
     private var queue: [Queued] = []
     private var queueSize = 0
+    /// When what waits longest was submitted: in the queue, and in the batch being synced.
+    private var queuedSince: MonotonicTime?
+    private var syncingSince: MonotonicTime?
     private var tokenCount: UInt64 = 0
     /// In use, in the order of their sequence; the last is the active one.
     private var segments: [LogSegment]
@@ -90,13 +94,15 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var failure: LogError?
     private var mayFree = false
     private var buffer: UnsafeMutableRawBufferPointer
+    /// Written and not yet synced.
+    private var written: Written?
     private var executor: (any TaskExecutor)?
     private var isScheduled = false
 
     /// Opens the log in `directory` and reads it back, or makes an empty one.
     ///
     /// - Parameter isNew: whether there may be none. A log that is gone is never begun afresh under an
-    ///   old identity.
+    ///   old identity: the caller remembers durably, after this has returned once, that there is one.
     package init(
         in directory: DiskPath, of world: any World, isNew: Bool, limits: Limits = Limits(),
         onEvent: @escaping @Sendable (LogEvent) -> Void
@@ -124,6 +130,17 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             if case .cut(let group, _) = cut { self.groups[group]?.unsyncedCutCount += 1 }
             self.enqueue(cut)
         }
+        if self.segments.isEmpty { try self.begin() }
+    }
+
+    /// A new log begins with a segment that holds a batch of nothing: from then on a directory without
+    /// one has lost it.
+    private func begin() throws(LogError) {
+        do throws(DiskError) {
+            let written = try self.write([])
+            try written.segment.file.sync()
+            _ = self.lock.withLock { _ in self.finish(written) }
+        } catch { throw LogError(error.kind == .full ? .full : .disk, error.description) }
     }
 
     deinit { self.buffer.deallocate() }
@@ -153,6 +170,15 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package func term(of group: GroupID, at index: LogIndex) -> Term? {
         self.lock.withLock { _ in self.groups[group]?.term(at: index) }
     }
+    /// Entries of the group through here are on stable storage, as far as they were reported.
+    package func durable(of group: GroupID) -> LogIndex {
+        self.lock.withLock { _ in self.groups[group]?.durableThrough ?? .zero }
+    }
+    /// When what has waited longest for its sync was submitted; nil when nothing waits. What heartbeats
+    /// say of the disk.
+    package var oldestUnsyncedAt: MonotonicTime? {
+        self.lock.withLock { _ in self.syncingSince ?? self.queuedSince }
+    }
     package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
     package var segmentCount: Int { self.lock.withLock { _ in self.segments.count } }
@@ -173,9 +199,15 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
             if self.failure != nil { return nil }
             for batch in batches { self.accept(batch) }
+            self.noteWaiting()
             return self.claimSchedule()
         }
         self.schedule(on: executor)
+    }
+
+    /// Releases do not count: nobody waits for them.
+    private func noteWaiting() {
+        if self.queuedSince == nil, !self.queue.isEmpty { self.queuedSince = self.world.now }
     }
 
     private func accept(_ batch: LogBatch) {
@@ -232,6 +264,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             self.groups[group]!.unsyncedCutCount += 1
             self.enqueue(.cut(group, from: LogIndex(1)))
             self.enqueue(.start(group, start))
+            self.noteWaiting()
             return self.claimSchedule()
         }
         self.schedule(on: executor)
@@ -279,25 +312,53 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// Only ever called by one thread at a time.
     @discardableResult
     package func flush() -> Bool {
+        guard self.beginFlush() else { return false }
+        return self.endFlush()
+    }
+
+    /// The first half of ``flush()``: takes what waits and writes it. Returns whether there is anything to
+    /// sync; if so, ``endFlush()`` must follow, and whatever is submitted until then waits for the next.
+    package func beginFlush() -> Bool {
+        precondition(self.written == nil, "a flush begins before the one before has ended")
         let (taken, failed) = self.lock.withLock { _ in (self.takeBatch(), self.failure != nil) }
         if taken.isEmpty || failed { return false }
-        do throws(DiskError) {
-            let written = try self.write(taken)
-            let (events, more) = self.lock.withLock { _ in
-                (self.finish(written), !self.queue.isEmpty)
-            }
-            for event in events { self.onEvent(event) }
-            return more
-        } catch {
-            let failure = LogError(error.kind == .full ? .full : .disk, error.description)
-            self.lock.withLock { _ in
-                self.failure = failure
-                self.queue = []
-                self.queueSize = 0
-            }
-            self.onEvent(.failed(failure))
+        do throws(DiskError) { self.written = try self.write(taken) } catch { self.fail(error) }
+        return self.written != nil
+    }
+
+    /// The second half: syncs and reports. Returns whether more waits.
+    @discardableResult
+    package func endFlush() -> Bool {
+        guard let written = self.written else { return false }
+        self.written = nil
+        do throws(DiskError) { try self.sync(written.segment) } catch {
+            self.fail(error)
             return false
         }
+        let (events, more) = self.lock.withLock { _ in
+            (self.finish(written), !self.queue.isEmpty)
+        }
+        for event in events { self.onEvent(event) }
+        return more
+    }
+
+    private func sync(_ segment: LogSegment) throws(DiskError) {
+        if self.limits.bugs.contains(.durableBeforeSync) { return }
+        do throws(DiskError) { try segment.file.sync() } catch {
+            guard self.limits.bugs.contains(.failedSyncTriedAgain) else { throw error }
+            try segment.file.sync()
+        }
+    }
+
+    /// Final: what is on the medium is not known any more.
+    private func fail(_ error: DiskError) {
+        let failure = LogError(error.kind == .full ? .full : .disk, error.description)
+        self.lock.withLock { _ in
+            self.failure = failure
+            self.queue = []
+            self.queueSize = 0
+        }
+        self.onEvent(.failed(failure))
     }
 
     /// Makes a spare segment if there is none, so that no batch waits for one to be filled with zeros.
@@ -352,6 +413,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let taken = Array(self.queue.prefix(count))
         self.queue.removeFirst(count)
         self.queueSize -= taken.reduce(0) { $0 + $1.size }
+        // What is left of the queue is not older than that.
+        self.syncingSince = taken.isEmpty ? nil : self.queuedSince
+        if self.queue.isEmpty { self.queuedSince = nil }
         return taken
     }
 
@@ -397,7 +461,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         let bytes = UnsafeRawBufferPointer(
             start: self.buffer.baseAddress!, count: prefix + header.size)
         try segment.file.write(bytes, at: UInt64(header.position - prefix))
-        try segment.file.sync()
         var result = written
         result.isNewSegment = mustRotate
         result.end = header.position + header.size
@@ -449,6 +512,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         self.position = written.end
         self.batchNumber += 1
+        self.syncingSince = nil
         var touched: Set<GroupID> = []
         for (number, item) in written.items.enumerated() {
             switch item {
@@ -535,6 +599,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         segment.lastIndexes.filter { group, last in
             guard let tail = self.groups[group], last > tail.durableStart.index else {
                 return false
+            }
+            if self.limits.bugs.contains(.segmentFreedOnRelease) {
+                return last > tail.start.index
             }
             return tail.isHeld(by: segment.number)
         }.keys.sorted()

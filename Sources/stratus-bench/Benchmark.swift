@@ -11,6 +11,7 @@ struct Benchmark: Sendable {
         .httpMessage,
         .httpServer,
         .json,
+        .placement,
         .query,
         .records,
         .storage,

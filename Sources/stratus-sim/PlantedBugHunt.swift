@@ -1,5 +1,7 @@
+import Foundation
 import StratusCommandLine
 import StratusConsensus
+import StratusModel
 import StratusSimulation
 
 /// Plants every bug in turn and counts the seeds until the simulation finds it: a bug that is not found
@@ -26,6 +28,7 @@ struct PlantedBugHunt {
                 table.append([bug.rawValue, "-", "not in \(self.seedCountMax)"])
                 print("\(bug.rawValue): not found")
             }
+            fflush(nil)
         }
         print(table.write())
         print("\(PlantedBug.allCases.count) planted, \(missed) not found")

@@ -86,8 +86,18 @@ import Testing
         }
         let bytes = try #require(world.simulatedFiles.contents(of: "log/00000001.seg"))
         let end = bytes.lastIndex { $0 != 0 }! + 1
-        try Self.expect(bytes[..<end], "segment-1")
+        try Self.expect(bytes[..<end], "segment-1-begun")
+        try Self.expectToRead(bytes)
+    }
 
+    /// The first ones did not begin with a batch of nothing.
+    @Test func `a log segment of version 1 that begins with its first entry is read`() throws {
+        var bytes = try Self.golden("segment-1")
+        bytes.append(contentsOf: repeatElement(0, count: 4_096 - bytes.count))
+        try Self.expectToRead(bytes)
+    }
+
+    private static func expectToRead(_ bytes: Bytes) throws {
         let other = SimulatedWorld(seed: 5)
         try other.files.makeDirectory("log")
         other.simulatedFiles.plant(bytes, at: "log/00000001.seg")

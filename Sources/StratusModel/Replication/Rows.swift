@@ -17,10 +17,13 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let reference = Table(rawValue: 7)
     package static let job = Table(rawValue: 8)
     package static let schema = Table(rawValue: 9)
+    /// Accounts, sessions, tokens, keys and roles.
+    package static let identity = Table(rawValue: 10)
 
     /// Every table there is, in the order of their numbers.
     package static let all: [Table] = [
         .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
+        .identity,
     ]
 
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }

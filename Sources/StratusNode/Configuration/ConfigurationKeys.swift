@@ -12,6 +12,7 @@ extension ConfigurationKey {
             "The administrators' listener: its own address, never reachable through the clients' one."
         ),
         ("admin.tls", "TLS for administrators."),
+        ("signIn", "The pages where people sign in."),
         ("log", "What the node writes to its standard error."),
         ("limits", "What one client, one request or one record may cost."),
         ("stop", "How the node stops."),
@@ -30,8 +31,7 @@ extension ConfigurationKey {
             "development", .bool, .bool(false),
             "Takes any well-formed API token for any container's development environment, and any "
                 + "web-auth token for the development user, as `stratus dev` does. Never where others "
-                + "can reach the node. This version has no other accounts: without it every request "
-                + "is refused."),
+                + "can reach the node."),
         ConfigurationKey(
             "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
             "What a save may do in the development environment: `strict` wants every type and field "
@@ -78,6 +78,15 @@ extension ConfigurationKey {
             "admin.tls.clientAuthorityFile", .file, nil, reloads: true,
             "Certificates of an authority, PEM. Who shows a certificate signed by it needs no token."
         ),
+
+        ConfigurationKey(
+            "signIn.url", .text, nil,
+            "Where people reach the sign-in pages, as `https://auth.example.org`: what a 421's "
+                + "`redirectURL` begins with. Unset: the address that the request came to."),
+        ConfigurationKey(
+            "signIn.signUp", .bool, .bool(false),
+            "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
+                + "development everybody may."),
 
         ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,

@@ -76,6 +76,10 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case let path where IdentityCommands.serves(path):
+            return try await IdentityCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
         }

@@ -9,6 +9,7 @@ extension RecordState {
         throws(StoreError)
         -> QueryAnswer
     {
+        if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())

@@ -36,6 +36,9 @@ package struct RecordState: ReplicatedState {
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
+        if command.kind == .identity {
+            return try IdentityState.apply(command, at: position.time, over: &rows)
+        }
         guard command.kind == .records,
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }

@@ -136,16 +136,7 @@ struct Invariants {
             return
         }
         let term = applied[Int(index.raw) - 1].term
-        let holders = disks.filter { disk in
-            if let state = disk.states[replica.group], state.medium.position.index >= index {
-                return true
-            }
-            if let partition = disk.partitions[replica.group], partition.durable >= index {
-                return true
-            }
-            let log = disk.isUp ? disk.log.medium[replica.group] : disk.logs[replica.group]
-            return log.map { $0.term(at: index) == term || $0.base.index >= index } ?? false
-        }.map(\.id)
+        let holders = disks.filter { $0.holds(index, of: term, in: replica.group) }.map(\.id)
         // The configuration may have moved on since the entry was committed: either will do.
         let raft = replica.raft
         let candidates = [raft.configuration, raft.log.configuration(at: index)].flatMap {
@@ -157,6 +148,29 @@ struct Invariants {
                 "I-11 durable before acknowledged",
                 "\(replica.group): \(index) was acknowledged by \(node) and is durable only on "
                     + holders.map(\.description).joined(separator: " "))
+        }
+    }
+
+    /// I-11 of one node: what a process was told is on stable storage, the next one finds.
+    mutating func recovered(
+        _ node: NodeID, _ group: GroupID, _ promised: SimulatedNode.Promised, log: SegmentedLog,
+        state: LogIndex
+    ) {
+        func fail(_ text: String) {
+            self.report("I-11 durable survives", "\(group): \(node) \(text)")
+        }
+        let vote = log.hardState(of: group)
+        if let before = promised.hardState {
+            if (vote?.term ?? .zero) < before.term { fail("forgot term \(before.term)") }
+            if vote?.term == before.term, before.vote != nil, vote?.vote != before.vote {
+                fail("forgot its vote in term \(before.term)")
+            }
+        }
+        if state < promised.state { fail("had its state at \(promised.state), finds \(state)") }
+        for (position, term) in promised.terms.enumerated() {
+            let index = LogIndex(promised.start.raw + 1 + UInt64(position))
+            guard index > log.start(of: group).index else { continue }
+            if log.term(of: group, at: index) != term { fail("lost entry \(index)@\(term)") }
         }
     }
 

@@ -1,21 +1,65 @@
 import StratusCluster
 import StratusConsensus
 import StratusModel
+import StratusSQLite
+import StratusStorage
+import Synchronization
 
-/// One node of a simulated cluster: what its disk holds across crashes, its clock, and its process while
-/// it runs.
+/// One node of a simulated cluster: its disk, which outlives crashes, its clock, and its process while it
+/// runs.
 final class SimulatedNode {
+    /// What a process was told is on stable storage: what the next one must find.
+    struct Promised {
+        var hardState: HardState?
+        var start = LogIndex.zero
+        /// Of the entries after `start`.
+        var terms: [Term] = []
+        var state = LogIndex.zero
+
+        func holds(_ index: LogIndex, _ term: Term) -> Bool {
+            if index <= self.state || index <= self.start { return true }
+            let position = Int(index.raw - self.start.raw) - 1
+            return position < self.terms.count && self.terms[position] == term
+        }
+    }
+
+    struct PendingRequest {
+        var client: Int
+        var operation: Int
+    }
+
+    /// What the log's thread reports, in order.
+    final class LogEvents: Sendable {
+        private let events = Mutex<[LogEvent]>([])
+        func add(_ event: LogEvent) { self.events.withLock { $0.append(event) } }
+        func take() -> [LogEvent] {
+            self.events.withLock { events in
+                defer { events = [] }
+                return events
+            }
+        }
+    }
+
     let id: NodeID
-    let bugs: PlantedBugs
 
     // The disk.
-    var logs: [GroupID: SimulatedLog.GroupLog] = [:]
-    var states: [GroupID: (kept: SimulatedPartition.Saved, medium: SimulatedPartition.Saved)] = [:]
+    let world: SimulatedWorld
+    /// What a node remembers beside the log, so that a log that is gone is never begun afresh.
+    var hasLog = false
+    var promised: [GroupID: Promised] = [:]
+    /// How the last process ended.
+    var end = DiskRestart.processCrash
 
     // The process. Nil while it is down.
     var host: ReplicaHost?
-    var log = SimulatedLog()
-    var partitions: [GroupID: SimulatedPartition] = [:]
+    var log: SegmentedLog?
+    var logEvents = LogEvents()
+    var system: FileSystem?
+    var partitions: [GroupID: ObservedPartition] = [:]
+    var checkpointers: [GroupID: PartitionCheckpointer] = [:]
+    /// As of the last report of the log.
+    var hardStates: [GroupID: HardState] = [:]
+    var isSyncing = false
     var incarnation: UInt64 = 0
     var pausedUntil: Int64 = 0
     /// Requests that wait here for an answer.
@@ -30,18 +74,54 @@ final class SimulatedNode {
     /// While set, a sync takes this much longer.
     var slowness: Int64 = 0
 
-    struct PendingRequest {
-        var client: Int
-        var operation: Int
-    }
-
-    init(id: NodeID, bugs: PlantedBugs) {
+    init(id: NodeID, seed: UInt64) {
         self.id = id
-        self.bugs = bugs
+        self.world = SimulatedWorld(seed: seed)
         self.localStart = Int64(id.raw) * 1_000_000_007
     }
 
     var isUp: Bool { self.host != nil }
+    var files: SimulatedFiles { self.world.simulatedFiles }
+
+    // MARK: The disk
+
+    /// The process ends: what it was told is on stable storage is all that it may rely on.
+    func endProcess(groups: [GroupID]) {
+        if let log {
+            for group in groups {
+                var promise = Promised()
+                promise.hardState = self.hardStates[group]
+                promise.start = log.start(of: group).index
+                var index = promise.start
+                while index < log.durable(of: group) {
+                    index = index.next
+                    promise.terms.append(log.term(of: group, at: index) ?? .zero)
+                }
+                promise.state = self.partitions[group]?.durable ?? .zero
+                self.promised[group] = promise
+            }
+        }
+        self.files.crash()
+        self.host = nil
+        self.log = nil
+        self.checkpointers = [:]
+        self.partitions = [:]
+        self.system = nil
+        self.requests = [:]
+        self.hardStates = [:]
+        self.isSyncing = false
+        _ = self.logEvents.take()
+    }
+
+    /// Whether an entry is on this node's stable storage, in its log or in its state.
+    func holds(_ index: LogIndex, of term: Term, in group: GroupID) -> Bool {
+        guard let log else { return self.promised[group]?.holds(index, term) ?? false }
+        if let partition = self.partitions[group], partition.durable >= index { return true }
+        if log.start(of: group).index >= index { return true }
+        return log.durable(of: group) >= index && log.term(of: group, at: index) == term
+    }
+
+    // MARK: The clock
 
     func local(_ global: Int64) -> MonotonicTime {
         MonotonicTime(
@@ -63,7 +143,7 @@ final class SimulatedNode {
     func wall(_ global: Int64) -> Int64 { 1_700_000_000_000 + global / 1_000_000 + self.wallOffset }
 
     func vitals(_ global: Int64) -> NodeLiveness.Vitals {
-        let waits = self.log.oldestUnsyncedAt.map { self.local(global) - $0 } ?? .zero
+        let waits = self.log?.oldestUnsyncedAt.map { self.local(global) - $0 } ?? .zero
         return NodeLiveness.Vitals(
             wallMilliseconds: self.wall(global),
             unsyncedMilliseconds: UInt32(

@@ -25,7 +25,7 @@ extension Simulation {
 
     private static let striking: [SimulationOptions.Fault] = [
         .partition, .oneWayCut, .processCrash, .powerLoss, .pause, .clockDrift, .clockJump,
-        .slowDisk, .membership, .transfer, .flappingLink,
+        .slowDisk, .membership, .transfer, .flappingLink, .crashInCall, .fullDisk,
     ]
 
     // MARK: Striking
@@ -64,6 +64,13 @@ extension Simulation {
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
         case .membership: self.changeMembers()
         case .transfer: self.transfer()
+        case .crashInCall:
+            // The process ends at one of its next operations on the disk, whatever it is.
+            node.files.plan(DiskFault(at: node.files.operationCount + 1 + self.draw(60), .crash))
+        case .fullDisk:
+            node.files.setCapacity(
+                ByteCount(node.files.usedSize.raw + self.draw(5) * self.draw(4_096)))
+            self.queue.add(.diskRoom(node.id), at: self.now + self.drawTime(20...2_000))
         case .loss, .duplication, .longDelay, .failedSync, .failedApply, .tinyLimits: break
         }
     }
@@ -148,7 +155,8 @@ extension Simulation {
             node.wallOffset = 0
             node.slowness = 0
             node.pausedUntil = min(node.pausedUntil, self.now)
-            for group in self.groups { node.partitions[group]?.failsOneIn = 0 }
+            node.files.clearFaults()
+            node.files.setCapacity(nil)
             if !node.isUp { self.start(node) }
         }
         self.leaveOneDead()

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusConsensus
 import StratusModel
+import StratusSQLite
 import StratusStorage
 
 // Processes: what runs a node's code, carries out what it asks for, and ends it.
@@ -12,61 +13,121 @@ extension Simulation {
         node.incarnation += 1
         self.note("\(node.id) starts, incarnation \(node.incarnation)")
         self.timeline?.started(node.id, at: self.now)
+        if node.incarnation > 1 { node.files.restart(after: node.end) }
+        self.setRates(node)
+        do {
+            try self.open(node)
+        } catch {
+            self.failed(node, error)
+        }
+    }
+
+    private func setRates(_ node: SimulatedNode) {
+        guard self.phase == .safety else { return }
+        var rows = DiskFaultRates()
+        rows.prefix = "partitions/"
+        if self.options.faults.contains(.failedApply) {
+            rows.failedReadOneIn = 2_000
+            rows.failedWriteOneIn = 2_000
+        }
+        var all = DiskFaultRates()
+        if self.options.faults.contains(.failedSync) { all.failedSyncOneIn = 2_000 }
+        node.files.setRates(rows, all)
+    }
+
+    private func open(_ node: SimulatedNode) throws {
         let now = node.local(self.now)
+        node.world.advance(to: now)
+        let events = SimulatedNode.LogEvents()
+        let log = try SegmentedLog(
+            in: "log", of: node.world, isNew: !node.hasLog, limits: self.logLimits
+        ) { events.add($0) }
+        node.hasLog = true
+        if !log.damage.isNone {
+            self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
+        }
+        let system = FileSystem(node.files)
         let others = self.nodes.map(\.id).filter { $0 != node.id }
         let host = ReplicaHost(
             node: node.id,
             liveness: NodeLiveness(
                 incarnation: NodeIncarnation(node.incarnation), peers: others, at: now))
-        node.log = SimulatedLog(medium: node.logs)
-        node.log.now = now
-        node.host = host
-        node.partitions = [:]
-        node.requests = [:]
-        var effects: [ReplicaHost.Effect] = []
+        var replicas: [Replica] = []
         for group in self.groups {
-            guard let replica = self.openReplica(of: group, on: node) else { return }
-            host.add(replica, at: now, into: &effects)
+            replicas.append(try self.openReplica(of: group, on: node, log, system))
         }
+        node.log = log
+        node.logEvents = events
+        node.system = system
+        node.host = host
+        var effects: [ReplicaHost.Effect] = []
+        for replica in replicas { host.add(replica, at: now, into: &effects) }
         host.start(at: now, into: &effects)
         self.carryOut(effects, of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
     }
 
-    private func openReplica(of group: GroupID, on node: SimulatedNode) -> Replica? {
-        let configuration = self.initial[group] ?? Configuration(voters: [])
-        let saved = node.states[group] ?? (kept: .init(), medium: .init())
-        let partition = SimulatedPartition(
-            saved.kept, medium: saved.medium, initialConfiguration: configuration, node: node.id,
-            seed: self.diskRandom.next(), bugs: self.bugs)
-        if self.options.faults.contains(.failedApply), self.phase == .safety {
-            partition.failsOneIn = 200
-        }
-        partition.observer = { [unowned self] entry, digest in
-            self.invariants.applied(node.id, group, entry, digest)
+    private func openReplica(
+        of group: GroupID, on node: SimulatedNode, _ log: SegmentedLog, _ system: FileSystem
+    ) throws -> Replica {
+        let store = try PartitionStore(
+            PlantableState(node: node.id, bugs: self.bugs), group: group, in: "partitions",
+            of: system, limits: self.stateLimits)
+        let isFound = store.applied > .zero
+        #if STRATUS_PLANTED
+            if self.bugs.contains(.applyTwiceAfterRestart),
+                store.applied > log.start(of: group).index.next
+            {
+                try store.plantRewind()
+            }
+        #endif
+        let id = node.id  // The node holds the partition: it must not be held by it.
+        let partition = ObservedPartition(store) { [unowned self] entry, digest in
+            self.invariants.applied(id, group, entry, digest)
             self.report.entryCount += 1
         }
         node.partitions[group] = partition
-        let log = node.logs[group] ?? SimulatedLog.GroupLog()
-        let identity = partition.identity
-        if identity.index < log.base.index {
-            self.invariants.report(
-                "S-22 log released too early",
-                "\(group): \(node.id) has its state at \(identity.index), its log after "
-                    + "\(log.base.index)")
-            return nil
+        if let promised = node.promised[group] {
+            self.invariants.recovered(
+                node.id, group, promised, log: log, state: store.applied)
         }
-        if identity.index > .zero {
-            self.invariants.installed(node.id, group, identity.index, partition.digest)
+        let recovered: RaftGroup.Recovered
+        do throws(LogError) {
+            recovered = try RaftGroup.Recovered(
+                of: group, in: log, state: store.appliedPosition,
+                initial: self.initial[group] ?? Configuration(voters: []))
+        } catch {
+            if error.kind == .released {
+                self.invariants.report("S-22 log released too early", error.text)
+            }
+            throw error
         }
+        if isFound {
+            self.invariants.installed(
+                node.id, group, recovered.snapshot.index, recovered.snapshot.digest)
+        }
+        node.hardStates[group] = log.hardState(of: group)
         return Replica(
-            group: group, node: node.id,
-            recovered: .init(
-                hardState: log.hardState, snapshot: identity, base: log.base,
-                entries: log.entries),
-            state: partition, log: node.log, tuning: self.tuning, seed: self.diskRandom.next(),
-            bugs: self.bugs)
+            group: group, node: node.id, recovered: recovered, state: partition, log: log,
+            tuning: self.tuning, seed: self.diskRandom.next(), bugs: self.bugs)
+    }
+
+    /// It could not start: a supervisor tries again. Anything but a disk that refused is a loss.
+    private func failed(_ node: SimulatedNode, _ error: any Error) {
+        self.note("\(node.id) does not start: \(error)")
+        let isLoss =
+            switch error {
+            case let error as LogError: error.kind == .corrupt || error.kind == .released
+            case let error as StoreError: error.kind == .corrupt || error.kind == .unreadable
+            default: true
+            }
+        if isLoss { self.invariants.report("I-11 durable survives", "\(node.id): \(error)") }
+        self.report.failedStartCount += 1
+        node.partitions = [:]
+        node.end = .processCrash
+        node.files.crash()
+        self.queue.add(.restart(node.id), at: self.now + 200_000_000)
     }
 
     private func checkpointDelay() -> Int64 {
@@ -82,32 +143,28 @@ extension Simulation {
         self.note("\(node.id) \(losesPower ? "loses power" : "crashes")")
         self.timeline?.crashed(node.id, at: self.now, losesPower: losesPower)
         self.report.crashCount += 1
-        node.logs = node.log.crash(&self.diskRandom)
-        for group in self.groups {
-            guard let partition = node.partitions[group] else { continue }
-            // A commit that was not checkpointed survives the process, not the power.
-            var kept =
-                !losesPower && Bool.random(using: &self.diskRandom)
-                ? partition.committed : partition.medium
-            if self.bugs.contains(.applyTwiceAfterRestart), kept.position.index > .zero,
-                (node.logs[group]?.base.index ?? .zero) < kept.position.index.previous
-            {
-                // As if the position were kept in another file than the rows, one entry behind.
-                kept.position.index = kept.position.index.previous
-                kept.rows = Self.forgettingRequests(kept.rows)
-            }
-            node.states[group] = (kept: kept, medium: partition.medium)
-        }
-        node.host = nil
-        node.partitions = [:]
-        node.requests = [:]
+        node.endProcess(groups: self.groups)
+        node.end =
+            losesPower
+            ? (self.diskRandom.next() % 4 == 0 ? .powerLossLosingAll : .powerLoss) : .processCrash
         if let backAfter { self.queue.add(.restart(node.id), at: self.now + backAfter) }
     }
 
-    private static func forgettingRequests(_ rows: MemoryRowStore) -> MemoryRowStore {
-        var rows = rows
-        for row in rows.rows(.request) { rows.remove(.request, row.key.span.bytes) }
-        return rows
+    /// Whether the process ended in the last call: killed inside it, or because a sync failed, which is
+    /// final. What it wanted to say is never said.
+    private func hasEnded(_ node: SimulatedNode) -> Bool {
+        guard node.isUp else { return true }
+        let isKilled = node.files.isCrashed
+        let isFenced = node.log?.fault != nil || node.system?.hasFailedSync == true
+        guard isKilled || isFenced else { return false }
+        if isFenced, !isKilled {
+            self.count(.failedSync)
+            self.note("\(node.id) fences itself")
+        }
+        self.crash(
+            node, losesPower: self.diskRandom.next() % 2 == 0,
+            backAfter: Int64.random(in: 1_000_000...1_000_000_000, using: &self.diskRandom))
+        return true
     }
 
     // MARK: A process runs
@@ -121,10 +178,10 @@ extension Simulation {
     ) {
         guard let host = node.host else { return }
         let now = node.local(self.now)
-        node.log.now = now
+        node.world.advance(to: now)
         var effects: [ReplicaHost.Effect] = []
         body(host, now, &effects)
-        self.carryOut(effects, of: node, group)
+        if !self.hasEnded(node) { self.carryOut(effects, of: node, group) }
     }
 
     private func carryOut(
@@ -151,7 +208,14 @@ extension Simulation {
             }
         }
         self.watch(node, group)
-        if node.isUp, node.log.beginSync() {
+        self.beginFlush(node)
+    }
+
+    private func beginFlush(_ node: SimulatedNode) {
+        guard node.isUp, !node.isSyncing, let log = node.log, log.hasWork else { return }
+        node.isSyncing = log.beginFlush()
+        if self.hasEnded(node) { return }
+        if node.isSyncing {
             self.queue.add(
                 .synced(node.id, life: node.incarnation), at: self.now + self.syncTime(node))
         }
@@ -210,43 +274,85 @@ extension Simulation {
 
     func synced(_ id: NodeID, life: UInt64) {
         let node = self.node(id)
-        guard node.incarnation == life, node.isUp else { return }
-        if self.options.faults.contains(.failedSync), self.phase == .safety,
-            self.diskRandom.next() % 3_000 == 0
-        {
-            // Final: the node fences itself and stops; what it finds on its disk decides.
-            self.count(.failedSync)
-            self.crash(node, losesPower: true, backAfter: 200_000_000)
-            return
-        }
+        guard node.incarnation == life, node.isUp, let log = node.log else { return }
+        node.isSyncing = false
+        log.endFlush()
+        if self.hasEnded(node) { return }
         self.mix(5, id.raw, 0, 0, 0)
-        for event in node.log.endSync() {
+        for event in node.logEvents.take() {
             guard case .durable(let group, let through, let term, let hardState) = event else {
                 continue
             }
+            node.hardStates[group] = hardState
             self.enter(node, group) { host, now, effects in
                 host.becameDurable(
                     group, through: through, term: term, hardState: hardState, at: now,
                     into: &effects)
             }
         }
-        if node.isUp, node.log.beginSync() {
-            self.queue.add(.synced(id, life: life), at: self.now + self.syncTime(node))
-        }
+        self.beginFlush(node)
     }
 
     func checkpoint(_ id: NodeID, life: UInt64) {
         let node = self.node(id)
         guard node.incarnation == life, node.isUp else { return }
-        for group in self.groups { node.partitions[group]?.checkpoint() }
         for group in self.groups {
-            self.enter(node, group) { host, now, effects in
-                host.with(group, at: now, into: &effects) { replica, out in
-                    replica.release(at: now, into: &out)
+            self.checkpoint(group, on: node)
+            if self.hasEnded(node) { return }
+            self.release(group, on: node, keepsTrail: true)
+        }
+        self.makeRoom(node)
+        self.queue.add(.checkpoint(id, life: life), at: self.now + self.checkpointDelay())
+    }
+
+    /// As a node does it on a thread of its own, or now and then as the store does it by itself.
+    private func checkpoint(_ group: GroupID, on node: SimulatedNode) {
+        guard let partition = node.partitions[group],
+            node.host?.replica(of: group)?.isStateWell == true
+        else { return }
+        do throws(StoreError) {
+            switch self.diskRandom.next() % 8 {
+            case 0: try partition.store.checkpoint()
+            case 1: try partition.store.close()
+            default:
+                if let checkpointer = node.checkpointers[group],
+                    !partition.store.isCurrent(checkpointer)
+                {
+                    node.checkpointers[group] = nil
+                }
+                if node.checkpointers[group] == nil {
+                    node.checkpointers[group] = try partition.store.makeCheckpointer()
+                }
+                if let index = try node.checkpointers[group]?.run() {
+                    partition.store.noteDurable(through: index)
                 }
             }
+        } catch { self.note("\(group) \(node.id) checkpoint failed: \(error)") }
+    }
+
+    private func release(_ group: GroupID, on node: SimulatedNode, keepsTrail: Bool) {
+        self.enter(node, group) { host, now, effects in
+            host.with(group, at: now, into: &effects) { replica, out in
+                replica.release(keepsTrail: keepsTrail, at: now, into: &out)
+            }
         }
-        self.queue.add(.checkpoint(id, life: life), at: self.now + self.checkpointDelay())
+    }
+
+    /// Old segments of the log must go: who holds the oldest lets go of all it can, and what no
+    /// checkpoint releases is written again at the end.
+    private func makeRoom(_ node: SimulatedNode) {
+        guard let log = node.log, log.segmentCount > 3 else { return }
+        for group in log.holdersOfOldest {
+            self.release(group, on: node, keepsTrail: false)
+            guard node.isUp else { return }
+        }
+        for group in log.holdersOfOldest {
+            do throws(LogError) { try log.moveForward(group) } catch {
+                self.note("\(group) \(node.id) cannot be moved forward: \(error.text)")
+            }
+            if self.hasEnded(node) { return }
+        }
+        self.beginFlush(node)
     }
 
     // MARK: The network

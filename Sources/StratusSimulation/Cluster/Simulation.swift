@@ -25,6 +25,7 @@ package final class Simulation {
         package internal(set) var unknownCount = 0
         package internal(set) var entryCount = 0
         package internal(set) var crashCount = 0
+        package internal(set) var failedStartCount = 0
         package internal(set) var simulatedNanoseconds: Int64 = 0
         package internal(set) var faultCounts: [SimulationOptions.Fault: Int] = [:]
         package internal(set) var reached: [RarePath: Int] = [:]
@@ -37,6 +38,7 @@ package final class Simulation {
         case synced(NodeID, life: UInt64)
         case checkpoint(NodeID, life: UInt64)
         case restart(NodeID)
+        case diskRoom(NodeID)
         case think(Int)
         case request(client: Int, number: Int, identity: RequestIdentity, NodeID)
         case response(client: Int, number: Int, Answer)
@@ -59,6 +61,8 @@ package final class Simulation {
     var report: Report
     let options: SimulationOptions
     let tuning: Replica.Tuning
+    let logLimits: SegmentedLog.Limits
+    let stateLimits: PartitionStore<PlantableState>.Limits
     let bugs: PlantedBugs
     var now: Int64 = 0
     var queue = EventQueue<Event>()
@@ -107,8 +111,19 @@ package final class Simulation {
         #else
             self.bugs = PlantedBugs()
         #endif
+        var logLimits = SegmentedLog.Limits()
+        logLimits.segmentSize = options.segmentSize
+        logLimits.batchSizeMax = options.batchSizeMax
+        logLimits.bugs = self.bugs
+        self.logLimits = logLimits
+        var stateLimits = PartitionStore<PlantableState>.Limits()
+        stateLimits.walSizeMax = options.walSizeMax
+        stateLimits.cacheSize = .kibibytes(256)
+        stateLimits.snapshotFrameSize = options.snapshotFrameSize
+        stateLimits.bugs = self.bugs
+        self.stateLimits = stateLimits
         self.nodes = (1...options.nodeCount).map {
-            SimulatedNode(id: NodeID(UInt32($0)), bugs: self.bugs)
+            SimulatedNode(id: NodeID(UInt32($0)), seed: random.next())
         }
         let ids = self.nodes.map(\.id)
         for number in 0..<options.groupCount {
@@ -119,6 +134,8 @@ package final class Simulation {
     }
 
     let groups: [GroupID]
+    /// Some twenty times what the longest of the first ten thousand runs took.
+    private static let eventCountMax = 10_000_000
 
     // MARK: Running
 
@@ -138,8 +155,12 @@ package final class Simulation {
                 continue
             }
             self.report.eventCount += 1
+            if self.report.eventCount > Self.eventCountMax {
+                self.invariants.report("liveness", "events without end: \(event)")
+            }
             self.handle(event)
         }
+        if self.phase == .done { self.scrub() }
         self.report.simulatedNanoseconds = self.now
         self.report.violation = self.invariants.violation ?? self.checkHistory()
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
@@ -152,7 +173,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _):
             self.node(to)
-        case .restart, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
+        case .restart, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
             .checkConvergence:
             nil
         }
@@ -182,6 +203,7 @@ package final class Simulation {
         case .checkpoint(let id, let life): self.checkpoint(id, life: life)
         case .restart(let id):
             if !self.node(id).isUp { self.start(self.node(id)) }
+        case .diskRoom(let id): self.node(id).files.setCapacity(nil)
         case .think(let client): self.think(client)
         case .request(let client, let number, let identity, let to):
             self.request(client: client, number: number, identity: identity, to: to)
@@ -230,6 +252,23 @@ package final class Simulation {
     }
 
     // MARK: The end
+
+    /// Every row of every replica read back: S-14, I-3.
+    private func scrub() {
+        for node in self.nodes {
+            for group in self.groups {
+                guard let partition = node.partitions[group] else { continue }
+                do {
+                    let faults = try partition.store.verify()
+                    if let fault = faults.first {
+                        self.invariants.report("I-3 scrub", "\(group): \(node.id): \(fault)")
+                    }
+                } catch {
+                    self.invariants.report("I-3 scrub", "\(group): \(node.id): \(error)")
+                }
+            }
+        }
+    }
 
     private func checkHistory() -> Violation? {
         var feeds: [GroupID: [RegisterChange]] = [:]

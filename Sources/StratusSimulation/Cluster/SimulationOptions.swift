@@ -1,5 +1,5 @@
-package import StratusConsensus
-import StratusModel
+import StratusConsensus
+package import StratusModel
 
 /// What one run is made of: its cluster, its load, and what goes wrong. Drawn from the seed (swarm
 /// testing: each kind of fault is off in about half of the runs), then changed by hand if wanted.
@@ -7,7 +7,7 @@ package struct SimulationOptions: Sendable, Equatable {
     package enum Fault: String, Sendable, CaseIterable {
         case loss, duplication, longDelay, partition, oneWayCut, processCrash, powerLoss, pause
         case clockDrift, clockJump, slowDisk, failedSync, failedApply, membership, transfer
-        case tinyLimits, flappingLink
+        case tinyLimits, flappingLink, crashInCall, fullDisk
     }
 
     package var nodeCount: Int
@@ -28,6 +28,10 @@ package struct SimulationOptions: Sendable, Equatable {
     package var syncMax: Duration
     package var trailingEntryCount: UInt64
     package var checkpointInterval: Duration
+    package var segmentSize: ByteCount
+    package var batchSizeMax: ByteCount
+    package var walSizeMax: ByteCount
+    package var snapshotFrameSize: ByteCount
     /// Through the codec, as between real nodes.
     package var encodesMessages: Bool
     package var bugs: [PlantedBug] = []
@@ -53,6 +57,11 @@ package struct SimulationOptions: Sendable, Equatable {
         self.trailingEntryCount = UInt64([0, 1, 5, 50][draw(0...3)])
         self.checkpointInterval = .milliseconds([20, 100, 500, 2_000][draw(0...3)])
         self.encodesMessages = draw(0...3) == 0
+        // The head of a segment holds three items for each group.
+        self.segmentSize = .kibibytes([32, 32, 64, 256][draw(0...3)])
+        self.batchSizeMax = .kibibytes([1, 4, 4_096][draw(0...2)])
+        self.walSizeMax = .kibibytes([64, 256, 16_384][draw(0...2)])
+        self.snapshotFrameSize = ByteCount([64, 512, 65_536][draw(0...2)])
     }
 
     /// The bounds of consensus: the real ones, or so small that every one of them is met.

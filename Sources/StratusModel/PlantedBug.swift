@@ -23,6 +23,11 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case applyTwiceAfterRestart, releaseThroughApplied, identityForgottenOnSnapshot
     case deadlineIgnored, applyDependsOnReplica, timeFromWallClock, answerBeforeCommit
     case skipEntryAfterError, retryUnderNewIdentity
+    // The shared log.
+    case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
+    case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
+    // The rows.
+    case durableAtCommit, walNotWrittenAgain
 }
 
 /// The bugs planted in one replica.

@@ -1,0 +1,73 @@
+import StratusCoding
+package import StratusModel
+package import StratusStorage
+
+/// The real partition store of one replica, told on: every entry it applies and the digest after it.
+package final class ObservedPartition: PartitionState {
+    package let store: PartitionStore<PlantableState>
+    private let observer: (Entry, StateDigest) -> Void
+
+    package init(
+        _ store: PartitionStore<PlantableState>, observer: @escaping (Entry, StateDigest) -> Void
+    ) {
+        self.store = store
+        self.observer = observer
+    }
+
+    package var applied: LogIndex { self.store.applied }
+    package var durable: LogIndex { self.store.durable }
+    package var digest: StateDigest { self.store.digest }
+
+    package func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome])
+        throws(StoreError)
+    {
+        // One by one, for the digest after each; the store keeps them in one transaction all the same.
+        for position in entries.indices {
+            try self.store.apply(entries[position...position], into: &outcomes)
+            self.observer(entries[position], self.store.digest)
+        }
+    }
+
+    package func commit() throws(StoreError) { try self.store.commit() }
+    package func reset() throws(StoreError) -> LogIndex { try self.store.reset() }
+    package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {
+        try self.store.answer(query)
+    }
+    package func snapshot() throws(StoreError) -> any SnapshotSource { try self.store.snapshot() }
+    package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
+        throws(StoreError)
+    {
+        try self.store.install(identity, from: source)
+    }
+}
+
+/// The reference state, or one with a bug planted: it writes down which node it is on.
+package struct PlantableState: ReplicatedState {
+    private var registers = RegisterState()
+    private let node: NodeID
+    private let bugs: PlantedBugs
+
+    package init(node: NodeID, bugs: PlantedBugs) {
+        self.node = node
+        self.bugs = bugs
+    }
+
+    package mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        let outcome = try self.registers.apply(command, at: position, over: &rows)
+        if self.bugs.contains(.applyDependsOnReplica), position.index.raw % 7 == 0 {
+            let planted = [UInt8(truncatingIfNeeded: self.node.raw)]
+            try rows.put(.job, Bytes("planted".utf8).span.bytes, planted.span.bytes)
+        }
+        return outcome
+    }
+
+    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+        -> QueryAnswer
+    {
+        try self.registers.answer(query, over: rows)
+    }
+
+    package mutating func forget() { self.registers.forget() }
+}
