@@ -224,6 +224,35 @@ import Testing
         #expect(try await dev.stop() == 0)
     }
 
+    @Test func `dev with --tls speaks HTTPS with a certificate of an authority that stays`()
+        async throws
+    {
+        var authority = ""
+        for _ in 0..<2 {
+            let dev = try await Dev(self.directory.path + "/h", ["--tls"])
+            #expect(dev.text("url").hasPrefix("https://127.0.0.1:"))
+            let file = dev.text("authorityFile")
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            if !authority.isEmpty { #expect(text == authority) }
+            authority = text
+            let address = String(dev.text("url").dropFirst("https://".count))
+            for name in ["localhost", "127.0.0.1"] {
+                let check = name == "localhost" ? "-verify_hostname" : "-verify_ip"
+                let ended = try await ChildProcess.run(
+                    "/usr/bin/openssl",
+                    [
+                        "s_client", "-connect", address, "-CAfile", file, "-verify_return_error",
+                        "-ign_eof", check, name,
+                    ], input: .bytes(Array("GET /healthz HTTP/1.0\r\nhost: x\r\n\r\n".utf8)))
+                #expect(ended.output.contains("alive"), "\(name): \(ended.errors)")
+            }
+            let mode = try FileManager.default.attributesOfItem(
+                atPath: self.directory.path + "/h/tls/authority.key")
+            #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
+            #expect(try await dev.stop() == 0)
+        }
+    }
+
     @Test func `dev without a directory leaves none behind`() async throws {
         let running = try Program.start("stratus", ["dev", "--json", "--listen", "127.0.0.1:0"])
         let line = try #require(await running.firstLine())
