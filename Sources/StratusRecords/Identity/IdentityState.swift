@@ -135,7 +135,8 @@ enum IdentityState {
     private static func removeExpired(at now: Int64, in rows: inout some RowStore)
         throws(StoreError)
     {
-        let end = IdentityKey.expiryStart(max(0, now))
+        // A row is gone at its expiry, not after it.
+        let end = IdentityKey.expiryStart(max(0, now) + 1)
         let expired = try rows.keys(
             .identity, from: [0], to: end, limit: Self.expiredCountMax)
         for key in expired {

@@ -1,7 +1,11 @@
+import StratusCluster
 import StratusGateway
+import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
+import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import WireScenarios

@@ -1,6 +1,11 @@
+import StratusCluster
 import StratusGateway
+import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusRuntime
+import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import WireScenarios
@@ -147,8 +152,10 @@ import Testing
         #expect(others["serverErrorCode"] != nil)
         let made = try await modify("create", "_11112222333344445555666677778888", street.ann.token)
         #expect(made["serverErrorCode"] != nil)
-        let gone = try await modify("forceDelete", street.ann.name, street.bob.token)
-        #expect(gone["serverErrorCode"] != nil)
+        for token in [street.bob.token, street.ann.token] {
+            let gone = try await modify("forceDelete", street.ann.name, token)
+            #expect(gone["serverErrorCode"] == "ACCESS_DENIED", "\(gone ?? .null)")
+        }
         let read = try await street.town.post(
             "public/records/lookup", ["records": [["recordName": .string(street.ann.name)]]],
             api: street.api, user: street.bob.token)
