@@ -85,7 +85,8 @@ let package = Package(
         .target(
             name: "StratusCluster",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusTLS",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusTLS",
                 "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),

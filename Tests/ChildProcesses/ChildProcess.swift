@@ -47,7 +47,7 @@ public final class ChildProcess: Sendable {
     /// - Parameter environment: added to this process's own, less everything named `STRATUS…`.
     public init(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
-        input: Input = .nothing, lifetime: Duration = .seconds(180)
+        input: Input = .nothing, lifetime: Duration = .seconds(900)
     ) throws {
         var all = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STRATUS") }
         all.merge(environment) { $1 }

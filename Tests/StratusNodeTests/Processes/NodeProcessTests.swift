@@ -11,20 +11,23 @@ import Testing
     let directory = try! TemporaryDirectory()
 
     /// A `stratus dev` that is ready, and what its first line said.
-    struct Dev {
+    struct Dev: Sendable {
         let running: ChildProcess
-        let line: [String: Any]
+        private let texts: [String: String]
+        let processIdentifier: Int?
 
         init(_ data: String, _ more: [String] = []) async throws {
             self.running = try Program.start(
                 "stratus",
                 ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more)
             let text = try #require(await self.running.firstLine(), "\(self.running.errors)")
-            self.line = try #require(
+            let line = try #require(
                 try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+            self.texts = line.compactMapValues { $0 as? String }
+            self.processIdentifier = line["pid"] as? Int
         }
 
-        func text(_ key: String) -> String { self.line[key] as? String ?? "" }
+        func text(_ key: String) -> String { self.texts[key] ?? "" }
 
         func stop() async throws -> Int32 {
             self.running.signal(SIGTERM)
@@ -63,7 +66,7 @@ import Testing
         #expect(dev.text("container") == "iCloud.org.example.stratus")
         #expect(dev.text("environment") == "development")
         #expect(dev.text("apiToken").utf8.count == 64)
-        #expect(dev.line["pid"] as? Int == Int(dev.running.identifier))
+        #expect(dev.processIdentifier == Int(dev.running.identifier))
         let mode = try FileManager.default.attributesOfItem(atPath: dev.text("adminTokenFile"))
         #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
         #expect(try await dev.stop() == ExitCode.success.rawValue)
