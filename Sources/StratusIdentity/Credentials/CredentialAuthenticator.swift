@@ -27,6 +27,13 @@ package final class CredentialAuthenticator: Authenticator {
     private let likelyVariants = Mutex<[String: SignedRequest.Variant]>([:])
     /// Hashes of tokens that containers have: hashing one costs as much as all the rest of an API token.
     private let tokenHashes = Mutex<[String: Bytes]>([:])
+    /// Tokens of open sessions as they were opened: a client sends the same one for five minutes.
+    private let opened = Mutex<[OpenedName: WebAuthToken]>([:])
+
+    private struct OpenedName: Hashable, Sendable {
+        var container: ContainerReference
+        var text: String
+    }
 
     /// What a container takes.
     private struct Credentials: Sendable {
@@ -146,10 +153,7 @@ package final class CredentialAuthenticator: Authenticator {
         _ text: String, _ request: PresentedRequest, tokenHash: Bytes, receivesNames: Bool
     ) async throws -> Authentication {
         let now = self.store.now
-        guard
-            let token = WebAuthToken(
-                text: text, in: request.container, openedWith: self.store.keys.cipher),
-            token.isAlive(at: now),
+        guard let token = self.open(text, in: request.container), token.isAlive(at: now),
             let standing = try await self.standing(token, in: request.container)
         else { throw self.signInNeeded(request, tokenHash: tokenHash) }
         let name = standing.userRecordName
@@ -167,6 +171,17 @@ package final class CredentialAuthenticator: Authenticator {
             webAuthToken: self.text(
                 of: token.renewed(at: now), standing, in: request.container),
             receivesNames: receivesNames)
+    }
+
+    private func open(_ text: String, in container: ContainerReference) -> WebAuthToken? {
+        let name = OpenedName(container: container, text: text)
+        if let token = self.opened.withLock({ $0[name] }) { return token }
+        guard let token = self.session(text, in: container) else { return nil }
+        self.opened.withLock { opened in
+            if opened.count >= 16_384 { opened = [:] }
+            opened[name] = token
+        }
+        return token
     }
 
     /// The standing was read less than a second ago, so its token is nearly always the one wanted.
