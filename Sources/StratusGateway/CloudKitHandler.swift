@@ -155,7 +155,11 @@ package final class CloudKitHandler: HTTPHandler {
     private func input(_ body: Bytes) throws(InputRefusal) -> Input {
         let document: JSONDocument
         do throws(JSONError) {
-            document = try JSONDocument(parsing: body.isEmpty ? Bytes("{}".utf8) : body)
+            var limits = JSONLimits()
+            // One field's broken value is that operation's error, not the request's.
+            limits.keepsUnreadable = true
+            document = try JSONDocument(
+                parsing: body.isEmpty ? Bytes("{}".utf8) : body, limits: limits)
         } catch {
             throw .unreadableJSON(offset: error.offset)
         }
