@@ -93,6 +93,7 @@ extension ConfigurationKey {
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
                 + "development everybody may."),
+        ConfigurationKey(
             "cluster.name", .text, nil,
             "This node's name, one of those in `cluster.peers`: lower-case letters, digits and `-`. It "
                 + "stands in the node's certificate and never changes."),
