@@ -86,8 +86,7 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusTLS",
-                "StratusRuntime", "StratusStorage",
+                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -146,7 +145,8 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusIdentity",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -201,8 +201,8 @@ let package = Package(
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
-                "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(

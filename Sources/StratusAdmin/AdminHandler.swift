@@ -81,8 +81,7 @@ package struct AdminHandler: HTTPHandler {
                 parts[4] == "environments", parts[6] == "schema"
             else { return nil }
             guard let name = PercentCoding.decode(parts[3].utf8),
-                (1...255).contains(name.utf8.count),
-                name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+                ContainerReference.isName(name),
                 let environment = Environment(name: String(parts[5])),
                 parts.count == 7 || environment == .production
             else {

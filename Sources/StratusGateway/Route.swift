@@ -78,8 +78,8 @@ package struct Route: Sendable, Equatable {
         guard segments.count >= 7, segments[0].isEmpty, segments[1] == "database",
             segments[2] == "1"
         else { throw .unknownPath }
-        guard let container = PercentEncoding.decode(segments[3]), !container.isEmpty,
-            container.utf8.count <= 255, container.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        guard let container = PercentEncoding.decode(segments[3]),
+            ContainerReference.isName(container)
         else { throw .unknownPath }
         guard let environment = Environment(name: String(segments[4])) else {
             throw .unknownEnvironment(String(segments[4]))

@@ -31,7 +31,7 @@ package struct JobRunner: Sendable {
     /// looked at that have applied something since: the others have nothing new.
     /// - Returns: how long to wait before the next call.
     package func step() async -> Duration {
-        var pause = Self.patience
+        var pause = await self.replicas.openNext() ? Self.breath : Self.patience
         for group in await self.replicas.groupsWithNews() {
             if await self.step(group) { pause = Self.breath }
         }

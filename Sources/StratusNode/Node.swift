@@ -83,6 +83,8 @@ package final class Node: Sendable {
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
+            let rate = settings.integer("limits.requestRateMax")
+            gateway.requestRateMax = rate > 0 ? rate : nil
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
                 settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,

@@ -30,7 +30,7 @@ struct SimulatedNode {
             in: world)
         let inbox = ReplicaInbox()
         var logLimits = SegmentedLog.Limits()
-        logLimits.segmentSize = .mebibytes(1)
+        logLimits.segmentSize = .kibibytes(64)
         let log = try SegmentedLog.open(
             in: "log", of: world, limits: logLimits, reportingTo: inbox)
         log.start(on: executor)
@@ -39,15 +39,18 @@ struct SimulatedNode {
             await executor.sleep(for: max(.zero, time - world.now))
         }
         let table = formation.table
+        var setup = NodeReplicas.Setup(
+            node: formation.node, incarnation: NodeIncarnation(world.random()), peers: [],
+            openPartition: { (group) throws(StoreError) in
+                try PartitionStore(
+                    RecordState(), group: group, in: "partitions", of: system)
+            },
+            firstConfiguration: { _ in Configuration(voters: [formation.node]) },
+            sleep: sleep)
+        // A disk that is gone is tried again: not so often that the clients' half minute is long.
+        setup.tuning.retryDelay = .seconds(10)
         let replicas = NodeReplicas(
-            NodeReplicas.Setup(
-                node: formation.node, incarnation: NodeIncarnation(world.random()), peers: [],
-                openPartition: { (group) throws(StoreError) in
-                    try PartitionStore(
-                        RecordState(), group: group, in: "partitions", of: system)
-                },
-                firstConfiguration: { _ in Configuration(voters: [formation.node]) },
-                sleep: sleep),
+            setup,
             log: log, inbox: inbox, sender: NoPeers(), in: world, on: executor,
             checkpointsOn: executor)
         let router = ClusterRouter(

@@ -115,6 +115,8 @@ package actor NodeReplicas {
     private let host: ReplicaHost
     private var members: [GroupID: Member] = [:]
     private var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
+    private var unasked: [GroupID]?
     private var waiting: [RaftGroup.RequestToken: Waiting] = [:]
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
@@ -247,6 +249,23 @@ package actor NodeReplicas {
             self.members[group]?.jobsSeen = replica.state.applied
             return true
         }
+    }
+
+    /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
+    /// left that only its leader finds.
+    /// - Returns: false when there is none.
+    package func openNext() -> Bool {
+        guard self.fault == nil, !self.isStopped else { return false }
+        let now = self.world.now
+        if self.unasked == nil { self.unasked = self.log.groupIDs.reversed() }
+        while let group = self.unasked?.popLast() {
+            guard self.members[group] == nil else { continue }
+            var effects: [ReplicaHost.Effect] = []
+            _ = self.open(group, at: now, into: &effects)
+            self.carryOut(effects)
+            return true
+        }
+        return false
     }
 
     /// Hands the group out once more by ``groupsWithNews()``.

@@ -159,6 +159,11 @@ extension ConfigurationKey {
             .duration(.seconds(30)), reloads: true,
             "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
         ConfigurationKey(
+            "limits.requestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "Requests a second of one user or key at this node, or of one address where nobody is "
+                + "signed in; twice as many at once. Beyond it the answer is 429 THROTTLED with the "
+                + "time to wait. 0: no limit."),
+        ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(

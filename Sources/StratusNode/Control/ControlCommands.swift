@@ -44,6 +44,12 @@ struct ControlCommands {
     }
 
     private func run() async throws(AdminClient.Failure) -> ExitCode {
+        if self.invocation.path.first == "schema" {
+            let container = self.invocation.value("container")
+            guard ContainerReference.isName(container) else {
+                throw AdminClient.Failure(.usage, Self.noName(container))
+            }
+        }
         switch self.invocation.path {
         case ["status"]: return try await self.status()
         case ["ready"]: return try await self.ready()
@@ -237,6 +243,10 @@ struct ControlCommands {
     }
 
     // MARK: Words
+
+    static func noName(_ container: String) -> String {
+        "'\(container)' cannot name a container: 1 to 255 ASCII characters without spaces are wanted"
+    }
 
     private static func oneLine(_ text: String) -> String {
         text.split(separator: "\n").joined(separator: "; ")

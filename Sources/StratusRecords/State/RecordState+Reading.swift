@@ -31,6 +31,9 @@ extension RecordState {
         case .page(let ask):
             return QueryAnswer(
                 body: try self.page(ask, query.principal, over: rows).encoded())
+        case .judge(let ask):
+            return QueryAnswer(
+                body: try self.judge(ask, query.principal, over: rows).encoded())
         case .schema(let container):
             let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
@@ -171,6 +174,7 @@ extension RecordQuery {
         case .zoneChanges(let ask): ask.database
         case .databaseChanges(let ask): ask.database
         case .page(let ask): ask.database
+        case .judge(let ask): ask.modify.database
         case .schema, .jobs: nil
         }
     }

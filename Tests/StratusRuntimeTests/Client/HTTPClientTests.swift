@@ -126,7 +126,7 @@ import Testing
 
     @Test func `a connection that the server closed meanwhile is not used again`() async throws {
         var limits = HTTPServerLimits.forTests
-        limits.timeouts.idle = .milliseconds(20)
+        limits.timeouts.idle = .milliseconds(300)
         try await withServer(echo, limits: limits) { server, address in
             try await self.withClient(to: address) { client in
                 for _ in 0..<2 {
