@@ -42,6 +42,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
@@ -84,24 +86,26 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusTLS",
-                "StratusRuntime", "StratusStorage",
+                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
-            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+            dependencies: [
+                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+            ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
@@ -139,7 +143,8 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusIdentity",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -194,8 +199,8 @@ let package = Package(
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
-                "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
@@ -203,8 +208,9 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",

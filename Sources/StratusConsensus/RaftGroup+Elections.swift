@@ -21,10 +21,15 @@ extension RaftGroup {
             && self.log.configuration(at: newest.previous).isVoter(self.node)
     }
 
+    private var isLearner: Bool {
+        !self.isInhibited && self.configuration.members.contains(self.node)
+            && !self.configuration.isVoter(self.node)
+    }
+
     // MARK: The election timer
 
     mutating func armElection(at now: MonotonicTime) {
-        guard self.mayCampaign || self.installing != nil else {
+        guard self.mayCampaign || self.installing != nil || self.isLearner else {
             self.electionAt = nil
             return
         }
@@ -47,6 +52,8 @@ extension RaftGroup {
         guard self.role != .leader, self.mayCampaign else {
             self.electionAt = nil
             if self.role != .leader { self.armElection(at: now) }
+            // Whoever leads takes the question for "who leads?".
+            if self.role != .leader, self.isLearner { self.askForPreVotes(into: &actions) }
             return
         }
         if self.configuration.isQuorum([self.node]) {
@@ -63,6 +70,10 @@ extension RaftGroup {
         self.votes = [self.node]
         self.setRole(.preCandidate, leader: self.leader, into: &actions)
         self.armElection(at: now)
+        self.askForPreVotes(into: &actions)
+    }
+
+    private func askForPreVotes(into actions: inout [Action]) {
         let message = ConsensusMessage(
             term: self.term.next, .preVoteRequest(last: self.log.lastPoint))
         for voter in self.configuration.allVoters where voter != self.node {
@@ -103,8 +114,9 @@ extension RaftGroup {
         for term: Term, last: LogPoint, from: NodeID, at now: MonotonicTime,
         into actions: inout [Action]
     ) {
-        if self.leader == from, self.role != .leader {
-            // The leader itself asks: it leads no more.
+        if self.leader == from, self.role != .leader, term > self.term {
+            // The leader itself asks for a later term: it leads no more. A late question of the time
+            // before its reign says nothing.
             self.loseLeader(at: now, into: &actions)
         }
         if term > self.term, !self.hasLiveLeader,

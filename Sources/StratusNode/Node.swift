@@ -61,16 +61,29 @@ package final class Node: Sendable {
         }
         let state = NodeState(plan, log: log, world: world, health: health, cluster: cluster)
 
+        let isOpen = settings.bool("development")
+        let authenticator = CredentialAuthenticator(
+            accounts: Accounts(
+                store: IdentityStore(
+                    router: router, world: world, keys: IdentityKeys(master: tokenKey)),
+                hasher: PasswordHasher()),
+            development: isOpen ? DevelopmentAuthenticator() : nil,
+            signInBase: settings.text("signIn.url"))
+        var signIn = SignInService.Settings()
+        signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
+        let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
+
         let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax"))
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
-            let authenticator: any Authenticator =
-                settings.bool("development") ? DevelopmentAuthenticator() : ClosedAuthenticator()
+            let rate = settings.integer("limits.requestRateMax")
+            gateway.requestRateMax = rate > 0 ? rate : nil
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
-                settings: gateway, limits: NodePlan.limits(settings), bodies: bodies, log: log)
+                settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
+                people: people, log: log)
         }
         let front = ClientFront(makeGateway(settings), health: state.health)
         let clients = ObservedHandler(
@@ -94,7 +107,7 @@ package final class Node: Sendable {
                 control: state, health: state.health, metrics: state.metrics, log: log,
                 settings: AdminHandler.Settings(
                     isToken: { token.matches($0) },
-                    metricsAreOpen: settings.bool("admin.openMetrics"))),
+                    metricsAreOpen: settings.bool("admin.openMetrics")), people: people),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now }, route: AdminHandler.route)
         guard let adminAddress = settings.address("admin.listen") else {

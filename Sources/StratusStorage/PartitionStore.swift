@@ -265,7 +265,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         } else {
             try writer.write(NoRows(), self.appliedPosition)
         }
-        return try SpooledSnapshot(self.files.spool, in: self.system.files)
+        return writer.source()
+    }
+
+    package func makeSpool() throws(StoreError) -> any SnapshotSpool {
+        try FileSpool(self.files.arrivals, in: self.system.files)
     }
 
     /// Replaces everything by a snapshot: whole or, after an error or a crash, not at all.
@@ -295,7 +299,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.committed = position
         self.durable = position.index
         self.mustReset = false
-        try self.open()
+        // It is installed whether this works or not: the next use opens it again.
+        try? self.open()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
     }
 

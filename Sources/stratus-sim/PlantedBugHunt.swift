@@ -1,3 +1,4 @@
+import Foundation
 import StratusCommandLine
 import StratusConsensus
 import StratusModel
@@ -27,6 +28,7 @@ struct PlantedBugHunt {
                 table.append([bug.rawValue, "-", "not in \(self.seedCountMax)"])
                 print("\(bug.rawValue): not found")
             }
+            fflush(nil)
         }
         print(table.write())
         print("\(PlantedBug.allCases.count) planted, \(missed) not found")
@@ -36,6 +38,8 @@ struct PlantedBugHunt {
         for count in 1...self.seedCountMax {
             let seed = UInt64(count)
             var options = SimulationOptions(seed: seed)
+            // Many small clusters meet more than few large ones.
+            options.groupCount = min(options.groupCount, 2)
             options.bugs = [bug]
             if let violation = Simulation(seed: seed, options: options).run().violation {
                 return (count, violation)

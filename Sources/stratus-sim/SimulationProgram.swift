@@ -139,11 +139,14 @@ struct SimulationProgram {
             totals.add(report)
             if let violation = report.violation {
                 print("seed \(seed)  VIOLATION \(violation)")
+                fflush(nil)
                 if invocation.flag("until-failure") { break }
             }
             if ContinuousClock.now - shown > .seconds(30) {
                 shown = .now
                 print("… seed \(seed), \(totals.failureCount) failures")
+                // A run that ends in a trap must not take with it what was said before.
+                fflush(nil)
             }
             seed += 1
         }

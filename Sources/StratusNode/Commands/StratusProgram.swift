@@ -30,6 +30,10 @@ package enum StratusProgram {
                         "Where clients connect; "
                             + "port 0 lets the system choose"),
                     .value("admin", .address, default: "127.0.0.1:0", "Where stratusctl connects"),
+                    .flag(
+                        "tls", nil,
+                        "Speak HTTPS with clients, with a certificate of an authority made for this data "
+                            + "directory: clients trust tls/authority.pem in it"),
                     .value(
                         "container", .text("ID"), default: "iCloud.org.example.stratus",
                         "The container to name in the examples; all others work too"),
@@ -39,7 +43,7 @@ package enum StratusProgram {
                     .flag(
                         "json", nil,
                         "Print one line of JSON when ready: url, container, environment, "
-                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid"
+                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid, and authorityFile with --tls"
                     ),
                 ],
                 examples: [

@@ -12,6 +12,7 @@ extension ConfigurationKey {
             "The administrators' listener: its own address, never reachable through the clients' one."
         ),
         ("admin.tls", "TLS for administrators."),
+        ("signIn", "The pages where people sign in."),
         ("cluster", "The node among its peers. Without `cluster.peers` it works alone."),
         (
             "cluster.tls",
@@ -36,8 +37,7 @@ extension ConfigurationKey {
             "development", .bool, .bool(false),
             "Takes any well-formed API token for any container's development environment, and any "
                 + "web-auth token for the development user, as `stratus dev` does. Never where others "
-                + "can reach the node. This version has no other accounts: without it every request "
-                + "is refused."),
+                + "can reach the node."),
         ConfigurationKey(
             "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
             "What a save may do in the development environment: `strict` wants every type and field "
@@ -85,6 +85,14 @@ extension ConfigurationKey {
             "Certificates of an authority, PEM. Who shows a certificate signed by it needs no token."
         ),
 
+        ConfigurationKey(
+            "signIn.url", .text, nil,
+            "Where people reach the sign-in pages, as `https://auth.example.org`: what a 421's "
+                + "`redirectURL` begins with. Unset: the address that the request came to."),
+        ConfigurationKey(
+            "signIn.signUp", .bool, .bool(false),
+            "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
+                + "development everybody may."),
         ConfigurationKey(
             "cluster.name", .text, nil,
             "This node's name, one of those in `cluster.peers`: lower-case letters, digits and `-`. It "
@@ -150,6 +158,11 @@ extension ConfigurationKey {
             "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
             .duration(.seconds(30)), reloads: true,
             "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
+        ConfigurationKey(
+            "limits.requestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "Requests a second of one user or key at this node, or of one address where nobody is "
+                + "signed in; twice as many at once. Beyond it the answer is 429 THROTTLED with the "
+                + "time to wait. 0: no limit."),
         ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),

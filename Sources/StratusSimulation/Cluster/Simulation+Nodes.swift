@@ -82,8 +82,9 @@ extension Simulation {
                 try store.plantRewind()
             }
         #endif
+        let id = node.id  // The node holds the partition: it must not be held by it.
         let partition = ObservedPartition(store) { [unowned self] entry, digest in
-            self.invariants.applied(node.id, group, entry, digest)
+            self.invariants.applied(id, group, entry, digest)
             self.report.entryCount += 1
         }
         node.partitions[group] = partition

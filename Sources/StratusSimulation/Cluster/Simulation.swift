@@ -134,6 +134,8 @@ package final class Simulation {
     }
 
     let groups: [GroupID]
+    /// Some twenty times what the longest of the first ten thousand runs took.
+    private static let eventCountMax = 10_000_000
 
     // MARK: Running
 
@@ -153,6 +155,9 @@ package final class Simulation {
                 continue
             }
             self.report.eventCount += 1
+            if self.report.eventCount > Self.eventCountMax {
+                self.invariants.report("liveness", "events without end: \(event)")
+            }
             self.handle(event)
         }
         if self.phase == .done { self.scrub() }
