@@ -31,7 +31,7 @@ struct ClusterPages {
         } catch {
             switch error {
             case .failed(let text): return AdminAnswer.error(500, "INTERNAL", text)
-            case .unavailable, .outcomeUnknown, .overtaken:
+            case .unavailable, .outcomeUnknown, .overtaken, .refused:
                 return AdminAnswer.error(
                     503, "UNAVAILABLE",
                     "the system partition has no leader now: a majority of its replicas is needed")
