@@ -42,6 +42,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+        .systemLibrary(
+            name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
@@ -84,29 +86,33 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusCompression", "StratusStorage",
+                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
-            dependencies: ["StratusModel", "StratusHTTP"], swiftSettings: house + release),
+            dependencies: [
+                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+            ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster",
+                "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusStorage", "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
+                "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSQLite", "StratusCompression",
                 "StratusCommandLine",
             ], swiftSettings: house + release),
@@ -137,7 +143,8 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusIdentity",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -183,6 +190,13 @@ let package = Package(
             ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
+            name: "StratusClusterTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusTLS", "StratusRuntime",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
@@ -194,8 +208,9 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "WireScenarios",
+                "StratusTLS", "WireScenarios",
             ],
+            exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
             name: "StratusNodeTests",
@@ -221,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "WalkTests",
             dependencies: [
-                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusModel", "StratusPlacement", "StratusSQLite", "StratusRecords",
+                "StratusHTTP", "StratusRuntime", "StratusStorage",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
                 "StratusSimulation",
             ],

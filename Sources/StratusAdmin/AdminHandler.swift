@@ -1,3 +1,4 @@
+package import StratusGateway
 package import StratusHTTP
 package import StratusModel
 package import StratusRuntime
@@ -15,6 +16,8 @@ package struct AdminHandler: HTTPHandler {
     private let metrics: Metrics
     private let log: Log
     private let settings: Settings
+    /// Who people are; nil where this node has no accounts (tests of everything else).
+    private let people: SignInService?
 
     package struct Settings: Sendable {
         /// Whether the token in a request is the administrators'. Compares in constant time.
@@ -31,19 +34,22 @@ package struct AdminHandler: HTTPHandler {
     }
 
     package init(
-        control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings
+        control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
+        people: SignInService? = nil
     ) {
         self.control = control
         self.health = health
         self.metrics = metrics
         self.log = log
         self.settings = settings
+        self.people = people
     }
 
     /// What the API has: for the dispatch, for 405 and for the labels of the metrics.
     private enum Page: Equatable {
         case healthz, readyz, metrics, status, configuration, logLevel
         case schema(ContainerReference), promotion(ContainerReference)
+        case identity(IdentityRoute)
         /// The path of a schema whose container or environment cannot exist.
         case nowhere
 
@@ -54,10 +60,15 @@ package struct AdminHandler: HTTPHandler {
         static let schemaTemplate = "/v1/containers/{container}/environments/{environment}/schema"
         static let templates =
             Self.fixed.map(\.path) + [Self.schemaTemplate, Self.schemaTemplate + "/promote"]
+            + IdentityRoute.templates
 
         init?(_ path: String) {
             if let page = Self.fixed.first(where: { $0.path == path })?.page {
                 self = page
+                return
+            }
+            if let route = IdentityRoute(path) {
+                self = .identity(route)
                 return
             }
             let parts = path.split(separator: "/", omittingEmptySubsequences: false)
@@ -66,8 +77,7 @@ package struct AdminHandler: HTTPHandler {
                 parts[4] == "environments", parts[6] == "schema"
             else { return nil }
             guard let name = PercentCoding.decode(parts[3].utf8),
-                (1...255).contains(name.utf8.count),
-                name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+                ContainerReference.isName(name),
                 let environment = Environment(name: String(parts[5])),
                 parts.count == 7 || environment == .production
             else {
@@ -82,6 +92,7 @@ package struct AdminHandler: HTTPHandler {
             switch self {
             case .schema, .nowhere: Self.schemaTemplate
             case .promotion: Self.schemaTemplate + "/promote"
+            case .identity(let route): route.template
             default: Self.fixed.first { $0.page == self }?.path ?? "other"
             }
         }
@@ -90,6 +101,7 @@ package struct AdminHandler: HTTPHandler {
             switch self {
             case .logLevel, .schema: ["GET", "PUT"]
             case .promotion: ["POST"]
+            case .identity(let route): route.methods
             default: ["GET", "HEAD"]
             }
         }
@@ -145,6 +157,12 @@ package struct AdminHandler: HTTPHandler {
         case .promotion(let container):
             return await SchemaPages(control: self.control, log: self.log)
                 .promote(container, request)
+        case .identity(let route):
+            guard let people else {
+                return AdminAnswer.error(404, "NOT_FOUND", "this node has no accounts")
+            }
+            return await IdentityPages(people: people, log: self.log, request: request)
+                .answer(route)
         case .nowhere:
             return AdminAnswer.error(
                 404, "NOT_FOUND",

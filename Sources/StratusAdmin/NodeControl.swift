@@ -25,6 +25,8 @@ package enum NodeControlFailure: Error, Sendable, Equatable {
     case outcomeUnknown
     /// Somebody else changed the same thing meanwhile.
     case overtaken
+    /// It contradicts what there is; nothing happened. In words for the administrator.
+    case refused(String)
     /// Damage, or an answer of a newer version.
     case failed(String)
 }

@@ -105,6 +105,7 @@ struct SchemaPages {
                 500, "OUTCOME_UNKNOWN", "it may have happened: look before asking again")
         case .overtaken:
             AdminAnswer.error(409, "OVERTAKEN", "somebody else changed it meanwhile")
+        case .refused(let reason): AdminAnswer.error(409, "SCHEMA_CONFLICT", reason)
         case .failed(let text): AdminAnswer.error(500, "INTERNAL_ERROR", text)
         }
     }

@@ -248,7 +248,7 @@ extension SnapshotIdentity {
 }
 
 extension ByteReader {
-    fileprivate mutating func varint32() throws(DecodingError) -> UInt32 {
+    mutating func varint32() throws(DecodingError) -> UInt32 {
         let start = self.offset
         guard let value = UInt32(exactly: try self.varint()) else {
             throw DecodingError(.malformed, at: start)

@@ -17,8 +17,11 @@ package final class CloudKitHandler: HTTPHandler {
     let settings: GatewaySettings
     let limits: Limits
     let log: Log
+    /// Who people are; nil where nobody can sign in (tests of everything else).
+    let people: SignInService?
     let schemas = SchemaCache()
     private let bodies: BodyBudget
+    private let throttle: RequestThrottle?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
@@ -27,7 +30,8 @@ package final class CloudKitHandler: HTTPHandler {
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, settings: GatewaySettings = GatewaySettings(),
-        limits: Limits = Limits(), bodies: BodyBudget? = nil, log: Log = .silent()
+        limits: Limits = Limits(), bodies: BodyBudget? = nil, people: SignInService? = nil,
+        log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.router = router
@@ -35,27 +39,40 @@ package final class CloudKitHandler: HTTPHandler {
         self.world = world
         self.cipher = TokenCipher(key: tokenKey)
         self.settings = settings
+        self.throttle = settings.requestRateMax.map { RequestThrottle(ratePerSecond: $0) }
         self.limits = limits
+        self.people = people
         self.log = log
     }
 
     package func bodyLimit(for head: RequestHead) -> ByteCount {
+        if self.people != nil, SignInService.isPage(head.path) { return SignInService.bodySizeMax }
         // What goes nowhere need not be read.
-        (try? Route(path: head.path)) == nil ? .kibibytes(64) : self.limits.requestSizeMax
+        return (try? Route(path: head.path)) == nil ? .kibibytes(64) : self.limits.requestSizeMax
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let uuid = request.identity.uuid
+        if let people, SignInService.isPage(request.head.path) {
+            var page = await people.respond(to: request)
+            page.headers.set("X-Apple-Request-UUID", uuid)
+            return page
+        }
         var response: HTTPResponse
         if request.head.method == "OPTIONS" {
             response = CrossOrigin.preflight()
         } else {
+            // Known once the credentials were found good; then its token comes back with errors too.
+            var token: String?
             do {
-                response = HTTPResponse(status: 200, body: .bytes(try await self.answer(request)))
-                self.returnUserToken(of: request.head, in: &response)
+                let bytes = try await self.answer(request, token: &token)
+                response = HTTPResponse(status: 200, body: .bytes(bytes))
             } catch {
                 response = self.failure(ClientError(error), uuid: uuid, cause: error)
             }
+            if let token { Self.returnUserToken(token, in: &response) }
+            // What one person was told is nobody else's to keep.
+            response.headers.set("Cache-Control", "no-store")
             response.headers.set("Content-Type", "application/json; charset=UTF-8")
             response.headers.set("X-Apple-CloudKit-Version", "1.0")
         }
@@ -75,24 +92,27 @@ package final class CloudKitHandler: HTTPHandler {
         return (headers, writer.finish())
     }
 
-    private func answer(_ request: HTTPRequest) async throws -> Bytes {
+    private func answer(_ request: HTTPRequest, token: inout String?) async throws -> Bytes {
         let route = try Route(path: request.head.path)
         guard route.operation.takes(method: request.head.method) else {
             throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
         }
-        // A signature covers the body. Any other credentials stand in the head, and a stranger's body is
-        // not worth the memory.
-        let isSigned = request.head.headers["X-Apple-CloudKit-Request-SignatureV1"] != nil
+        let needsBody = self.authenticator.needsBody(request.head)
         var share = BodyBudget.Share(of: self.bodies)
-        var body = isSigned ? try await self.collect(request.body, &share) : []
-        let principal = try await self.authenticator.authenticate(
-            request.head, body: body, container: route.container, scope: route.scope)
+        var body = needsBody ? try await self.collect(request.body, &share) : []
+        let authentication = try await self.authenticator.authenticate(
+            PresentedRequest(
+                head: request.head, body: body, container: route.container, scope: route.scope,
+                isSecure: request.isSecure))
+        token = authentication.webAuthToken
+        try self.checkRate(of: authentication.principal, request, route)
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
-        if !isSigned { body = try await self.collect(request.body, &share) }
+        if !needsBody { body = try await self.collect(request.body, &share) }
         let exchange = Exchange(
-            handler: self, route: route, principal: principal, head: request.head, body: body)
+            handler: self, route: route, authentication: authentication, head: request.head,
+            body: body, isSecure: request.isSecure)
         return try await exchange.answer(try self.input(body))
     }
 
@@ -117,11 +137,29 @@ package final class CloudKitHandler: HTTPHandler {
         }
     }
 
+    /// Who has a name is counted by it, anybody else by where the request came from.
+    private func checkRate(of principal: Principal, _ request: HTTPRequest, _ route: Route)
+        throws(ClientError)
+    {
+        guard let throttle = self.throttle else { return }
+        let caller =
+            principal.userRecordName.isEmpty
+            ? SignInService.place(of: request.peer)
+            : principal.userRecordName + route.container.container
+        guard let wait = throttle.wait(of: caller, at: self.world.now) else { return }
+        throw ClientError(
+            .throttled, "too many requests, retry later", retryAfter: ClientError.seconds(wait))
+    }
+
     /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.
     private func input(_ body: Bytes) throws(InputRefusal) -> Input {
         let document: JSONDocument
         do throws(JSONError) {
-            document = try JSONDocument(parsing: body.isEmpty ? Bytes("{}".utf8) : body)
+            var limits = JSONLimits()
+            // One field's broken value is that operation's error, not the request's.
+            limits.keepsUnreadable = true
+            document = try JSONDocument(
+                parsing: body.isEmpty ? Bytes("{}".utf8) : body, limits: limits)
         } catch {
             throw .unreadableJSON(offset: error.offset)
         }
@@ -146,11 +184,8 @@ package final class CloudKitHandler: HTTPHandler {
     }
 
     /// Every answer to a signed-in caller brings the token for the next request, under both of its
-    /// names. It is the same one until sessions rotate.
-    private func returnUserToken(of head: RequestHead, in response: inout HTTPResponse) {
-        guard let token = TokenCredentials(query: head.query).webAuthToken,
-            token.utf8.count <= 4_096, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else { return }
+    /// names.
+    private static func returnUserToken(_ token: String, in response: inout HTTPResponse) {
         response.headers.set("X-Apple-CloudKit-Web-Auth-Token", token)
         response.headers.set("X-Apple-CloudKit-Session", token)
     }

@@ -24,16 +24,26 @@ extension Exchange {
             }
         }
         let zone: ZoneSummary?
-        if accepted.isEmpty || (isAtomic && failed) {
+        let modify = ModifyRecords(
+            database: place.database, zone: place.zone.name, isAtomic: isAtomic,
+            drawnIncarnation: draws.incarnation(), rules: self.rules, operations: accepted)
+        if accepted.isEmpty {
             zone = try await self.summary(of: place)
+        } else if isAtomic && failed {
+            zone = try await self.summary(of: place)
+            // Nothing will happen, and the client learns everything that is wrong at once.
+            var next = try await self.judge(modify, schema: schema).makeIterator()
+            for (position, result) in compiled.enumerated() {
+                guard case .success(let operation) = result, let refusal = next.next() else {
+                    continue
+                }
+                if let refusal {
+                    items[position] = .refused(self.error(refusal, of: operation))
+                }
+            }
         } else {
             let outcome = try await self.submit(
-                .modifyRecords(
-                    ModifyRecords(
-                        database: place.database, zone: place.zone.name, isAtomic: isAtomic,
-                        drawnIncarnation: draws.incarnation(), rules: self.rules,
-                        operations: accepted)),
-                to: place.database, schema: schema)
+                .modifyRecords(modify), to: place.database, schema: schema)
             guard case .records(let modified) = outcome,
                 modified.results.count == accepted.count
             else { throw RouteError.refused("an outcome of another kind") }
@@ -147,10 +157,35 @@ extension Exchange {
                     ?? .refused(ClientError(RecordRefusal(.notFound)))
             case .deleted: .deleted
             case .refused(let refusal):
-                .refused(
-                    ClientError(
-                        refusal,
-                        tagWasGiven: operation.changeTag != nil && operation.kind.checksTag))
+                .refused(self.error(refusal, of: operation))
+            }
+        }
+    }
+
+    private func error(_ refusal: RecordRefusal, of operation: RecordOperation) -> ClientError {
+        ClientError(
+            refusal, tagWasGiven: operation.changeTag != nil && operation.kind.checksTag)
+    }
+
+    /// What the partition has against each operation of a batch that is not carried out.
+    private func judge(_ modify: ModifyRecords, schema: Schema) async throws -> [RecordRefusal?] {
+        let key = ShardKey.database(modify.database)
+        var hasInstalled = false
+        while true {
+            let query = RecordQuery(
+                principal: self.principal,
+                .judge(JudgeAsk(modify, schemaVersion: schema.version))
+            ).enveloped()
+            let answer = try await self.handler.router.read(
+                query, at: key, deadline: self.deadline)
+            switch try RecordAnswer(decoding: answer.body) {
+            case .judged(let refusals) where refusals.count == modify.operations.count:
+                return refusals
+            case .refused(let refusal) where refusal.reason == .schemaBehind && !hasInstalled:
+                try await self.install(schema, at: key)
+                hasInstalled = true
+            case .refused(let refusal): throw ClientError(refusal)
+            default: throw RouteError.refused("an answer of another kind")
             }
         }
     }

@@ -9,30 +9,35 @@ import StratusRecords
 struct Exchange {
     let handler: CloudKitHandler
     let route: Route
-    let principal: Principal
+    let authentication: Authentication
     let head: RequestHead
     /// As received; part of what a request's own name stands for.
     let body: Bytes
+    let isSecure: Bool
     /// Asks for the zone's token in answers that otherwise have none.
     let wantsSyncToken: Bool
     let deadline: MonotonicTime
     let deadlineMilliseconds: Int64
 
     init(
-        handler: CloudKitHandler, route: Route, principal: Principal, head: RequestHead,
-        body: Bytes
+        handler: CloudKitHandler, route: Route, authentication: Authentication,
+        head: RequestHead, body: Bytes, isSecure: Bool
     ) {
         self.handler = handler
         self.route = route
-        self.principal = principal
+        self.authentication = authentication
         self.head = head
         self.body = body
+        self.isSecure = isSecure
         self.wantsSyncToken = QueryParameters(head.query).isTrue("getCurrentSyncToken")
         let patience = handler.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
         self.deadline = handler.world.now + patience + .milliseconds(500)
+        // A signed request may be sent again for as long as its signature is good; its outcome is
+        // remembered for as long.
         self.deadlineMilliseconds =
-            handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
+            authentication.signed?.deadlineMilliseconds
+            ?? handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
     }
 
     func answer(_ input: Input) async throws -> Bytes {
@@ -49,6 +54,12 @@ struct Exchange {
         case .changesDatabase: try await self.databaseChanges(input, as: .database)
         case .changesZone: try await self.zoneChanges(input)
         case .recordsQueryBatch: try await self.queryRecordsInBatch(input)
+        case .usersCurrent, .usersCaller: try await self.currentUser()
+        case .usersDiscover: try await self.discoverUsers(input)
+        case .usersLookUpEmail, .usersLookUpID: try await self.lookUpUsers(input)
+        case .usersLookUpContacts: try await self.lookUpContacts()
+        case .usersRestrict, .usersUnrestrict: try await self.restrictUser()
+        case .usersSignOut: try await self.signOut(input)
         }
     }
 
@@ -79,6 +90,7 @@ struct Exchange {
         ZoneID(name: address.name, owner: address.owner ?? self.caller)
     }
 
+    var principal: Principal { self.authentication.principal }
     var caller: String { self.principal.userRecordName }
 
     /// The public database, or the caller's private one.
@@ -93,7 +105,9 @@ struct Exchange {
     func requireUser() async throws {
         guard self.principal.kind != .anonymous else {
             throw await self.handler.authenticator.refusalWithoutUser(
-                self.head, container: self.route.container)
+                PresentedRequest(
+                    head: self.head, container: self.route.container, scope: self.route.scope,
+                    isSecure: self.isSecure))
         }
     }
 
@@ -220,9 +234,7 @@ struct Exchange {
     /// carried out once. The name is good for this caller, this operation and this very body, so that
     /// one used twice by mistake hides nothing.
     func identity(attempt: UInt8) -> RequestIdentity {
-        guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
-            return self.handler.world.drawIdentity()
-        }
+        guard let name = self.requestName else { return self.handler.world.drawIdentity() }
         var writer = ByteWriter()
         writer.write(text: self.caller)
         writer.write(text: name)
@@ -232,10 +244,20 @@ struct Exchange {
         return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
     }
 
+    /// What the client calls this request, should it send it again. A signature is a name nobody else
+    /// can give, and covers what is asked.
+    private var requestName: String? {
+        if let signed = self.authentication.signed { return Hexadecimal.text(signed.identity) }
+        guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
+            return nil
+        }
+        return name
+    }
+
     /// Where record names and the like come from: unpredictable, except for a request that has a name,
     /// whose repeat must draw the same.
     func draws() -> Draws {
-        guard self.head.headers["X-Stratus-Request-ID"] != nil else {
+        guard self.requestName != nil else {
             return Draws { [world = self.handler.world] in world.random() }
         }
         let identity = self.identity(attempt: .max)

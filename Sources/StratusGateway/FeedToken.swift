@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusHTTP
+package import StratusIdentity
 package import StratusModel
 import StratusRecords
 

@@ -75,6 +75,7 @@ struct OperationCompiler {
     ///
     /// - Returns: what is wrong with a type that no schema can have.
     private mutating func note(_ type: String, holding fields: [Field]) -> ClientError? {
+        if self.isBareUser(type, fields) { return nil }
         if self.schema.type(named: type) == nil {
             if type == "cloudKit.share" { return ClientError(InputRefusal.shareInLegacySpelling) }
             guard NameRules.isIdentifier(type, limit: 255) else {
@@ -87,9 +88,15 @@ struct OperationCompiler {
         return nil
     }
 
+    /// Everybody's own record is there without being in a schema, as long as nothing is put into it.
+    private func isBareUser(_ type: String, _ fields: [Field]) -> Bool {
+        type == RecordState.userType && fields.isEmpty && self.schema.type(named: type) == nil
+    }
+
     /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks nothing.
     func refusal(of operation: RecordOperation) -> ClientError? {
         guard !operation.kind.isDelete else { return nil }
+        if let type = operation.recordType, self.isBareUser(type, operation.fields) { return nil }
         if let type = operation.recordType, self.schema.type(named: type) == nil {
             return ClientError(RecordRefusal(.typeUnknown, type))
         }

@@ -3,7 +3,7 @@ package import StratusModel
 
 /// Where a request goes: what its path says.
 package struct Route: Sendable, Equatable {
-    /// Part 1 of the web services: the operations on data.
+    /// The operations of the web services: on data, and on users.
     package enum Operation: String, Sendable, Hashable, CaseIterable {
         case recordsQuery = "records/query"
         case recordsLookup = "records/lookup"
@@ -19,10 +19,24 @@ package struct Route: Sendable, Equatable {
         case changesZone = "changes/zone"
         /// Not part of the public interface; web clients of Photos send it.
         case recordsQueryBatch = "internal/records/query/batch"
+        case usersCurrent = "users/current"
+        case usersCaller = "users/caller"
+        case usersDiscover = "users/discover"
+        case usersLookUpEmail = "users/lookup/email"
+        case usersLookUpID = "users/lookup/id"
+        case usersLookUpContacts = "users/lookup/contacts"
+        case usersRestrict = "users/restrict"
+        case usersUnrestrict = "users/unrestrict"
+        /// Ours: ends the session, or all of the user's.
+        case usersSignOut = "users/signOut"
 
-        /// Of the operations only the zone list has a GET. Clients send it with and without a body.
+        /// What reads without being told what has a GET. Clients send it with and without a body.
         package func takes(method: String) -> Bool {
-            method == "POST" || (self == .zonesList && method == "GET")
+            switch self {
+            case .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts:
+                method == "POST" || method == "GET"
+            default: method == "POST"
+            }
         }
 
         /// Which databases have the operation: the public one has no feeds, and links to shares are
@@ -33,7 +47,12 @@ package struct Route: Sendable, Equatable {
                 .zonesModify, .recordsQueryBatch:
                 true
             case .recordsChanges, .zonesChanges, .changesDatabase, .changesZone: scope != .public
-            case .recordsResolve, .recordsAccept: scope == .public
+            case .recordsResolve, .recordsAccept, .usersDiscover, .usersLookUpEmail,
+                .usersLookUpID, .usersLookUpContacts:
+                scope == .public
+            // Some clients ask the private database who they are.
+            case .usersCurrent, .usersCaller, .usersSignOut: scope != .shared
+            case .usersRestrict, .usersUnrestrict: scope == .private
             }
         }
     }
@@ -59,8 +78,8 @@ package struct Route: Sendable, Equatable {
         guard segments.count >= 7, segments[0].isEmpty, segments[1] == "database",
             segments[2] == "1"
         else { throw .unknownPath }
-        guard let container = PercentEncoding.decode(segments[3]), !container.isEmpty,
-            container.utf8.count <= 255, container.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        guard let container = PercentEncoding.decode(segments[3]),
+            ContainerReference.isName(container)
         else { throw .unknownPath }
         guard let environment = Environment(name: String(segments[4])) else {
             throw .unknownEnvironment(String(segments[4]))

@@ -8,6 +8,7 @@ package import StratusRuntime
 package enum ClientRoutes {
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
         guard let route = try? Route(path: head.path) else {
+            if SignInService.isPage(head.path) { return ObservedHandler.Route(head.path) }
             return head.path == "/healthz" || head.path == "/readyz"
                 ? ObservedHandler.Route(head.path, level: .debug) : ObservedHandler.Route("other")
         }

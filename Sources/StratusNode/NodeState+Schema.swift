@@ -34,11 +34,16 @@ extension NodeState {
             container: container, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
             schemaVersion: schema.version, principal: Principal(kind: .administrator))
+        var reason: String?
         do throws(RouteError) {
             let outcome = try await self.router.submit(
                 command, to: .container(container), deadline: self.world.now + Self.patience)
-            guard outcome.verdict == .decided else { throw RouteError.outcomeUnknown }
+            guard outcome.verdict == .decided,
+                let decided = try? RecordOutcome(decoding: outcome.body, detail: [])
+            else { throw RouteError.outcomeUnknown }
+            if case .refused(let refusal) = decided { reason = refusal.subject }
         } catch { throw Self.failure(error) }
+        if let reason { throw .refused(reason) }
         // Two who replace the same version at once both hear its successor's number: only what stands
         // there now says who won.
         guard try await self.schema(of: container) == schema else { throw .overtaken }

@@ -1,4 +1,4 @@
-import StratusModel
+package import StratusModel
 import Synchronization
 
 /// Runs every task and actor that stands on it in one thread, in an order drawn from a seed.
@@ -52,7 +52,9 @@ package final class SimulatedExecutor: TaskExecutor, SerialExecutor {
     }
 
     /// Runs until nothing is ready and nobody sleeps.
-    package func run() {
+    ///
+    /// - Parameter limit: or until all that is left would happen later than this.
+    package func run(until limit: MonotonicTime? = nil) {
         while true {
             let job = self.state.withLock { state -> UnownedJob? in
                 guard !state.ready.isEmpty else { return nil }
@@ -70,6 +72,7 @@ package final class SimulatedExecutor: TaskExecutor, SerialExecutor {
                     (state.sleepers[one].time, state.sleepers[one].order)
                         < (state.sleepers[other].time, state.sleepers[other].order)
                 }
+                if let first, let limit, state.sleepers[first].time > limit { return nil }
                 return first.map { state.sleepers.remove(at: $0) }
             }
             guard let next else { return }

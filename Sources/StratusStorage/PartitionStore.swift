@@ -85,6 +85,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
     package var isOpen: Bool { self.rows != nil }
+    /// What is on disk is not known: only a restart mends it.
+    package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
     /// How many commands are remembered for their repetition.
     package var rememberedCount: Int { self.application.rememberedCount }
 
@@ -95,14 +97,23 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     {
         guard !entries.isEmpty else { return }
         precondition(!self.mustReset, "an error was not followed by reset()")
+        for (offset, entry) in entries.enumerated() {
+            precondition(
+                entry.index.raw == self.position.index.raw + UInt64(offset) + 1,
+                "entry \(entry.index) after \(self.position.index)")
+        }
+        if self.number == nil, entries.allSatisfy({ $0.kind == .noop }) {
+            // What leaders commit to learn what is committed makes no file: most partitions of a young
+            // cluster never see anything else.
+            for entry in entries {
+                self.advance(past: entry)
+                outcomes.append(Outcome(.none))
+            }
+            return
+        }
         do throws(StoreError) {
             let rows = try self.beginTransaction()
-            for entry in entries {
-                precondition(
-                    entry.index == self.position.index.next,
-                    "entry \(entry.index) after \(self.position.index)")
-                outcomes.append(try self.apply(entry, over: rows))
-            }
+            for entry in entries { outcomes.append(try self.apply(entry, over: rows)) }
         } catch {
             self.mustReset = true
             throw error
@@ -124,15 +135,22 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         case .configuration: self.position.configuration = entry.payload
         case .noop: break
         }
+        self.advance(past: entry)
+        return outcome
+    }
+
+    private func advance(past entry: Entry) {
         self.position.index = entry.index
         self.position.term = entry.term
         self.position.time = max(self.position.time, entry.time)
-        return outcome
     }
 
     package func commit() throws(StoreError) {
         precondition(!self.mustReset, "an error was not followed by reset()")
-        guard let rows, rows.isInTransaction else { return }
+        guard let rows, rows.isInTransaction else {
+            if self.number == nil { self.committed = self.position }
+            return
+        }
         do throws(StoreError) {
             self.position.digest = rows.digest
             var store = rows
@@ -184,6 +202,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// Returns whether every frame was copied: a reader elsewhere may hold some back.
     @discardableResult
     package func checkpoint() throws(StoreError) -> Bool {
+        if self.number == nil, self.position.index > .zero { _ = try self.beginTransaction() }
         try self.commit()
         guard let rows else { return true }
         let index = try self.gate.checkpoint { () throws(StoreError) in
@@ -314,7 +333,14 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private var path: DiskPath { self.files.rows(self.number ?? 1) }
 
     private func beginTransaction() throws(StoreError) -> RowDatabase {
-        if self.number == nil { try self.makeRows() }
+        if self.number == nil {
+            // Entries that needed no file were applied in memory only: the file begins where they end.
+            let position = self.position
+            try self.makeRows()
+            try self.open()
+            self.position = position
+            self.committed = position
+        }
         var rows = try self.openRows()
         if rows.isInTransaction { return rows }
         if self.walSize > self.limits.walSizeMax {

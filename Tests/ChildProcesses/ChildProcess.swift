@@ -47,7 +47,7 @@ public final class ChildProcess: Sendable {
     /// - Parameter environment: added to this process's own, less everything named `STRATUS…`.
     public init(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
-        input: Input = .nothing, lifetime: Duration = .seconds(180)
+        input: Input = .nothing, lifetime: Duration = .seconds(900)
     ) throws {
         var all = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("STRATUS") }
         all.merge(environment) { $1 }
@@ -63,17 +63,24 @@ public final class ChildProcess: Sendable {
             isLeashed = true
         }
         self.isLeashed = isLeashed
-        self.identifier = try Self.spawn(
-            path, [path] + arguments, all.map { "\($0.key)=\($0.value)" }, stdin?.reading,
-            output.writing, errors.writing)
-        output.closeWriting()
-        errors.closeWriting()
-        stdin?.closeReading()
+        do {
+            self.identifier = try Self.spawn(
+                path, [path] + arguments, all.map { "\($0.key)=\($0.value)" }, stdin?.reading,
+                output.writing, errors.writing)
+        } catch {
+            for pipe in [output, errors, stdin] { pipe?.close() }
+            throw error
+        }
+        // The child's ends.
+        for descriptor in [output.writing, errors.writing, stdin?.reading ?? -1]
+        where descriptor >= 0 {
+            close(descriptor)
+        }
         var bytes: [UInt8] = []
         if case .bytes(let given) = input { bytes = given }
         self.state = ChildState(
-            self.identifier, input: stdin, bytes: bytes, output: output, errors: errors,
-            lifetime: lifetime)
+            self.identifier, input: stdin?.writing, bytes: bytes, output: output.reading,
+            errors: errors.reading, lifetime: lifetime)
         let state = self.state
         Thread.detachNewThread { state.watch() }
     }

@@ -6,7 +6,8 @@ final class ChildState: Sendable {
     private struct Known {
         var output: [UInt8] = []
         var errors: [UInt8] = []
-        var input: PipeEnds?
+        /// Nil once it is closed.
+        var input: Int32?
         var unsent: ArraySlice<UInt8>
         var keepsInput: Bool
         /// The child is gone and reaped; its number means nothing any more.
@@ -16,8 +17,9 @@ final class ChildState: Sendable {
     }
 
     private let identifier: pid_t
-    private let outputPipe: PipeEnds
-    private let errorPipe: PipeEnds
+    /// Closed by the watcher at its end.
+    private let outputPipe: Int32
+    private let errorPipe: Int32
     private let end: ContinuousClock.Instant
     private let known: Mutex<Known>
 
@@ -27,7 +29,7 @@ final class ChildState: Sendable {
     }
 
     init(
-        _ identifier: pid_t, input: PipeEnds?, bytes: [UInt8], output: PipeEnds, errors: PipeEnds,
+        _ identifier: pid_t, input: Int32?, bytes: [UInt8], output: Int32, errors: Int32,
         lifetime: Duration
     ) {
         self.identifier = identifier
@@ -36,7 +38,7 @@ final class ChildState: Sendable {
         self.end = ContinuousClock().now + lifetime
         self.known = Mutex(
             Known(input: input, unsent: bytes[...], keepsInput: bytes.isEmpty))
-        for descriptor in [output.reading, errors.reading, input?.writing ?? -1]
+        for descriptor in [output, errors, input ?? -1]
         where descriptor >= 0 {
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         }
@@ -69,10 +71,12 @@ final class ChildState: Sendable {
     }
 
     func closeInput() {
-        self.known.withLock {
-            $0.input?.closeWriting()
-            $0.input = nil
-        }
+        self.known.withLock { Self.closeInput(of: &$0) }
+    }
+
+    private static func closeInput(of known: inout Known) {
+        if let input = known.input { close(input) }
+        known.input = nil
     }
 
     /// The watcher's whole life: until the child is reaped and both pipes have ended, or two seconds after.
@@ -99,27 +103,29 @@ final class ChildState: Sendable {
         self.known.withLock {
             $0.isWhole = !isOutputOpen && !areErrorsOpen
             $0.isOver = true
-            $0.input = nil
+            Self.closeInput(of: &$0)
         }
+        close(self.outputPipe)
+        close(self.errorPipe)
     }
 
     private func wait(_ isOutputOpen: Bool, _ areErrorsOpen: Bool) {
         // A negative descriptor is passed over.
         var polled = [
             pollfd(
-                fd: isOutputOpen ? self.outputPipe.reading : -1, events: Int16(POLLIN), revents: 0),
+                fd: isOutputOpen ? self.outputPipe : -1, events: Int16(POLLIN), revents: 0),
             pollfd(
-                fd: areErrorsOpen ? self.errorPipe.reading : -1, events: Int16(POLLIN), revents: 0),
+                fd: areErrorsOpen ? self.errorPipe : -1, events: Int16(POLLIN), revents: 0),
         ]
         let isOpen = isOutputOpen || areErrorsOpen
         poll(&polled, nfds_t(polled.count), isOpen ? 20 : 3)
     }
 
     /// - Returns: whether the pipe is open still.
-    private func read(_ pipe: PipeEnds, _ part: WritableKeyPath<Known, [UInt8]>) -> Bool {
+    private func read(_ pipe: Int32, _ part: WritableKeyPath<Known, [UInt8]>) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 1 << 14)
         while true {
-            let count = Glibc.read(pipe.reading, &buffer, buffer.count)
+            let count = Glibc.read(pipe, &buffer, buffer.count)
             if count > 0 {
                 self.known.withLock { $0[keyPath: part] += buffer[..<count] }
             } else if count < 0, errno == EINTR {
@@ -135,14 +141,14 @@ final class ChildState: Sendable {
             guard let input = known.input, !known.keepsInput else { return }
             while !known.unsent.isEmpty {
                 let count = known.unsent.withUnsafeBytes {
-                    Glibc.write(input.writing, $0.baseAddress, $0.count)
+                    Glibc.write(input, $0.baseAddress, $0.count)
                 }
                 if count < 0, errno == EAGAIN { return }
                 // Nobody reads any more.
                 if count <= 0 { break }
                 known.unsent.removeFirst(count)
             }
-            known.input = nil
+            Self.closeInput(of: &known)
         }
     }
 

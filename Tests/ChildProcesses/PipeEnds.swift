@@ -1,13 +1,10 @@
 import CSpawn
 import Glibc
 
-/// A pipe that no child inherits unless it is told to. Ends that are still open go with the last reference.
-///
-/// Used by one thread at a time: first by the one that spawns, then by the watcher.
-final class PipeEnds: @unchecked Sendable {
-    // Sendable because it is handed over once, to the thread that watches the child.
-    private(set) var reading: Int32
-    private(set) var writing: Int32
+/// A pipe that no child inherits unless it is told to. Who has it closes its ends.
+struct PipeEnds {
+    let reading: Int32
+    let writing: Int32
 
     init() throws {
         var ends: [Int32] = [-1, -1]
@@ -19,18 +16,8 @@ final class PipeEnds: @unchecked Sendable {
         self.writing = ends[1]
     }
 
-    deinit {
-        self.closeReading()
-        self.closeWriting()
-    }
-
-    func closeReading() {
-        if self.reading >= 0 { close(self.reading) }
-        self.reading = -1
-    }
-
-    func closeWriting() {
-        if self.writing >= 0 { close(self.writing) }
-        self.writing = -1
+    func close() {
+        Glibc.close(self.reading)
+        Glibc.close(self.writing)
     }
 }

@@ -225,15 +225,17 @@ private struct CutBody: RequestBody {
 
 /// Lets everybody in as one user, in any environment.
 private struct Anybody: Authenticator {
-    func authenticate(
-        _ head: RequestHead, body: Bytes, container: ContainerReference, scope: DatabaseScope
-    ) async throws(AuthenticationRefusal) -> Principal {
-        Principal(kind: .user, userRecordName: "_anybody")
+    func needsBody(_ head: RequestHead) -> Bool { false }
+
+    func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    {
+        Authentication(principal: Principal(kind: .user, userRecordName: "_anybody"))
     }
 
-    func refusalWithoutUser(
-        _ head: RequestHead, container: ContainerReference
-    ) async -> AuthenticationRefusal { .required(redirectURL: "") }
+    func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
+        .required(redirectURL: "")
+    }
 }
 
 /// Another handler over the same partitions and with the same key.

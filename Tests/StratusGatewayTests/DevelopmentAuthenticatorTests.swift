@@ -71,14 +71,16 @@ import Testing
         async
     {
         var authenticator = DevelopmentAuthenticator()
-        let head = RequestHead(method: "GET", path: "/", headers: ["Host": "ck.example.org:99"])
-        let container = ContainerReference(container: "any", environment: .development)
+        let request = PresentedRequest(
+            head: RequestHead(method: "GET", path: "/", headers: ["Host": "ck.example.org:99"]),
+            container: ContainerReference(container: "any", environment: .development),
+            scope: .private)
         #expect(
-            await authenticator.refusalWithoutUser(head, container: container)
+            await authenticator.refusalWithoutUser(request)
                 == .required(redirectURL: "http://ck.example.org:99/signin"))
         authenticator.settings.signInURL = "https://sign.in/"
         #expect(
-            await authenticator.refusalWithoutUser(head, container: container)
+            await authenticator.refusalWithoutUser(request)
                 == .required(redirectURL: "https://sign.in/"))
     }
 
@@ -117,9 +119,11 @@ import Testing
         do throws(AuthenticationRefusal) {
             return .success(
                 try await authenticator.authenticate(
-                    RequestHead(method: "POST", path: "/", query: query), body: [],
-                    container: ContainerReference(container: "any", environment: environment),
-                    scope: scope))
+                    PresentedRequest(
+                        head: RequestHead(method: "POST", path: "/", query: query),
+                        container: ContainerReference(container: "any", environment: environment),
+                        scope: scope)
+                ).principal)
         } catch {
             return .failure(error)
         }

@@ -1,4 +1,5 @@
 import StratusGateway
+import StratusIdentity
 import StratusModel
 import Testing
 

@@ -56,10 +56,13 @@ import Testing
         #expect(read == row.expected, "\(row.name)")
     }
 
-    @Test func `only the zone list has a GET`() {
+    @Test func `what reads without being told what has a GET`() {
+        let readers: Set<Route.Operation> = [
+            .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts,
+        ]
         for operation in Route.Operation.allCases {
             #expect(operation.takes(method: "POST"))
-            #expect(operation.takes(method: "GET") == (operation == .zonesList))
+            #expect(operation.takes(method: "GET") == readers.contains(operation))
             #expect(!operation.takes(method: "DELETE"))
         }
     }

@@ -11,6 +11,33 @@ import Testing
 
     // MARK: What is refused
 
+    @Test func `what cannot be read may be kept, and nothing is read from it`() throws {
+        var limits = JSONLimits()
+        limits.keepsUnreadable = true
+        let value = try Self.parse(
+            #"{"a":"x\ud800y","b":"\udc00","c":1e999,"d":"\ud83d\ude00","e":["\ud83d"],"\ud800":1}"#,
+            limits)
+        for key in ["a", "b"] {
+            #expect(value[key]?.kind == .string)
+            #expect(value[key]?.string == nil && value[key]?.utf8 == nil)
+            #expect(value[key]?.base64 == nil)
+        }
+        #expect(value["c"]?.kind == .number && value["c"]?.double == nil)
+        #expect(value["c"]?.int64 == nil && value["c"]?.wholeInt64 == nil)
+        #expect(value["d"]?.string == "😀")
+        #expect(value["e"]?.array?.first { _ in true }?.string == nil)
+        #expect(value.object?.map(\.name).last == "\u{FFFD}")
+        #expect(value["\u{D7FF}"] == nil)
+        // Every half, wherever it stands.
+        for text in [#""\ud800""#, #""\ud800\n""#, #""\ud800\ud800\udc00""#, #""\udfff\ud800""#] {
+            #expect(try Self.parse(text, limits).string == nil, "\(text)")
+            #expect(throws: JSONError.self, "\(text)") { try Self.parse(text) }
+        }
+        for text in [#""\ud800\u12"#, #""\ud800\"#, #""\ud800\uzzzz""#] {
+            #expect(throws: JSONError.self, "\(text)") { try Self.parse(text, limits) }
+        }
+    }
+
     typealias Wrong = (text: Bytes, kind: JSONError.Kind, offset: Int)
     static func wrong(_ text: String, _ kind: JSONError.Kind, _ offset: Int) -> Wrong {
         (Bytes(text.utf8), kind, offset)

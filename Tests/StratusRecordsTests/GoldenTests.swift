@@ -137,6 +137,12 @@ import Testing
                             relativeLocation: Location(latitude: 3, longitude: 4))
                     ]), after: [9, 9])),
         .schema(Bench.container), .jobs,
+        .judge(
+            JudgeAsk(
+                ModifyRecords(
+                    database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
+                    drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
+                schemaVersion: 3)),
     ]
 
     static let answers: [RecordAnswer] = [
@@ -163,6 +169,7 @@ import Testing
         .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
         .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),
         .refused(RequestRefusal(.typeUnknown, "Ghost")),
+        .judged([nil, RecordRefusal(.referenced, "loan")]),
     ]
 
     /// Valid bytes of every kind, to be damaged.

@@ -106,6 +106,52 @@ import Testing
         #expect(try Self.query(bench, atLeast: 0).get() == ["a"])
     }
 
+    @Test func `a zone without records has nothing to build`() throws {
+        var bench = Bench()
+        try bench.zones(.create, "Shelves", "Attic")
+        try bench.modify(.create("a", Self.rated(1)))
+        try bench.modify(.delete("a"))
+        _ = try bench.apply(
+            try Self.schema("title STRING, rating INT64 QUERYABLE SORTABLE", version: 1))
+        #expect(try bench.ask(.jobs) == .jobs(isWaiting: false))
+        try bench.modify(.create("b", Self.rated(2)))
+        #expect(try Self.query(bench, atLeast: 0).get() == ["b"])
+    }
+
+    @Test func `a field that is gone comes back with its old type only`() throws {
+        var bench = Bench()
+        _ = try bench.apply(try Self.schema("title STRING, rating INT64", version: 1))
+        try bench.zones(.create, "Shelves")
+        try bench.modify(.create("a", Self.rated(1)))
+        _ = try bench.apply(try Self.schema("title STRING", version: 2))
+        guard
+            case .refused(let refusal) = try bench.apply(
+                try Self.schema("title STRING, rating STRING QUERYABLE", version: 3))
+        else {
+            Issue.record("it came back as another")
+            return
+        }
+        #expect(refusal.reason == .schemaConflict)
+        #expect(
+            refusal.subject == "field 'rating' of 'Book' was INT64 and cannot come back as STRING:"
+                + " records may hold it still")
+        // Also by a save, also after a restart.
+        bench.state = RecordState()
+        let type = RecordType(
+            name: "Book",
+            fields: [FieldDefinition(name: "rating", type: FieldType(.double), indexes: [])])
+        guard case .refused = try bench.apply(.schema(.extend([type]))) else {
+            Issue.record("it came back as another")
+            return
+        }
+        #expect(
+            try bench.apply(
+                try Self.schema("title STRING, rating INT64 QUERYABLE SORTABLE", version: 3))
+                == .schema(version: 3))
+        try bench.finishJobs()
+        #expect(try Self.query(bench, atLeast: 0).get() == ["a"])
+    }
+
     @Test func `a schema that arrives while an index is built starts the job again`() throws {
         var bench = Bench()
         _ = try bench.apply(try Self.schema("title STRING, rating INT64", version: 1))

@@ -7,6 +7,10 @@ package struct JSONLimits: Sendable, Equatable {
     package var sizeMax: ByteCount = .mebibytes(16)
     /// Values and keys together. A value costs eight bytes of tape beside its text.
     package var valueCountMax = 1 << 20
+    /// Keeps a string with half of a surrogate pair, and a number no Double can hold, as values that
+    /// nothing can be read from, instead of refusing the document: what holds them is then wrong, and
+    /// not everything around it.
+    package var keepsUnreadable = false
 
     package init() {}
 

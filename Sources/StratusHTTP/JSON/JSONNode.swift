@@ -5,13 +5,16 @@
 /// | 0–28 | where the value starts in the source; for a string, after its quote |
 /// | 29–57 | string or number: length of its text. Array or object: index after its last node |
 /// | 58–60 | ``Kind`` |
-/// | 61–62 | number: ``NumberForm``. string: 1 if it holds an escape |
+/// | 61–62 | number: ``NumberForm``. string: 1 if it holds an escape, 2 if one of them is half of a pair |
 ///
 /// An object's children are key, value, key, value …; a key is a string node.
 struct JSONNode: Sendable {
     enum Kind: UInt8 { case null, no, yes, number, string, array, object }
     /// `integer` fits Int64; `largeInteger` does not; `fraction` has a point or an exponent.
     enum NumberForm: UInt8 { case integer, largeInteger, fraction }
+
+    static let hasEscape: UInt8 = 1
+    static let isUnreadable: UInt8 = 2
 
     /// Source offsets and tape indices are below this.
     static let reach = 1 << 29

@@ -166,8 +166,15 @@ struct JSONTapeBuilder {
                     JSONNode(.string, offset: start, extent: at - start, flag: flag))
                 return at + 1
             case 0x5C:
-                flag = 1
-                at = try Self.escape(input, at)
+                flag |= JSONNode.hasEscape
+                let (end, isWhole) = try Self.escape(input, at)
+                if !isWhole {
+                    guard self.limits.keepsUnreadable else {
+                        throw JSONError(.loneSurrogate, at: at)
+                    }
+                    flag |= JSONNode.isUnreadable
+                }
+                at = end
             case 0..<0x20:
                 throw JSONError(.controlCharacter, at: at)
             case 0x20..<0x80:
@@ -178,27 +185,28 @@ struct JSONTapeBuilder {
         }
     }
 
-    /// Checks one escape, a surrogate pair counting as one. - Returns: after it.
-    private static func escape(_ input: Span<UInt8>, _ start: Int) throws(JSONError) -> Int {
+    /// Checks one escape, a surrogate pair counting as one. - Returns: after it, and whether it stands
+    /// for a scalar; half of a pair does not.
+    private static func escape(_ input: Span<UInt8>, _ start: Int) throws(JSONError) -> (
+        end: Int, isWhole: Bool
+    ) {
         guard start + 1 < input.count else { throw JSONError(.truncated, at: input.count) }
         switch input[start + 1] {
         case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74:
-            return start + 2
+            return (start + 2, true)
         case 0x75:
             let unit = try Self.fourHexDigits(input, start + 2)
-            guard unit & 0xF800 == 0xD800 else { return start + 6 }
+            guard unit & 0xF800 == 0xD800 else { return (start + 6, true) }
             // The first half must be a high one, and a low one must follow as an escape at once.
-            guard unit < 0xDC00 else { throw JSONError(.loneSurrogate, at: start) }
+            guard unit < 0xDC00 else { return (start + 6, false) }
             guard start + 7 < input.count else {
-                if start + 6 < input.count, input[start + 6] != 0x5C {
-                    throw JSONError(.loneSurrogate, at: start)
-                }
+                if start + 6 < input.count, input[start + 6] != 0x5C { return (start + 6, false) }
                 throw JSONError(.truncated, at: input.count)
             }
             guard input[start + 6] == 0x5C, input[start + 7] == 0x75,
                 try Self.fourHexDigits(input, start + 8) & 0xFC00 == 0xDC00
-            else { throw JSONError(.loneSurrogate, at: start) }
-            return start + 12
+            else { return (start + 6, false) }
+            return (start + 12, true)
         default:
             throw JSONError(.badEscape, at: start)
         }
@@ -269,7 +277,7 @@ struct JSONTapeBuilder {
             form = .largeInteger
         }
         // Without an exponent, it takes over three hundred digits to leave Double's range.
-        if hasExponent || digitCount > 300,
+        if hasExponent || digitCount > 300, !self.limits.keepsUnreadable,
             JSONNumber.double(input.extracting(start..<at))?.isFinite != true
         {
             throw JSONError(.numberOutOfRange, at: start)

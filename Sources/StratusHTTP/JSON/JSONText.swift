@@ -86,9 +86,19 @@ enum JSONText {
         case 0x75:
             var scalar = Self.unit(source, start + 2)
             var end = start + 6
-            if scalar & 0xFC00 == 0xD800 {
-                scalar = 0x10000 + (scalar & 0x3FF) << 10 + Self.unit(source, start + 8) & 0x3FF
-                end = start + 12
+            if scalar & 0xF800 == 0xD800 {
+                // Behind a string's text stands its quote, behind a backslash another byte.
+                var low: UInt32 = 0
+                if scalar < 0xDC00, source[start + 6] == 0x5C, source[start + 7] == 0x75 {
+                    low = Self.unit(source, start + 8)
+                }
+                if low & 0xFC00 == 0xDC00 {
+                    scalar = 0x10000 + (scalar & 0x3FF) << 10 + low & 0x3FF
+                    end = start + 12
+                } else {
+                    // Kept only where the document's reader asked for it.
+                    scalar = 0xFFFD
+                }
             }
             Self.encode(scalar, emit)
             return end

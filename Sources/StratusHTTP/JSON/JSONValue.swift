@@ -84,12 +84,15 @@ package struct JSONValue: Sendable {
         return Int64(exactly: double)
     }
 
-    /// The Double nearest to the number, never infinite.
+    /// The Double nearest to the number; nil where none can hold it, never infinite.
     package var double: Double? {
         let node = self.node
         guard node.kind == .number else { return nil }
         let bytes = self.document.bytes
-        return JSONNumber.double(bytes.span.extracting(node.offset..<node.end))
+        guard let double = JSONNumber.double(bytes.span.extracting(node.offset..<node.end)),
+            double.isFinite
+        else { return nil }
+        return double
     }
 
     /// A number exactly as written.
@@ -99,9 +102,10 @@ package struct JSONValue: Sendable {
         return String(decoding: self.document.bytes[node.offset..<node.end], as: UTF8.self)
     }
 
+    /// A string's text; nil where half of a surrogate pair was kept.
     package var string: String? {
         let node = self.node
-        guard node.kind == .string else { return nil }
+        guard node.kind == .string, node.flag & JSONNode.isUnreadable == 0 else { return nil }
         let bytes = self.document.bytes
         return JSONText.string(bytes.span, node)
     }
@@ -109,7 +113,7 @@ package struct JSONValue: Sendable {
     /// The UTF-8 of a string, escapes resolved.
     package var utf8: Bytes? {
         let node = self.node
-        guard node.kind == .string else { return nil }
+        guard node.kind == .string, node.flag & JSONNode.isUnreadable == 0 else { return nil }
         let bytes = self.document.bytes
         return JSONText.utf8(bytes.span, node)
     }
@@ -133,7 +137,7 @@ package struct JSONValue: Sendable {
     /// A string read as canonical, padded base64.
     package var base64: Bytes? {
         let node = self.node
-        guard node.kind == .string else { return nil }
+        guard node.kind == .string, node.flag & JSONNode.isUnreadable == 0 else { return nil }
         let bytes = self.document.bytes
         let source = bytes.span
         // `\/` is a legal way to write a slash, and some serialisers do.

@@ -48,6 +48,12 @@ package struct ContainerReference: Sendable, Hashable {
         self.container = container
         self.environment = environment
     }
+
+    /// Whether this can name a container: 1 to 255 bytes of printable ASCII without a space, as it
+    /// stands in paths.
+    package static func isName(_ text: String) -> Bool {
+        (1...255).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
 }
 
 /// One database: the unit of placement. A shared database has no rows of its own; it is a view of

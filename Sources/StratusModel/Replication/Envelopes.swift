@@ -32,6 +32,10 @@ package struct Command: Sendable, Equatable {
     package enum Kind: UInt8, Sendable, Equatable {
         /// The body is a StratusRecords `RecordCommand`.
         case records = 1
+        /// The body is a StratusRecords `IdentityCommand`.
+        case identity = 2
+        /// The body is a StratusPlacement `SystemCommand`.
+        case system = 3
         /// The body belongs to the reference state that tests replicate.
         case reference = 255
     }

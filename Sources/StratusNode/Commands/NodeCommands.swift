@@ -17,6 +17,12 @@ enum NodeCommands {
     }
 
     static func dev(_ invocation: Invocation) -> ExitCode {
+        let container = invocation.value("container")
+        guard ContainerReference.isName(container) else {
+            Terminal.write(
+                "stratus: \(ControlCommands.noName(container))\n", to: Terminal.errors)
+            return .usage
+        }
         let directory: String
         let isTemporary = invocation["data"] == nil
         if let given = invocation["data"] {
@@ -29,19 +35,36 @@ enum NodeCommands {
             directory = made
         }
         defer { if isTemporary { SmallFile.removeTree(directory) } }
-        let overrides: [ConfigurationLoading.Override] = [
+        var overrides: [ConfigurationLoading.Override] = [
             ("dataDirectory", .text(directory), "--data"),
             ("client.listen", .list([.text(invocation.value("listen"))]), "--listen"),
             ("admin.listen", .text(invocation.value("admin")), "--admin"),
             ("development", .bool(true), "stratus dev"),
             ("developmentSchema", .text(invocation.value("schema")), "--schema"),
         ]
-        let container = invocation.value("container")
+        var authorityFile: String?
+        if invocation.flag("tls") {
+            var host = "localhost"
+            if case .tcp(let given, _)? = invocation.address("listen") { host = given }
+            do throws(NodeFailure) {
+                let certificates = try DevelopmentCertificates(
+                    in: directory + "/tls", host: host)
+                authorityFile = certificates.authorityFile
+                overrides += [
+                    ("client.tls.certificateFile", .text(certificates.certificateFile), "--tls"),
+                    ("client.tls.keyFile", .text(certificates.keyFile), "--tls"),
+                ]
+            } catch {
+                Terminal.write("stratus: \(error)\n", to: Terminal.errors)
+                return error.code
+            }
+        }
+        let trusted = authorityFile
         return Self.run(path: nil, overrides: overrides) { node in
             let welcome = DevelopmentWelcome(
                 url: node.clientURLs[0], adminURL: node.adminURL, container: container,
                 apiToken: Self.apiToken(directory), adminTokenFile: node.adminTokenFile,
-                dataDirectory: directory, isTemporary: isTemporary)
+                dataDirectory: directory, isTemporary: isTemporary, authorityFile: trusted)
             Terminal.write(invocation.flag("json") ? welcome.json() : welcome.text())
         }
     }
@@ -180,6 +203,8 @@ struct DevelopmentWelcome: Sendable {
     var adminTokenFile: String
     var dataDirectory: String
     var isTemporary: Bool
+    /// What clients have to trust, with `--tls`.
+    var authorityFile: String?
 
     /// One line for a script.
     func json() -> String {
@@ -193,6 +218,7 @@ struct DevelopmentWelcome: Sendable {
         json.member("adminURL", self.adminURL)
         json.member("adminTokenFile", self.adminTokenFile)
         json.member("dataDirectory", self.dataDirectory)
+        if let authorityFile { json.member("authorityFile", authorityFile) }
         json.member("pid", Int(getpid()))
         json.endObject()
         return String(decoding: json.finish(), as: UTF8.self) + "\n"
@@ -213,7 +239,7 @@ struct DevelopmentWelcome: Sendable {
 
             A first record:
 
-              curl -s '\(base)/records/modify?\(tokens)' -d '{
+              curl -s\(self.authorityFile.map { " --cacert \($0)" } ?? "") '\(base)/records/modify?\(tokens)' -d '{
                 "operations": [{"operationType": "forceUpdate", "record": {"recordType": "Note",
                   "recordName": "first", "fields": {"text": {"value": "Hello"}}}}]}'
 

@@ -30,6 +30,10 @@ package enum StratusProgram {
                         "Where clients connect; "
                             + "port 0 lets the system choose"),
                     .value("admin", .address, default: "127.0.0.1:0", "Where stratusctl connects"),
+                    .flag(
+                        "tls", nil,
+                        "Speak HTTPS with clients, with a certificate of an authority made for this data "
+                            + "directory: clients trust tls/authority.pem in it"),
                     .value(
                         "container", .text("ID"), default: "iCloud.org.example.stratus",
                         "The container to name in the examples; all others work too"),
@@ -39,7 +43,7 @@ package enum StratusProgram {
                     .flag(
                         "json", nil,
                         "Print one line of JSON when ready: url, container, environment, "
-                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid"
+                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid, and authorityFile with --tls"
                     ),
                 ],
                 examples: [
@@ -58,6 +62,31 @@ package enum StratusProgram {
                 ],
                 examples: [
                     .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
+                ]),
+            CommandDefinition(
+                "cluster", "Prepare a cluster of peers",
+                subcommands: [
+                    CommandDefinition(
+                        "certificates",
+                        "Make an authority, a secret and a certificate for each node",
+                        discussion: [
+                            "Where the directory holds an authority already, more certificates of it are "
+                                + "issued. Nothing that exists is replaced."
+                        ],
+                        options: [
+                            .value("directory", .directory, required: true, "Where to write them"),
+                            .value(
+                                "nodes", .text("NAMES"), required: true,
+                                "The nodes' names, with commas between"),
+                            .value(
+                                "days", .text("DAYS"), default: "30",
+                                "How long the nodes' certificates are good"),
+                        ],
+                        examples: [
+                            .init(
+                                "stratus cluster certificates --directory ./cluster --nodes a,b,c",
+                                "For three nodes")
+                        ])
                 ]),
             CommandDefinition(
                 "config", "Check, show and explain configurations",
@@ -113,6 +142,7 @@ package enum StratusProgram {
         switch invocation.path {
         case ["dev"]: NodeCommands.dev(invocation)
         case ["serve"]: NodeCommands.serve(invocation)
+        case ["cluster", "certificates"]: ClusterCommands.certificates(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)
         case ["config", "example"]:

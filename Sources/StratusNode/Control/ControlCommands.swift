@@ -44,6 +44,12 @@ struct ControlCommands {
     }
 
     private func run() async throws(AdminClient.Failure) -> ExitCode {
+        if self.invocation.path.first == "schema" {
+            let container = self.invocation.value("container")
+            guard ContainerReference.isName(container) else {
+                throw AdminClient.Failure(.usage, Self.noName(container))
+            }
+        }
         switch self.invocation.path {
         case ["status"]: return try await self.status()
         case ["ready"]: return try await self.ready()
@@ -70,6 +76,10 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case let path where IdentityCommands.serves(path):
+            return try await IdentityCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
         }
@@ -225,6 +235,10 @@ struct ControlCommands {
     }
 
     // MARK: Words
+
+    static func noName(_ container: String) -> String {
+        "'\(container)' cannot name a container: 1 to 255 ASCII characters without spaces are wanted"
+    }
 
     private static func oneLine(_ text: String) -> String {
         text.split(separator: "\n").joined(separator: "; ")

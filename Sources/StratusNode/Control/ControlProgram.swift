@@ -89,6 +89,7 @@ package enum ControlProgram {
                         ]
                     ),
                 ]),
+        ] + IdentityCommands.definitions + [
             CommandDefinition(
                 "log-level", "What the node writes to its log",
                 subcommands: [
@@ -101,7 +102,7 @@ package enum ControlProgram {
                             )
                         ],
                         examples: [.init("stratusctl log-level set debug", "While looking closer")]),
-                ]),
+                ])
         ])
 
     /// The whole of `main.swift`.

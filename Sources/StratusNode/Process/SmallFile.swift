@@ -58,6 +58,16 @@ package enum SmallFile {
         guard code == 0 else { throw failure(code) }
     }
 
+    /// The same, in the place of a file that may be there: the old one or the new one, whole.
+    package static func replaceSecret(_ path: String, _ bytes: Bytes) throws(Failure) {
+        let next = path + ".next"
+        unlink(next)
+        try Self.createSecret(next, bytes)
+        guard rename(next, path) == 0 else {
+            throw Failure(path: path, operation: "replace", code: errno)
+        }
+    }
+
     private static func writeAll(_ bytes: Bytes, to descriptor: Int32) -> Int32 {
         bytes.withUnsafeBytes { buffer in
             var offset = 0

@@ -7,7 +7,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused                                            |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged                                 |
 //
 // A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
 // name and text zone owner; then a record body as in a row.
@@ -16,7 +16,8 @@ package import StratusModel
 // (1 and a record, 2 deleted: text name, varint tag), position, flag more. Database changes: count of
 // changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
 // Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
-// Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject.
+// Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject. Judged: count of operations,
+// each a flag and a refusal.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -96,6 +97,13 @@ extension RecordAnswer {
         case .jobs(let isWaiting):
             writer.begin(.jobs)
             writer.bytes.write(flag: isWaiting)
+        case .judged(let refusals):
+            writer.begin(.judged)
+            writer.bytes.write(count: refusals.count)
+            for refusal in refusals {
+                writer.bytes.write(flag: refusal != nil)
+                if let refusal { writer.bytes.write(refusal) }
+            }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -120,6 +128,13 @@ extension RecordAnswer {
         case .page: self = .page(try reader.queryPage())
         case .schema: self = .schema(try reader.bytes.flag() ? try reader.bytes.schema() : nil)
         case .jobs: self = .jobs(isWaiting: try reader.bytes.flag())
+        case .judged:
+            var refusals: [RecordRefusal?] = []
+            for _ in 0..<(try reader.bytes.count()) {
+                refusals.append(
+                    try reader.bytes.flag() ? try reader.bytes.recordRefusal() : nil)
+            }
+            self = .judged(refusals)
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -136,6 +151,7 @@ enum AnswerKind: UInt8 {
     case schema = 7
     case jobs = 8
     case refused = 9
+    case judged = 10
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

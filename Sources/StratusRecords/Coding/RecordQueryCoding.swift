@@ -8,13 +8,14 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs                                                                         |
+// |       | 7 jobs, 8 judge                                                                |
 //
 // Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
+// Judge: varint schema version, then a batch as in a command.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -62,6 +63,11 @@ extension RecordQuery {
             writer.write(6 as UInt8)
             writer.write(container)
         case .jobs: writer.write(7 as UInt8)
+        case .judge(let ask):
+            writer.write(8 as UInt8)
+            writer.write(ask.modify.database)
+            writer.write(varint: ask.schemaVersion)
+            ask.modify.write(to: &writer)
         }
         return writer.bytes
     }
@@ -91,6 +97,14 @@ extension RecordQuery {
         case 5: ask = .page(try reader.queryPageAsk())
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
+        case 8:
+            let database = try reader.database()
+            let version = try reader.varint()
+            let modify = try ModifyRecords(from: &reader, container: database.container)
+            guard modify.database == database else {
+                throw DecodingError(.malformed, at: reader.offset)
+            }
+            ask = .judge(JudgeAsk(modify, schemaVersion: version))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

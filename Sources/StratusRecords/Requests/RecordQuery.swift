@@ -13,6 +13,8 @@ package struct RecordQuery: Sendable, Equatable {
         case schema(ContainerReference)
         /// Whether jobs wait in this partition.
         case jobs
+        /// What would be refused of a batch.
+        case judge(JudgeAsk)
     }
 
     package var principal: Principal
@@ -107,5 +109,17 @@ package struct QueryPageAsk: Sendable, Equatable {
         self.after = after
         self.touchCountMax = touchCountMax
         self.requiresIndexes = requiresIndexes
+    }
+}
+
+/// A batch that is judged and not carried out.
+package struct JudgeAsk: Sendable, Equatable {
+    package var modify: ModifyRecords
+    /// The schema it was compiled for.
+    package var schemaVersion: UInt64
+
+    package init(_ modify: ModifyRecords, schemaVersion: UInt64) {
+        self.modify = modify
+        self.schemaVersion = schemaVersion
     }
 }

@@ -15,6 +15,9 @@ package struct IndexedSchema: Sendable, Equatable {
     /// Types and fields (`type` or `type field`) that this partition knew once: records may hold them
     /// still.
     private(set) var retired: Set<String>
+    /// The types that fields had which are gone: `type field`. Records may hold values of them still, so
+    /// that a field that comes back has its old type.
+    private(set) var formerTypes: [String: FieldType]
     /// Some records were saved before this partition had a schema: any may hold anything.
     private(set) var hasUnchecked: Bool
 
@@ -31,14 +34,15 @@ package struct IndexedSchema: Sendable, Equatable {
     package init(schema: Schema = Schema(), over records: Records = .none) {
         self.init(
             schema: Schema(), indexes: [], nextNumber: 1, tables: TextFolding.version, retired: [],
-            hasUnchecked: false)
+            formerTypes: [:], hasUnchecked: false)
         self.install(schema, over: records)
     }
 
     init(
         schema: Schema, indexes: [FieldIndex], nextNumber: UInt32, tables: UInt8,
-        retired: Set<String>, hasUnchecked: Bool
+        retired: Set<String>, formerTypes: [String: FieldType], hasUnchecked: Bool
     ) {
+        self.formerTypes = formerTypes
         self.schema = schema
         self.indexes = indexes
         self.nextNumber = nextNumber
@@ -105,17 +109,32 @@ package struct IndexedSchema: Sendable, Equatable {
 
     private mutating func retire(_ next: Schema) {
         for type in self.schema.types {
-            guard let after = next.type(named: type.name) else {
-                self.retired.insert(type.name)
-                continue
-            }
+            let after = next.type(named: type.name)
+            if after == nil { self.retired.insert(type.name) }
             for field in type.fields
-            where after.field(named: field.name) == nil
+            where after?.field(named: field.name) == nil
                 && SystemField(mappedName: field.name) == nil
             {
-                self.retired.insert("\(type.name) \(field.name)")
+                if after != nil { self.retired.insert("\(type.name) \(field.name)") }
+                self.formerTypes["\(type.name) \(field.name)"] = field.type
             }
         }
+    }
+
+    /// What in a schema contradicts the records there may be; nil: nothing.
+    package func conflict(with next: Schema) -> String? {
+        if self.formerTypes.isEmpty { return nil }
+        for type in next.types {
+            for field in type.fields {
+                guard let former = self.formerTypes["\(type.name) \(field.name)"],
+                    former != field.type
+                else { continue }
+                return "field '\(field.name)' of '\(type.name)' was \(SchemaText.name(of: former))"
+                    + " and cannot come back as \(SchemaText.name(of: field.type)):"
+                    + " records may hold it still"
+            }
+        }
+        return nil
     }
 
     package mutating func markReady(_ numbers: some Sequence<UInt32>) {

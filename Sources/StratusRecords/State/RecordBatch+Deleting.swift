@@ -15,6 +15,12 @@ extension RecordBatch {
             if refusal.reason == .notFound, succeeds { return .deleted(tag: nil) }
             return .refused(refusal)
         }
+        // As long as there is the user there is the user's record.
+        if existing.type == RecordState.userType, self.modify.database.scope == .public,
+            self.principal.kind == .user || self.principal.kind == .serverKey
+        {
+            return .refused(RecordRefusal(.typeReserved, existing.type))
+        }
         if operation.kind == .delete, let tag = operation.changeTag, tag != existing.tag.text {
             return .refused(RecordRefusal(.tagMismatch))
         }

@@ -15,10 +15,13 @@ extension RecordState {
         let type = schema.schema.type(named: ask.predicate.recordType)
         var scopes: [ZoneScope] = []
         var summary: ZoneSummary?
+        var after = ask.after
+        var incarnation: ZoneIncarnation?
         if let name = ask.zone {
             if let zone = try self.liveZone(name, of: ask.database, over: rows) {
                 summary = zone.summary(name: name)
                 scopes = [self.scope(of: zone, name, in: ask.database)]
+                incarnation = zone.incarnation
             } else if name != ZoneID.defaultName {
                 return .refused(RequestRefusal(.zoneNotFound, name))
             }
@@ -27,9 +30,16 @@ extension RecordState {
                 scopes.append(self.scope(of: zone, name, in: ask.database))
             }
         }
+        // One zone's pages go on in that very zone: one made again under its name has other records.
+        if ask.zone != nil, let given = after {
+            guard let rest = Self.cursor(in: given, of: incarnation) else {
+                return .refused(RequestRefusal(.queryInvalid, QueryRefusal.markerInvalid.reason))
+            }
+            after = rest
+        }
         let limit = ask.limit <= 0 ? Self.pageCountMax : min(ask.limit, Self.pageCountMax)
         let request = QueryPageRequest(
-            ask.predicate, zones: scopes, limit: limit, after: ask.after,
+            ask.predicate, zones: scopes, limit: limit, after: after,
             touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes)
         let answer = try QueryExecutor(schema, StoredRecords()).page(request, over: copy rows) {
             AccessRules.allows(
@@ -39,13 +49,33 @@ extension RecordState {
         case .success(let found):
             return .page(
                 QueryPage(
-                    records: found.records, next: found.next, zone: summary,
+                    records: found.records,
+                    next: found.next.map { Self.marker($0, of: incarnation) }, zone: summary,
                     touchCount: found.counters.indexRowCount + found.counters.recordCount))
         case .failure(.typeUnknown(let type)):
             return .refused(RequestRefusal(.typeUnknown, type))
         case .failure(let refusal):
             return .refused(RequestRefusal(.queryInvalid, refusal.reason))
         }
+    }
+
+    /// A page's end as its asker carries it: eight bytes of the zone's incarnation, where one zone was
+    /// asked, and the executor's own.
+    private static func marker(_ cursor: Bytes, of incarnation: ZoneIncarnation?) -> Bytes {
+        guard let incarnation else { return cursor }
+        var writer = ByteWriter(reserving: cursor.count + 8)
+        writer.write(fixed: incarnation.raw)
+        writer.write(raw: cursor)
+        return writer.bytes
+    }
+
+    /// Nil: of another zone, or none of ours.
+    private static func cursor(in marker: Bytes, of incarnation: ZoneIncarnation?) -> Bytes? {
+        var reader = ByteReader(marker)
+        guard let raw = try? reader.fixed64(), ZoneIncarnation(raw) == incarnation else {
+            return nil
+        }
+        return Bytes(marker[8...])
     }
 
     private func scope(of zone: ZoneRow, _ name: String, in database: DatabaseID) -> ZoneScope {

@@ -9,6 +9,7 @@ extension RecordState {
         throws(StoreError)
         -> QueryAnswer
     {
+        if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
@@ -30,6 +31,9 @@ extension RecordState {
         case .page(let ask):
             return QueryAnswer(
                 body: try self.page(ask, query.principal, over: rows).encoded())
+        case .judge(let ask):
+            return QueryAnswer(
+                body: try self.judge(ask, query.principal, over: rows).encoded())
         case .schema(let container):
             let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
@@ -170,6 +174,7 @@ extension RecordQuery {
         case .zoneChanges(let ask): ask.database
         case .databaseChanges(let ask): ask.database
         case .page(let ask): ask.database
+        case .judge(let ask): ask.modify.database
         case .schema, .jobs: nil
         }
     }

@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusModel
 
 extension RecordState {
@@ -37,7 +38,10 @@ extension RecordState {
         _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
         rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
-        let isEmpty = try Self.hasNoDatabase(of: container, over: rows)
+        if let reason = held?.conflict(with: schema) {
+            return .refused(RequestRefusal(.schemaConflict, reason))
+        }
+        let isEmpty = try Self.hasNoRecord(of: container, over: rows)
         var indexed = held ?? IndexedSchema()
         let dropped = indexed.install(
             schema, over: isEmpty ? .none : held == nil ? .unchecked : .checked)
@@ -69,14 +73,33 @@ extension RecordState {
         return nil
     }
 
-    private static func hasNoDatabase(
+    /// Zones looked at to find out; a container with more is taken to have records.
+    private static let emptyZoneCountMax = 1_000
+
+    /// Whether no live zone of the container holds a live record: there is nothing to index then.
+    /// Deleted zones are purged with their index rows.
+    private static func hasNoRecord(
         of container: ContainerReference, over rows: borrowing some RowReader
     ) throws(StoreError) -> Bool {
+        var rest = Self.emptyZoneCountMax
         for scope in [DatabaseScope.public, .private] {
             let prefix = Keys.databases(of: container, scope)
-            let found = try rows.keys(
-                .database, from: prefix, to: Keys.end(of: prefix), limit: 1)
-            if !found.isEmpty { return false }
+            for (_, row) in try rows.rows(
+                .database, from: prefix, to: Keys.end(of: prefix), limit: rest)
+            {
+                let database = try decodingRow("database") { () throws(DecodingError) in
+                    try DatabaseRow(decoding: row)
+                }
+                let zones = Keys.zonePrefix(database.number)
+                let found = try rows.rows(
+                    .zone, from: zones, to: Keys.end(of: zones), limit: rest)
+                for (_, row) in found {
+                    let zone = try StoredRows.zone(decoding: row)
+                    if !zone.isDeleted, zone.recordCount > 0 { return false }
+                }
+                rest -= max(1, found.count)
+                if rest <= 0 { return false }
+            }
         }
         return true
     }

@@ -36,6 +36,9 @@ package struct RecordState: ReplicatedState {
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
+        if command.kind == .identity {
+            return try IdentityState.apply(command, at: position.time, over: &rows)
+        }
         guard command.kind == .records,
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
@@ -61,8 +64,42 @@ package struct RecordState: ReplicatedState {
         over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
         let schema = try self.cache.schema(command.container, over: rows)
-        if let refusal = Self.check(modify, of: command, schema) { return Self.refused(refusal) }
+        if let refusal = Self.check(modify, by: command.principal, command.schemaVersion, schema) {
+            return Self.refused(refusal)
+        }
         var numbers = NumberDraw()
+        let (place, known) = try self.edit(of: modify, at: time, numbers: &numbers, over: rows)
+        guard let edit = place else {
+            return Self.refused(RequestRefusal(.zoneNotFound, modify.zone))
+        }
+        var batch = RecordBatch(
+            modify, edit: edit, schema: schema?.schema, principal: command.principal,
+            sizeMax: self.bounds.modifySizeMax)
+        let isKept = try batch.run(over: rows)
+        let isChanged = isKept && batch.edit.hasChanges
+        if isChanged {
+            if numbers.isDrawn {
+                try numbers.write(into: &rows)
+                try rows.put(.database, Keys.database(modify.database), edit.database.encoded())
+                self.cache.remember(edit.database, of: modify.database)
+            }
+            try batch.edit.flush(
+                into: &rows, cache: &self.cache, schema: schema,
+                tombstoneCountMin: modify.rules.tombstoneCountMin)
+        }
+        let after = isChanged ? batch.edit.zone : known ?? .unwritten
+        let outcome = RecordOutcome.records(
+            ModifiedRecords(
+                zone: after.summary(name: modify.zone), results: batch.finalResults()))
+        return Outcome(
+            .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
+    }
+
+    /// The edit of the zone that `modify` names, nil where there is none, and its row as it is stored.
+    private mutating func edit(
+        of modify: ModifyRecords, at time: HybridTime, numbers: inout NumberDraw,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> (edit: ZoneEdit?, known: ZoneRow?) {
         let database: DatabaseRow
         if let known = try self.cache.database(modify.database, over: rows) {
             database = known
@@ -78,42 +115,48 @@ package struct RecordState: ReplicatedState {
                 number: try numbers.zone(over: rows), incarnation: modify.drawnIncarnation,
                 baseTag: 0)
         } else {
-            return Self.refused(RequestRefusal(.zoneNotFound, modify.zone))
+            return (nil, known)
         }
-
         let edit = ZoneEdit(
             modify.zone, of: modify.database, database: database, zone: zone, at: time)
-        var batch = RecordBatch(
-            modify, edit: edit, schema: schema?.schema, principal: command.principal,
-            sizeMax: self.bounds.modifySizeMax)
-        let isKept = try batch.run(over: rows)
-        let isChanged = isKept && batch.edit.hasChanges
-        if isChanged {
-            if numbers.isDrawn {
-                try numbers.write(into: &rows)
-                try rows.put(.database, Keys.database(modify.database), database.encoded())
-                self.cache.remember(database, of: modify.database)
-            }
-            try batch.edit.flush(
-                into: &rows, cache: &self.cache, schema: schema,
-                tombstoneCountMin: modify.rules.tombstoneCountMin)
+        return (edit, known)
+    }
+
+    /// What would be refused of a batch, changing nothing: an atomic batch of which somebody else has
+    /// refused an operation already still says what else is wrong with it.
+    mutating func judge(
+        _ ask: JudgeAsk, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        let modify = ask.modify
+        let schema = try self.cache.schema(modify.database.container, over: rows)
+        if let refusal = Self.check(modify, by: principal, ask.schemaVersion, schema) {
+            return .refused(refusal)
         }
-        let after = isChanged ? batch.edit.zone : known ?? .unwritten
-        let outcome = RecordOutcome.records(
-            ModifiedRecords(
-                zone: after.summary(name: modify.zone), results: batch.finalResults()))
-        return Outcome(
-            .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
+        var numbers = NumberDraw()
+        let place = try self.edit(of: modify, at: .zero, numbers: &numbers, over: rows).edit
+        guard let edit = place else {
+            return .refused(RequestRefusal(.zoneNotFound, modify.zone))
+        }
+        var batch = RecordBatch(
+            modify, edit: edit, schema: schema?.schema, principal: principal,
+            sizeMax: self.bounds.modifySizeMax)
+        _ = try batch.run(over: rows)
+        return .judged(
+            batch.finalResults().map { result in
+                guard case .refused(let refusal) = result, refusal.reason != .atomicFailure else {
+                    return nil
+                }
+                return refusal
+            })
     }
 
     /// What refuses the whole request.
     private static func check(
-        _ modify: ModifyRecords, of command: Command, _ schema: IndexedSchema?
-    )
-        -> RequestRefusal?
-    {
-        if let refusal = Self.check(command, schema) { return refusal }
-        if !AccessRules.mayUse(modify.database, command.principal) {
+        _ modify: ModifyRecords, by principal: Principal, _ version: UInt64,
+        _ schema: IndexedSchema?
+    ) -> RequestRefusal? {
+        if let refusal = Self.check(version, schema) { return refusal }
+        if !AccessRules.mayUse(modify.database, principal) {
             return RequestRefusal(.accessDenied)
         }
         if modify.operations.isEmpty { return RequestRefusal(.empty) }
@@ -135,9 +178,9 @@ package struct RecordState: ReplicatedState {
         return nil
     }
 
-    static func check(_ command: Command, _ schema: IndexedSchema?) -> RequestRefusal? {
+    private static func check(_ version: UInt64, _ schema: IndexedSchema?) -> RequestRefusal? {
         let held = schema?.schema.version ?? 0
-        return command.schemaVersion > held ? RequestRefusal(.schemaBehind, String(held)) : nil
+        return version > held ? RequestRefusal(.schemaBehind, String(held)) : nil
     }
 
     static func refused(_ refusal: RequestRefusal) -> Outcome {

@@ -1,6 +1,6 @@
 import CShims
 import Glibc
-import StratusModel
+package import StratusModel
 
 /// One thread that waits for sockets, timers and jobs, and runs what they bring.
 ///
@@ -95,24 +95,24 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         self.signal.raise()
     }
 
-    func assertCurrent() {
+    package func assertCurrent() {
         assert(self.isCurrent, "not on the event loop \(self.name)")
     }
 
     // MARK: Timers
 
-    struct Timer: Sendable, Hashable {
+    package struct Timer: Sendable, Hashable {
         fileprivate let token: TimerQueue<() -> Void>.Token
     }
 
     /// When this round of the loop began. Only on the loop.
-    var now: MonotonicTime {
+    package var now: MonotonicTime {
         self.assertCurrent()
         return self.roundTime
     }
 
     /// Calls `action` on the loop at or soon after `time`. Only on the loop.
-    func schedule(at time: MonotonicTime, _ action: @escaping () -> Void) -> Timer {
+    package func schedule(at time: MonotonicTime, _ action: @escaping () -> Void) -> Timer {
         self.assertCurrent()
         return Timer(token: self.timers.insert(at: time, action))
     }
@@ -124,7 +124,7 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         return self.timers.move(timer.token, to: time)
     }
 
-    func cancel(_ timer: Timer) {
+    package func cancel(_ timer: Timer) {
         self.assertCurrent()
         self.timers.remove(timer.token)
     }

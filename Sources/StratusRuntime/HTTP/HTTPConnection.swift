@@ -63,6 +63,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     private var isRequestTold = false
     private var requestStart: MonotonicTime
     private var lingeredCount = 0
+    private var lingerEnd = MonotonicTime(nanoseconds: .max)
     private var hasCarriedRequest = false
     /// Until when a stop waits for the first request.
     private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
@@ -245,7 +246,11 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     private func received(_ bytes: UnsafeBufferPointer<UInt8>) {
         if self.stage == .lingering {
             self.lingeredCount += bytes.count
-            if self.lingeredCount > self.shard.limits.lingerSizeMax.raw { self.close(isCut: true) }
+            if self.lingeredCount > self.shard.limits.lingerSizeMax.raw {
+                return self.close(isCut: true)
+            }
+            self.stageDeadline = min(
+                self.loop.now + self.shard.limits.lingerDeadline, self.lingerEnd)
             return
         }
         guard self.input.isEmpty else {
@@ -425,6 +430,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.inputStart = 0
         self.transport.endWriting()
         self.stageDeadline = self.loop.now + self.shard.limits.lingerDeadline
+        self.lingerEnd = self.loop.now + self.shard.limits.lingerTotal
     }
 
     func close(isCut: Bool) {

@@ -51,10 +51,13 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var handshakeDeadline: Duration = .seconds(15)
     /// Heads, bodies, readers, idleness.
     package var timeouts = HTTPTimeouts()
-    /// How long a closed connection waits for the peer to close too, so that it can read the last answer.
+    /// How long a closed connection waits for the peer to send more or close too, so that it can read
+    /// the last answer: many clients read nothing before all of their request is sent.
     package var lingerDeadline: Duration = .seconds(2)
-    /// What a peer may send meanwhile before it is cut.
-    package var lingerSizeMax: ByteCount = .kibibytes(256)
+    /// All of that together.
+    package var lingerTotal: Duration = .seconds(30)
+    /// What a peer may send meanwhile before it is cut. It is thrown away as it comes.
+    package var lingerSizeMax: ByteCount = .mebibytes(64)
 
     /// How long a stop waits for the first request of a connection that has carried none, and for a
     /// handshake that has begun.

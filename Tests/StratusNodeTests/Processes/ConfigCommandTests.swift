@@ -79,6 +79,10 @@ import Testing
         ("a directory", ["config", "check", "/"], .missingInput, "Is a directory"),
         ("no such command", ["confg"], .usage, "Did you mean 'stratus config'?"),
         ("no such option", ["config", "print", "--changd"], .usage, "Did you mean '--changed'?"),
+        (
+            "a container with a space", ["dev", "--container", "a b"], .usage,
+            "'a b' cannot name a container"
+        ),
     ]
 
     @Test(arguments: wrong)

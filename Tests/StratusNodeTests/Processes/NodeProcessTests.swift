@@ -11,20 +11,23 @@ import Testing
     let directory = try! TemporaryDirectory()
 
     /// A `stratus dev` that is ready, and what its first line said.
-    struct Dev {
+    struct Dev: Sendable {
         let running: ChildProcess
-        let line: [String: Any]
+        private let texts: [String: String]
+        let processIdentifier: Int?
 
         init(_ data: String, _ more: [String] = []) async throws {
             self.running = try Program.start(
                 "stratus",
                 ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more)
             let text = try #require(await self.running.firstLine(), "\(self.running.errors)")
-            self.line = try #require(
+            let line = try #require(
                 try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+            self.texts = line.compactMapValues { $0 as? String }
+            self.processIdentifier = line["pid"] as? Int
         }
 
-        func text(_ key: String) -> String { self.line[key] as? String ?? "" }
+        func text(_ key: String) -> String { self.texts[key] ?? "" }
 
         func stop() async throws -> Int32 {
             self.running.signal(SIGTERM)
@@ -63,7 +66,7 @@ import Testing
         #expect(dev.text("container") == "iCloud.org.example.stratus")
         #expect(dev.text("environment") == "development")
         #expect(dev.text("apiToken").utf8.count == 64)
-        #expect(dev.line["pid"] as? Int == Int(dev.running.identifier))
+        #expect(dev.processIdentifier == Int(dev.running.identifier))
         let mode = try FileManager.default.attributesOfItem(atPath: dev.text("adminTokenFile"))
         #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
         #expect(try await dev.stop() == ExitCode.success.rawValue)
@@ -146,6 +149,10 @@ import Testing
         #expect(refused.code == ExitCode.denied.rawValue)
         #expect(refused.errors.contains("not the administrators' token"))
 
+        let unnameable = try await dev.control("schema", "export", "--container", "naïve")
+        #expect(unnameable.code == ExitCode.usage.rawValue)
+        #expect(unnameable.errors.contains("'naïve' cannot name a container"))
+
         let schema = try self.directory.write(
             "a.ckdb", "DEFINE SCHEMA RECORD TYPE Note (text STRING QUERYABLE);")
         let imported = try await dev.control("schema", "import", "--container", "iCloud.x", schema)
@@ -218,6 +225,35 @@ import Testing
         #expect(data.code == ExitCode.system.rawValue)
         #expect(data.errors.contains("in use by another process"))
         #expect(try await dev.stop() == 0)
+    }
+
+    @Test func `dev with --tls speaks HTTPS with a certificate of an authority that stays`()
+        async throws
+    {
+        var authority = ""
+        for _ in 0..<2 {
+            let dev = try await Dev(self.directory.path + "/h", ["--tls"])
+            #expect(dev.text("url").hasPrefix("https://127.0.0.1:"))
+            let file = dev.text("authorityFile")
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            if !authority.isEmpty { #expect(text == authority) }
+            authority = text
+            let address = String(dev.text("url").dropFirst("https://".count))
+            for name in ["localhost", "127.0.0.1"] {
+                let check = name == "localhost" ? "-verify_hostname" : "-verify_ip"
+                let ended = try await ChildProcess.run(
+                    "/usr/bin/openssl",
+                    [
+                        "s_client", "-connect", address, "-CAfile", file, "-verify_return_error",
+                        "-ign_eof", check, name,
+                    ], input: .bytes(Array("GET /healthz HTTP/1.0\r\nhost: x\r\n\r\n".utf8)))
+                #expect(ended.output.contains("alive"), "\(name): \(ended.errors)")
+            }
+            let mode = try FileManager.default.attributesOfItem(
+                atPath: self.directory.path + "/h/tls/authority.key")
+            #expect(mode[.posixPermissions] as? Int == 0o600, "X-30")
+            #expect(try await dev.stop() == 0)
+        }
     }
 
     @Test func `dev without a directory leaves none behind`() async throws {

@@ -257,7 +257,7 @@ import Testing
             while !Task.isCancelled { await Task.yield() }
             return .text("late")
         }
-        for _ in 0..<200 {
+        for _ in 0..<20 {
             try await withServer(handler) { server, address in
                 let client = try RawClient(address)
                 client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -317,6 +317,50 @@ import Testing
             try await eventually { server.connectionCount == 0 }
         }
         #expect(seen.withLock { $0 } == ["cutShort", "cutShort"])
+    }
+
+    @Test func `G-14 a client that reads nothing before all is sent still gets its 413`()
+        async throws
+    {
+        let handler = ClosureHandler(bodySizeMax: .mebibytes(1)) { request in
+            do {
+                return HTTPResponse(status: 200, body: .bytes(try await request.body.collect()))
+            } catch {
+                return .text("body \(error)", status: 413)
+            }
+        }
+        try await withServer(handler) { server, address in
+            let chunk = String(repeating: "x", count: 1 << 20)
+            let rows: [(name: String, head: String, frame: (String) -> String)] = [
+                ("declared", "content-length: 20971520", { $0 }),
+                ("chunked", "transfer-encoding: chunked", { "100000\r\n\($0)\r\n" }),
+            ]
+            for row in rows {
+                let client = try RawClient(address)
+                client.send("POST / HTTP/1.1\r\nhost: x\r\n\(row.head)\r\n\r\n")
+                for _ in 0..<20 { client.send(row.frame(chunk)) }
+                let answer = client.text()
+                #expect(answer.text.hasPrefix("HTTP/1.1 413 "), "\(row.name): \(answer.end)")
+                #expect(answer.end == .closed, "\(row.name)")
+                client.close()
+            }
+            try await eventually { server.connectionCount == 0 }
+        }
+    }
+
+    @Test func `G-14 a client that never ends its body is cut all the same`() async throws {
+        var limits = HTTPServerLimits.forTests
+        limits.lingerSizeMax = .kibibytes(256)
+        try await withServer(
+            ClosureHandler(bodySizeMax: .kibibytes(1)) { _ in .text("no", status: 413) },
+            limits: limits
+        ) { server, address in
+            let client = try RawClient(address)
+            client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 104857600\r\n\r\n")
+            let chunk = String(repeating: "x", count: 1 << 20)
+            for _ in 0..<16 { client.send(chunk) }
+            try await eventually { server.connectionCount == 0 }
+        }
     }
 
     @Test func `answers worth it are compressed for clients that accept gzip`() async throws {

@@ -17,6 +17,8 @@ package struct QueryParameters: Sendable, Equatable {
     /// The first value of a name.
     package subscript(_ name: String) -> String? { self.pairs.first { $0.name == name }?.value }
 
+    package func count(of name: String) -> Int { self.pairs.count { $0.name == name } }
+
     /// Booleans arrive as `true`, `True` or `1`.
     package func isTrue(_ name: String) -> Bool {
         guard let value = self[name] else { return false }

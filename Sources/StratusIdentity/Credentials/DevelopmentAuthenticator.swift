@@ -1,5 +1,5 @@
 package import StratusHTTP
-package import StratusModel
+import StratusModel
 
 /// The authenticator of `stratus dev`: everybody with a well-formed API token is welcome in any
 /// container's development environment, and whoever brings a web-auth token, whatever it says, is the
@@ -27,32 +27,40 @@ package struct DevelopmentAuthenticator: Authenticator {
 
     package init(settings: Settings = Settings()) { self.settings = settings }
 
-    package func authenticate(
-        _ head: RequestHead, body: Bytes, container: ContainerReference, scope: DatabaseScope
-    ) async throws(AuthenticationRefusal) -> Principal {
-        let credentials = TokenCredentials(query: head.query)
-        guard let apiToken = credentials.apiToken else {
-            throw .failed(reason: "no auth method found")
-        }
+    /// What it takes stands in the query string.
+    package func needsBody(_ head: RequestHead) -> Bool { false }
+
+    package func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    {
+        let credentials = TokenCredentials(query: request.head.query)
+        guard let apiToken = credentials.apiToken else { throw .none }
         guard TokenCredentials.isWellFormed(apiToken: apiToken),
-            container.environment == .development
-        else { throw .failed(reason: "Authentication failed") }
+            request.container.environment == .development
+        else { throw .wrong }
         if let token = credentials.webAuthToken {
-            return Principal(kind: .user, userRecordName: Self.userRecordName(for: token))
+            return Authentication(
+                principal: Principal(kind: .user, userRecordName: Self.userRecordName(for: token)),
+                webAuthToken: Self.mayStandInAHeader(token) ? token : nil)
         }
         if self.settings.signsInWithoutUserToken {
-            return Principal(kind: .user, userRecordName: Self.userRecordName)
+            return Authentication(
+                principal: Principal(kind: .user, userRecordName: Self.userRecordName))
         }
-        if scope == .public { return Principal(kind: .anonymous) }
-        throw await self.refusalWithoutUser(head, container: container)
+        if request.scope == .public {
+            return Authentication(principal: Principal(kind: .anonymous))
+        }
+        throw await self.refusalWithoutUser(request)
     }
 
-    package func refusalWithoutUser(_ head: RequestHead, container: ContainerReference) async
-        -> AuthenticationRefusal
-    {
+    package func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
         .required(
             redirectURL: self.settings.signInURL
-                ?? "http://\(head.headers["Host"] ?? "127.0.0.1:8080")/signin")
+                ?? "http://\(request.head.headers["Host"] ?? "127.0.0.1:8080")/signin")
+    }
+
+    private static func mayStandInAHeader(_ token: String) -> Bool {
+        token.utf8.count <= 4_096 && token.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
     /// 128 bits of a name, in the form of a user's record name.

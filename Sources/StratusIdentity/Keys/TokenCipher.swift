@@ -20,8 +20,8 @@ package final class TokenCipher: Sendable {
     /// - Parameter key: 32 secret bytes, the same on every node and over every restart.
     package init(key: Bytes) {
         precondition(key.count == 32, "a token key has 32 bytes")
-        self.macKey = Self.hmac(key: key, parts: [Bytes("stratus token mac 1".utf8)])
-        self.cipherKey = Self.hmac(key: key, parts: [Bytes("stratus token cipher 1".utf8)])
+        self.macKey = KeyedHash.hmac(key: key, parts: [Bytes("stratus token mac 1".utf8)])
+        self.cipherKey = KeyedHash.hmac(key: key, parts: [Bytes("stratus token cipher 1".utf8)])
     }
 
     package func seal(_ content: Bytes, for circumstances: Bytes) -> Bytes {
@@ -51,7 +51,7 @@ package final class TokenCipher: Sendable {
         var length = UInt64(circumstances.count).bigEndian
         let prefix = withUnsafeBytes(of: &length) { Bytes($0) }
         return Bytes(
-            Self.hmac(key: self.macKey, parts: [prefix, circumstances, content])[
+            KeyedHash.hmac(key: self.macKey, parts: [prefix, circumstances, content])[
                 ..<Self.overhead])
     }
 
@@ -69,40 +69,18 @@ package final class TokenCipher: Sendable {
         return result
     }
 
-    private static func hmac(key: Bytes, parts: [Bytes]) -> Bytes {
-        let context = EVP_MAC_CTX_new(Algorithms.shared.mac)
-        defer { EVP_MAC_CTX_free(context) }
-        var result = Bytes(repeating: 0, count: 32)
-        var written = 0
-        var done = Algorithms.shared.digestName.withUnsafeBufferPointer { name in
-            var parameters = [
-                OSSL_PARAM_construct_utf8_string(
-                    "digest", UnsafeMutablePointer(mutating: name.baseAddress), 0),
-                OSSL_PARAM_construct_end(),
-            ]
-            return EVP_MAC_init(context, key, key.count, &parameters) == 1
-        }
-        for part in parts where done { done = EVP_MAC_update(context, part, part.count) == 1 }
-        done = done && EVP_MAC_final(context, &result, &written, result.count) == 1
-        precondition(done && written == 32, "HMAC-SHA256 failed")
-        return result
-    }
-
     /// Fetched once: a fetch for each use costs more than the use.
     ///
     /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable and
-    /// counted atomically, and these are never freed.
+    /// counted atomically, and this is never freed.
     private struct Algorithms: @unchecked Sendable {
         static let shared = Algorithms()
-        let mac: OpaquePointer
         let counter: OpaquePointer
-        let digestName: [CChar] = Array("SHA256".utf8CString)
 
         init() {
-            guard let mac = EVP_MAC_fetch(nil, "HMAC", nil),
-                let counter = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil)
-            else { preconditionFailure("OpenSSL lacks HMAC or AES-256-CTR") }
-            self.mac = mac
+            guard let counter = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil) else {
+                preconditionFailure("OpenSSL lacks AES-256-CTR")
+            }
             self.counter = counter
         }
     }

@@ -12,6 +12,21 @@ package struct TokenCredentials: Sendable, Equatable {
             .compactMap { $0.flatMap(Self.webAuthToken) }.first
     }
 
+    /// Nil where a credential stands more than once: two readers could take two different ones.
+    package init?(unambiguous query: String?) {
+        let parameters = QueryParameters(query)
+        for name in ["ckAPIToken", "ckWebAuthToken", "ckSession"]
+        where parameters.count(of: name) > 1 {
+            return nil
+        }
+        self.init(query: query)
+        // Both names of the user's token at once: 1.x clients' null beside a real one is no conflict.
+        let texts = ["ckWebAuthToken", "ckSession"].compactMap { name in
+            parameters[name].flatMap(Self.webAuthToken)
+        }
+        if texts.count == 2, texts[0] != texts[1] { return nil }
+    }
+
     /// 64 lower-case hexadecimal digits.
     package static func isWellFormed(apiToken: String) -> Bool {
         apiToken.utf8.count == 64

@@ -1,0 +1,314 @@
+package import StratusModel
+import Synchronization
+
+/// Where a shard key's partition lives, by one version of the placement table.
+package struct PlacedPartition: Sendable, Equatable {
+    package var group: GroupID
+    package var replicas: [NodeID]
+    package var epoch: UInt64
+
+    package init(group: GroupID, replicas: [NodeID], epoch: UInt64) {
+        self.group = group
+        self.replicas = replicas
+        self.epoch = epoch
+    }
+}
+
+/// Takes commands and reads to the leader of their partition: here by a call, elsewhere by one message.
+///
+/// Promises, beside those of ``PartitionRouter``:
+/// - `.notExecuted` only when no copy of the command can ever be applied.
+/// - A command whose fate is in doubt is sent again under the same identity until its deadline: whoever
+///   applied it first remembers the outcome. So a leader that dies costs its clients time, not an error.
+/// - While nobody is known to lead, a request waits for a leader for `patience` at most.
+package final class ClusterRouter: PartitionRouter {
+    package struct Tuning: Sendable {
+        /// Changes of address in a row, each by the word of the last one asked.
+        package var forwardCountMax = 3
+        /// Without an answer from a node for so long, it is taken for lost.
+        package var answerPatience: Duration = .seconds(2)
+        package var patience: Duration = .seconds(4)
+        package var pauseMin: Duration = .milliseconds(10)
+        package var pauseMax: Duration = .milliseconds(100)
+        /// Requests to other nodes that may be under way at once.
+        package var pendingCountMax = 8_192
+        package init() {}
+    }
+
+    private struct Pending {
+        let node: NodeID
+        let until: MonotonicTime
+        let continuation: CheckedContinuation<PeerResponse.Answer, Never>
+    }
+
+    private struct State {
+        /// Of the last request. Begins at random, so that an answer to this node's last process finds none.
+        var number: UInt64
+        var isSweeping = false
+        var pending: [UInt64: Pending] = [:]
+        /// What the last answers said of who leads: better than the table's order, no more than a guess.
+        var leaders: [GroupID: NodeID] = [:]
+        var isStopped = false
+    }
+
+    private static let sweepInterval = Duration.milliseconds(200)
+
+    private let replicas: NodeReplicas
+    private let sender: any PeerSender
+    private let world: any World
+    private let limits: Limits
+    private let tuning: Tuning
+    private let place: @Sendable (ShardKey) -> PlacedPartition
+    private let placeOfGroup: @Sendable (GroupID) -> PlacedPartition?
+    private let sleep: @Sendable (MonotonicTime) async -> Void
+    private let state: Mutex<State>
+
+    package init(
+        _ replicas: NodeReplicas, sender: any PeerSender, in world: any World,
+        limits: Limits = Limits(), tuning: Tuning = Tuning(),
+        place: @escaping @Sendable (ShardKey) -> PlacedPartition,
+        placeOfGroup: @escaping @Sendable (GroupID) -> PlacedPartition?,
+        sleep: @escaping @Sendable (MonotonicTime) async -> Void
+    ) {
+        self.replicas = replicas
+        self.sender = sender
+        self.world = world
+        self.limits = limits
+        self.tuning = tuning
+        self.place = place
+        self.placeOfGroup = placeOfGroup
+        self.sleep = sleep
+        self.state = Mutex(State(number: world.random() >> 1))
+    }
+
+    // MARK: PartitionRouter
+
+    package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    {
+        try await self.submit(command, to: self.place(key), deadline: deadline)
+    }
+
+    package func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    {
+        try await self.read(query, at: self.place(key), deadline: deadline)
+    }
+
+    /// To a group by its number: jobs and administration, which know no key.
+    package func submit(_ command: Command, to group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    {
+        guard let place = self.placeOfGroup(group) else {
+            throw .refused("there is no partition \(group)")
+        }
+        return try await self.submit(command, to: place, deadline: deadline)
+    }
+
+    package func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    {
+        guard let place = self.placeOfGroup(group) else {
+            throw .refused("there is no partition \(group)")
+        }
+        return try await self.read(query, at: place, deadline: deadline)
+    }
+
+    private func submit(_ command: Command, to place: PlacedPartition, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    {
+        let latest =
+            self.world.wallMilliseconds
+            + self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
+        guard command.deadlineMilliseconds <= latest else {
+            throw .refused("the command's deadline is too far away")
+        }
+        let (answer, wasInDoubt) = try await self.route(
+            .command(command), to: place, deadline: deadline)
+        guard case .outcome(let outcome) = answer else { throw .outcomeUnknown }
+        // A copy that came too late says nothing about the one before it.
+        if outcome.verdict == .expired, wasInDoubt { throw .outcomeUnknown }
+        return outcome
+    }
+
+    private func read(_ query: Query, at place: PlacedPartition, deadline: MonotonicTime)
+        async throws(RouteError) -> QueryAnswer
+    {
+        do throws(RouteError) {
+            let (answer, _) = try await self.route(.query(query), to: place, deadline: deadline)
+            if case .answer(let answer) = answer { return answer }
+        } catch {
+            // A read changes nothing, whatever became of it.
+            guard case .outcomeUnknown = error else { throw error }
+        }
+        throw .notExecuted(retryAfter: .seconds(1))
+    }
+
+    // MARK: The way to the leader
+
+    private func route(
+        _ body: PeerRequest.Body, to place: PlacedPartition, deadline: MonotonicTime
+    ) async throws(RouteError) -> (PeerResponse.Answer, wasInDoubt: Bool) {
+        let impatientAt = self.world.now + self.tuning.patience
+        var attempt = Attempt(place, own: self.replicas.node, known: self.leader(of: place.group))
+        var isInDoubt = false
+        var pause = self.tuning.pauseMin
+        while true {
+            guard self.world.now < deadline else {
+                throw isInDoubt ? .outcomeUnknown : .notExecuted(retryAfter: .milliseconds(100))
+            }
+            let answer = await self.ask(body, place, attempt.target, deadline: deadline)
+            switch answer {
+            case .outcome, .answer:
+                self.note(attempt.target, leads: place.group)
+                return (answer, isInDoubt)
+            case .refused(let reason):
+                if isInDoubt { throw .outcomeUnknown }
+                throw .refused(reason)
+            case .notExecuted(let milliseconds):
+                // Of this copy that is true; an earlier one may still be applied.
+                if !isInDoubt { throw .notExecuted(retryAfter: .milliseconds(Int(milliseconds))) }
+            case .outcomeUnknown:
+                if case .command = body { isInDoubt = true }
+                self.forget(attempt.target, leads: place.group)
+            case .notLeader(let leader):
+                self.forget(attempt.target, leads: place.group)
+                if attempt.follow(leader, forwardCountMax: self.tuning.forwardCountMax) { continue }
+            }
+            if !isInDoubt, self.world.now >= impatientAt {
+                throw .notExecuted(retryAfter: .seconds(1))
+            }
+            await self.sleep(min(self.world.now + pause, deadline))
+            pause = min(pause * 2, self.tuning.pauseMax)
+            attempt.next(known: self.leader(of: place.group))
+        }
+    }
+
+    /// Whom to ask next, while nobody is known to be right.
+    private struct Attempt {
+        private let candidates: [NodeID]
+        private var position = 0
+        private var forwardCount = 0
+        private(set) var target: NodeID
+
+        init(_ place: PlacedPartition, own: NodeID, known: NodeID?) {
+            // The own replica first: it costs nothing to ask, and it knows who leads.
+            self.candidates =
+                place.replicas.filter { $0 == own } + place.replicas.filter { $0 != own }
+            self.target = known ?? self.candidates.first ?? own
+        }
+
+        /// - Returns: false when the word of the last one leads nowhere.
+        mutating func follow(_ leader: NodeID?, forwardCountMax: Int) -> Bool {
+            guard let leader, leader != self.target, self.forwardCount < forwardCountMax else {
+                return false
+            }
+            self.forwardCount += 1
+            self.target = leader
+            return true
+        }
+
+        mutating func next(known: NodeID?) {
+            self.forwardCount = 0
+            if let known, known != self.target {
+                self.target = known
+                return
+            }
+            guard !self.candidates.isEmpty else { return }
+            self.position += 1
+            self.target = self.candidates[self.position % self.candidates.count]
+        }
+    }
+
+    private func leader(of group: GroupID) -> NodeID? {
+        self.replicas.leader(of: group) ?? self.state.withLock { $0.leaders[group] }
+    }
+
+    private func note(_ node: NodeID, leads group: GroupID) {
+        self.state.withLock { $0.leaders[group] = node }
+    }
+
+    private func forget(_ node: NodeID, leads group: GroupID) {
+        self.state.withLock { if $0.leaders[group] == node { $0.leaders[group] = nil } }
+    }
+
+    private func ask(
+        _ body: PeerRequest.Body, _ place: PlacedPartition, _ node: NodeID,
+        deadline: MonotonicTime
+    ) async -> PeerResponse.Answer {
+        if node == self.replicas.node {
+            return await self.replicas.ask(body, of: place.group, deadline: deadline)
+        }
+        let now = self.world.now
+        let until = min(deadline, now + self.tuning.answerPatience)
+        let remaining = max(0, (until - now).clampedNanoseconds / 1_000_000)
+        return await withCheckedContinuation { continuation in
+            let (number, mustSweep) = self.state.withLock { state -> (UInt64?, Bool) in
+                guard !state.isStopped, state.pending.count < self.tuning.pendingCountMax else {
+                    return (nil, false)
+                }
+                state.number += 1
+                state.pending[state.number] = Pending(
+                    node: node, until: until, continuation: continuation)
+                defer { state.isSweeping = true }
+                return (state.number, !state.isSweeping)
+            }
+            if mustSweep { Task { [weak self] in await self?.sweep() } }
+            guard let number else {
+                return continuation.resume(returning: .notExecuted(retryAfterMilliseconds: 1_000))
+            }
+            let request = PeerRequest(
+                number: number, group: place.group, epoch: place.epoch,
+                remainingMilliseconds: UInt32(clamping: remaining), body: body)
+            if !self.sender.send(.request(request), to: node) {
+                // Certainly not sent: as good as a node that does not lead.
+                let pending = self.state.withLock { $0.pending.removeValue(forKey: number) }
+                pending?.continuation.resume(returning: .notLeader(nil))
+            }
+        }
+    }
+
+    /// While requests are under way: gives up those that nobody answers in time.
+    private func sweep() async {
+        while true {
+            await self.sleep(self.world.now + Self.sweepInterval)
+            let now = self.world.now
+            let (late, goesOn) = self.state.withLock { state -> ([Pending], Bool) in
+                let numbers = state.pending.filter { $0.value.until < now }.keys.sorted()
+                let late = numbers.compactMap { state.pending.removeValue(forKey: $0) }
+                state.isSweeping = !state.pending.isEmpty
+                return (late, state.isSweeping)
+            }
+            for pending in late { pending.continuation.resume(returning: .outcomeUnknown) }
+            if !goesOn { return }
+        }
+    }
+
+    // MARK: News of the links
+
+    package func receive(_ response: PeerResponse, from node: NodeID) {
+        let pending = self.state.withLock { state -> Pending? in
+            guard state.pending[response.number]?.node == node else { return nil }
+            return state.pending.removeValue(forKey: response.number)
+        }
+        pending?.continuation.resume(returning: response.answer)
+    }
+
+    /// A link to or from the node broke: what was asked may be lost, and so may the answer.
+    package func lost(_ node: NodeID) {
+        let lost = self.state.withLock { state -> [Pending] in
+            let numbers = state.pending.filter { $0.value.node == node }.keys.sorted()
+            return numbers.compactMap { state.pending.removeValue(forKey: $0) }
+        }
+        for pending in lost { pending.continuation.resume(returning: .outcomeUnknown) }
+    }
+
+    package func stop() {
+        let all = self.state.withLock { state -> [Pending] in
+            state.isStopped = true
+            defer { state.pending = [:] }
+            return state.pending.keys.sorted().compactMap { state.pending[$0] }
+        }
+        for pending in all { pending.continuation.resume(returning: .outcomeUnknown) }
+    }
+}

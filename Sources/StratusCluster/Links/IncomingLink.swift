@@ -1,0 +1,179 @@
+import StratusCoding
+import StratusModel
+import StratusRuntime
+import StratusTLS
+import Synchronization
+
+/// A link that a peer opened: takes its hello, then hands on what it sends.
+///
+/// `@unchecked`: touched only on the loop, but for the credit behind the mutex.
+final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
+    private struct Credit {
+        var taken: UInt64 = 0
+        var isSignalled = false
+    }
+
+    /// A peer that has opened a link beats on it many times a second.
+    private static let silenceMax = Duration.seconds(10)
+
+    private unowned let links: PeerLinks
+    private let origin: String
+    private let credit = Mutex(Credit())
+    private var stream: ByteStream?
+    private var reader: PeerFrameReader
+    private var answer: Bytes = []
+    private var endsAfterAnswer = false
+    private var told: UInt64 = 0
+    private var heardAt: MonotonicTime
+    private(set) var isClosed = false
+    /// Who it is, once it has said hello.
+    private(set) var node: NodeID?
+    private var certificateName: String?
+
+    init(of links: PeerLinks, from origin: String) {
+        self.links = links
+        self.origin = origin
+        self.reader = PeerFrameReader(limits: links.tuning.frames)
+        self.heardAt = links.loop.now
+    }
+
+    func open(_ seed: ByteStreamSeed) throws(TransportError) {
+        self.stream = try seed.open(
+            tls: self.links.certificates.server.context, within: self.links.tuning.connectPatience,
+            user: self)
+        self.watchSilence()
+    }
+
+    func close() {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        self.stream?.close()
+        self.stream = nil
+    }
+
+    private func end(_ trouble: String?) {
+        guard !self.isClosed else { return }
+        self.close()
+        if let trouble {
+            let name = self.certificateName.map { "\($0) at \(self.origin)" } ?? self.origin
+            self.links.events.trouble(name, trouble)
+        }
+        self.links.didClose(self)
+    }
+
+    private func watchSilence() {
+        let loop = self.links.loop
+        _ = loop.schedule(at: loop.now + Self.silenceMax / 2) { [weak self] in
+            guard let self, !self.isClosed else { return }
+            if self.links.loop.now - self.heardAt > Self.silenceMax {
+                self.end("was silent for \(Self.silenceMax)")
+            } else {
+                self.watchSilence()
+            }
+        }
+    }
+
+    // MARK: Credit, from any thread
+
+    func credit(_ size: Int) {
+        guard size > 0 else { return }
+        let mustSignal = self.credit.withLock { credit -> Bool in
+            credit.taken += UInt64(size)
+            defer { credit.isSignalled = true }
+            return !credit.isSignalled
+        }
+        if mustSignal { self.links.loop.perform { self.stream?.wantsToSend() } }
+    }
+
+    // MARK: ByteStreamUser
+
+    func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
+        self.certificateName = certificate?.commonName
+    }
+
+    func stream(_ stream: ByteStream, fill output: inout Bytes) {
+        if !self.answer.isEmpty {
+            swap(&output, &self.answer)
+            return
+        }
+        if self.endsAfterAnswer {
+            // What was filled the last time is with the kernel.
+            self.links.loop.submit { self.end(nil) }
+            return
+        }
+        let taken = self.credit.withLock { credit -> UInt64 in
+            credit.isSignalled = false
+            return credit.taken
+        }
+        if taken > self.told {
+            self.told = taken
+            Self.frame(.taken(taken), into: &output)
+        }
+    }
+
+    func stream(_ stream: ByteStream, received bytes: Bytes) {
+        guard !self.endsAfterAnswer else { return }
+        self.heardAt = self.links.loop.now
+        var messages: [PeerFrameReader.Message] = []
+        do throws(PeerFrameReader.Violation) {
+            try self.reader.take(bytes, into: &messages)
+        } catch { return self.end("broke the protocol: \(error)") }
+        for framed in messages {
+            guard let message = try? PeerMessage(decoding: framed.bytes),
+                message.priority == framed.priority
+            else { return self.end("sent what cannot be read") }
+            if let node = self.node {
+                guard self.take(message, from: node, size: framed.bytes.count) else { return }
+            } else {
+                guard case .hello(let hello) = message else {
+                    return self.end("did not say hello")
+                }
+                guard self.greet(hello) else { return }
+            }
+        }
+    }
+
+    func streamEnded(_ stream: ByteStream, _ end: ByteStream.End) {
+        // A peer that goes and comes is told of by the link to it.
+        self.end(self.node == nil && end != .ended ? end.description : nil)
+    }
+
+    private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
+        switch message {
+        case .hello, .welcome, .refusal, .taken:
+            self.end("said something out of turn")
+            return false
+        case .heartbeat:
+            self.links.events.received(node, message, .none)
+        case .consensus, .request, .response:
+            self.links.events.received(node, message, PeerReceipt(self, size: size))
+        }
+        return true
+    }
+
+    /// - Returns: whether it is heard from here on.
+    private func greet(_ hello: PeerHello) -> Bool {
+        let verdict = PeerGreeting.answer(
+            to: hello, certificateName: self.certificateName, own: self.links.own,
+            peers: self.links.peers)
+        switch verdict {
+        case .success(let welcome):
+            self.node = hello.node
+            self.links.didGreet(self)
+            Self.frame(.welcome(welcome), into: &self.answer)
+        case .failure(let refusal):
+            self.endsAfterAnswer = true
+            Self.frame(.refusal(refusal), into: &self.answer)
+            self.links.events.trouble(
+                "\(hello.name) at \(self.origin)", "was refused: \(refusal.text)")
+        }
+        self.stream?.wantsToSend()
+        return self.node != nil
+    }
+
+    private static func frame(_ message: PeerMessage, into output: inout Bytes) {
+        var frames = PeerFrameQueue()
+        _ = frames.add(message.encoded(), .vital)
+        frames.fill(&output, sizeMax: .max)
+    }
+}

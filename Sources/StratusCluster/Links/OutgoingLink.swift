@@ -1,0 +1,195 @@
+import StratusCoding
+import StratusModel
+import StratusRuntime
+import StratusTLS
+import Synchronization
+
+/// The link to one peer: connects, says hello, sends what waits, and begins anew when it breaks.
+///
+/// `@unchecked`: touched only on the loop, but for what stands behind the mutex.
+final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
+    private struct Outbox {
+        var frames: PeerFrameQueue
+        var isOpen = false
+        /// The loop knows that there is something to send.
+        var isSignalled = false
+    }
+
+    private enum Phase { case resting, connecting, greeting, open, stopped }
+
+    let peer: PeerAddress
+    private unowned let links: PeerLinks
+    private let outbox: Mutex<Outbox>
+    private var phase = Phase.resting
+    private var stream: ByteStream?
+    private var reader: PeerFrameReader
+    private var greeting: Bytes = []
+    private var backoff: Duration
+    private var lastTrouble = ""
+
+    init(to peer: PeerAddress, of links: PeerLinks) {
+        self.peer = peer
+        self.links = links
+        self.outbox = Mutex(Outbox(frames: PeerFrameQueue(limits: links.tuning.frames)))
+        self.reader = PeerFrameReader(limits: links.tuning.frames)
+        self.backoff = links.tuning.backoffMin
+    }
+
+    // MARK: From any thread
+
+    var isOpen: Bool { self.outbox.withLock { $0.isOpen } }
+
+    func send(_ message: PeerMessage) -> Bool {
+        // Most messages are for links that are open; encoding for one that is not would be wasted.
+        guard self.isOpen else { return false }
+        let bytes = message.encoded()
+        let (isTaken, mustSignal) = self.outbox.withLock { outbox -> (Bool, Bool) in
+            guard outbox.isOpen, outbox.frames.add(bytes, message.priority) else {
+                return (false, false)
+            }
+            defer { outbox.isSignalled = true }
+            return (true, !outbox.isSignalled)
+        }
+        if mustSignal { self.links.loop.perform { self.stream?.wantsToSend() } }
+        return isTaken
+    }
+
+    // MARK: On the loop
+
+    func start() { self.connect() }
+
+    func stop() {
+        self.phase = .stopped
+        self.outbox.withLock { $0.isOpen = false }
+        self.stream?.close()
+        self.stream = nil
+    }
+
+    /// The peer is known to be there now.
+    func hurry() {
+        self.backoff = self.links.tuning.backoffMin
+        self.connect()
+    }
+
+    private func connect() {
+        guard self.phase == .resting else { return }
+        self.phase = .connecting
+        let (host, port) = (self.peer.host, self.peer.port)
+        Task(executorPreference: self.links.loop) { [weak self, loop = self.links.loop] in
+            let addresses = (try? await NameLookup.addresses(of: host, port: port)) ?? []
+            loop.perform { [weak self] in self?.connect(to: addresses.first) }
+        }
+    }
+
+    private func connect(to address: SocketAddress?) {
+        guard self.phase == .connecting else { return }
+        guard let address else { return self.rest("the name '\(self.peer.host)' is not known") }
+        do throws(TransportError) {
+            self.reader = PeerFrameReader(limits: self.links.tuning.frames)
+            self.stream = try ByteStream.connect(
+                to: address, tls: self.links.certificates.client(), name: self.peer.name,
+                loop: self.links.loop, within: self.links.tuning.connectPatience, user: self)
+        } catch { self.rest("\(error)") }
+    }
+
+    /// Waits, then tries again: longer each time, with a little chance so that nodes do not march in step.
+    private func rest(_ trouble: String?) {
+        self.stream?.close()
+        self.stream = nil
+        let wasOpen = self.outbox.withLock { outbox -> Bool in
+            defer {
+                outbox.isOpen = false
+                outbox.isSignalled = false
+                // What waited is gone: the receiver may be another process when the link is back.
+                outbox.frames = PeerFrameQueue(limits: self.links.tuning.frames)
+            }
+            return outbox.isOpen
+        }
+        guard self.phase != .stopped else { return }
+        self.phase = .resting
+        if let trouble, trouble != self.lastTrouble {
+            self.lastTrouble = trouble
+            self.links.events.trouble(self.peer.name, trouble)
+        }
+        if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
+        let pause = self.backoff
+        self.backoff = min(self.backoff * 2, self.links.tuning.backoffMax)
+        let loop = self.links.loop
+        _ = loop.schedule(at: loop.now + pause) { [weak self] in self?.connect() }
+    }
+
+    // MARK: ByteStreamUser
+
+    func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
+        // The handshake has checked that the certificate names the peer.
+        var frames = PeerFrameQueue()
+        let hello = PeerGreeting.hello(from: self.links.own, to: self.peer.node)
+        _ = frames.add(PeerMessage.hello(hello).encoded(), .vital)
+        frames.fill(&self.greeting, sizeMax: .max)
+        self.phase = .greeting
+        stream.wantsToSend()
+    }
+
+    func stream(_ stream: ByteStream, fill output: inout Bytes) {
+        if !self.greeting.isEmpty { swap(&output, &self.greeting) }
+        guard self.phase == .open else { return }
+        self.outbox.withLock { outbox in
+            outbox.isSignalled = false
+            outbox.frames.fill(&output, sizeMax: self.links.tuning.fillSizeMax)
+        }
+    }
+
+    func stream(_ stream: ByteStream, received bytes: Bytes) {
+        var messages: [PeerFrameReader.Message] = []
+        do throws(PeerFrameReader.Violation) {
+            try self.reader.take(bytes, into: &messages)
+        } catch { return self.rest("broke the protocol: \(error)") }
+        for message in messages {
+            guard let message = try? PeerMessage(decoding: message.bytes) else {
+                return self.rest("sent what cannot be read")
+            }
+            guard self.take(message) else { return }
+        }
+    }
+
+    /// - Returns: false when that was the end of the link.
+    private func take(_ message: PeerMessage) -> Bool {
+        switch (self.phase, message) {
+        case (.greeting, .welcome(let welcome)):
+            guard welcome.protocolVersion <= PeerGreeting.protocolMax,
+                welcome.protocolVersion >= PeerGreeting.protocolMin
+            else {
+                self.rest("chose link protocol \(welcome.protocolVersion), which was not offered")
+                return false
+            }
+            self.phase = .open
+            self.backoff = self.links.tuning.backoffMin
+            self.lastTrouble = ""
+            self.outbox.withLock { $0.isOpen = true }
+            self.links.events.linkChanged(self.peer.node, true)
+            return true
+        case (.greeting, .refusal(let refusal)):
+            self.backoff = self.links.tuning.backoffMax
+            self.rest("refused us: \(refusal.text)")
+            return false
+        case (.open, .taken(let count)):
+            let (isPossible, canSend) = self.outbox.withLock { outbox -> (Bool, Bool) in
+                (outbox.frames.noteTaken(count), outbox.frames.canSend)
+            }
+            guard isPossible else {
+                self.rest("took what was not sent")
+                return false
+            }
+            if canSend { self.stream?.wantsToSend() }
+            return true
+        default:
+            self.rest("said something out of turn")
+            return false
+        }
+    }
+
+    func streamEnded(_ stream: ByteStream, _ end: ByteStream.End) {
+        guard stream === self.stream || self.phase == .connecting else { return }
+        self.rest(end.description)
+    }
+}

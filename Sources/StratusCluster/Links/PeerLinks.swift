@@ -1,0 +1,177 @@
+package import StratusCoding
+package import StratusModel
+package import StratusRuntime
+package import StratusTLS
+import Synchronization
+
+/// The connections between this node and its peers: one for each direction of each pair.
+///
+/// A node opens a link to every peer, sends on it, and reads only how much was taken; what the peer sends
+/// comes on the link that the peer opened. So no two nodes need to agree whose connection counts.
+///
+/// Promises:
+/// - A message arrives whole and unaltered, or not at all; those of one priority in the order sent, as
+///   long as the connection lasts.
+/// - Only a node of this cluster, with its own certificate, is heard.
+/// - What waits for a peer is bounded, and gone once its link breaks: whoever sent it finds out by the
+///   silence, or by ``Events/linkChanged``.
+///
+/// `@unchecked`: the mutable state is the loop's, or behind a mutex; see ``StratusRuntime/EventLoop``.
+package final class PeerLinks: PeerSender, @unchecked Sendable {
+    package struct Certificates: Sendable {
+        package var server: TLSContextSource
+        package var client: @Sendable () -> TLSContext
+
+        package init(server: TLSContextSource, client: @escaping @Sendable () -> TLSContext) {
+            self.server = server
+            self.client = client
+        }
+    }
+
+    /// What the node hears, on the links' loop. Nothing here may block.
+    package struct Events: Sendable {
+        package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
+        /// `isOpen`: the link to the node was opened, or one of the two broke.
+        package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
+        /// For the log: what went wrong with whom. Told once for each change.
+        package var trouble: @Sendable (_ peer: String, _ what: String) -> Void
+
+        package init(
+            received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
+            linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
+            trouble: @escaping @Sendable (_ peer: String, _ what: String) -> Void = { _, _ in }
+        ) {
+            self.received = received
+            self.linkChanged = linkChanged
+            self.trouble = trouble
+        }
+    }
+
+    package struct Tuning: Sendable {
+        package var connectPatience: Duration = .seconds(2)
+        package var backoffMin: Duration = .milliseconds(50)
+        package var backoffMax: Duration = .seconds(1)
+        /// Bytes handed to a connection at a time: how much may stand before a heartbeat.
+        package var fillSizeMax = 64 << 10
+        package var frames = PeerFrameQueue.Limits()
+        package init() {}
+    }
+
+    let own: PeerIdentity
+    let loop: EventLoop
+    let certificates: Certificates
+    let events: Events
+    let tuning: Tuning
+    private let outgoing = Mutex<[NodeID: OutgoingLink]>([:])
+    // Only on the loop.
+    private(set) var peers: [PeerAddress] = []
+    private var listener: ByteListener?
+    private var incoming: [IncomingLink] = []
+    private(set) var isStopped = false
+
+    package init(
+        _ own: PeerIdentity, certificates: Certificates, loop: EventLoop,
+        tuning: Tuning = Tuning(), events: Events
+    ) {
+        self.own = own
+        self.certificates = certificates
+        self.loop = loop
+        self.tuning = tuning
+        self.events = events
+    }
+
+    // MARK: From any thread
+
+    package func send(_ message: PeerMessage, to node: NodeID) -> Bool {
+        let link = self.outgoing.withLock { $0[node] }
+        return link?.send(message) ?? false
+    }
+
+    /// Links that can be sent on now.
+    package var openCount: Int {
+        self.outgoing.withLock { $0.values.reduce(0) { $0 + ($1.isOpen ? 1 : 0) } }
+    }
+
+    package func isOpen(to node: NodeID) -> Bool {
+        self.outgoing.withLock { $0[node] }?.isOpen ?? false
+    }
+
+    /// - Returns: the address, with the port that the system chose.
+    package func listen(on address: SocketAddress) async throws(SocketError) -> SocketAddress {
+        let result: Result<SocketAddress, SocketError> = await self.loop.run {
+            do throws(SocketError) {
+                let listener = try ByteListener(on: address, loop: self.loop) { [weak self] in
+                    self?.accept($0)
+                }
+                self.listener = listener
+                return .success(listener.address ?? address)
+            } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    /// Opens links to these and closes those to others. Addresses may change; a node's name may not.
+    package func setPeers(_ peers: [PeerAddress]) {
+        self.loop.perform { self.adopt(peers) }
+    }
+
+    package func stop() async {
+        await self.loop.run {
+            self.isStopped = true
+            self.listener?.close()
+            self.listener = nil
+            for link in self.incoming { link.close() }
+            self.incoming = []
+            self.adopt([])
+        }
+    }
+
+    // MARK: On the loop
+
+    private func adopt(_ peers: [PeerAddress]) {
+        self.peers = peers.filter { $0.node != self.own.node }
+        let (old, new) = self.outgoing.withLock { links -> ([OutgoingLink], [OutgoingLink]) in
+            var old: [OutgoingLink] = []
+            for (node, link) in links where !self.peers.contains(link.peer) {
+                old.append(link)
+                links[node] = nil
+            }
+            var new: [OutgoingLink] = []
+            for peer in self.peers where links[peer.node] == nil {
+                let link = OutgoingLink(to: peer, of: self)
+                links[peer.node] = link
+                new.append(link)
+            }
+            return (old, new)
+        }
+        for link in old { link.stop() }
+        for link in new { link.start() }
+        for link in self.incoming where !self.peers.contains(where: { $0.node == link.node }) {
+            link.close()
+        }
+        self.incoming.removeAll { $0.isClosed }
+    }
+
+    private func accept(_ seed: ByteStreamSeed) {
+        // Twice as many as there are peers: a reconnecting one may be here before its old one is gone.
+        guard !self.isStopped, self.incoming.count < max(8, 2 * self.peers.count) else { return }
+        let link = IncomingLink(of: self, from: "\(seed.from)")
+        do throws(TransportError) {
+            try link.open(seed)
+            self.incoming.append(link)
+        } catch { self.events.trouble("\(seed.from)", "\(error)") }
+    }
+
+    /// A node has said hello on `link`: whatever connection it had before is dead.
+    func didGreet(_ link: IncomingLink) {
+        for other in self.incoming where other !== link && other.node == link.node { other.close() }
+        self.incoming.removeAll { $0.isClosed }
+        // It is there: no reason to wait before it is called back.
+        if let node = link.node { self.outgoing.withLock { $0[node] }?.hurry() }
+    }
+
+    func didClose(_ link: IncomingLink) {
+        self.incoming.removeAll { $0 === link }
+        if let node = link.node { self.events.linkChanged(node, false) }
+    }
+}

@@ -1,0 +1,23 @@
+package import StratusModel
+package import StratusStorage
+
+/// A partition's state as a node keeps it: beside what replication asks for, when it reaches the disk and
+/// what it occupies.
+package protocol NodePartition: PartitionState {
+    /// Index, term, time and configuration of the last entry applied.
+    var appliedPosition: AppliedPosition { get }
+    var walSize: ByteCount { get }
+    /// Holds memory and descriptors now.
+    var isOpen: Bool { get }
+    /// What is on disk is not known: only a restart mends it.
+    var hasFailedSync: Bool { get }
+
+    @discardableResult
+    func checkpoint() throws(StoreError) -> Bool
+    func makeCheckpointer() throws(StoreError) -> PartitionCheckpointer?
+    func noteDurable(through index: LogIndex)
+    /// Gives memory and descriptors back; the next use opens again.
+    func close() throws(StoreError)
+}
+
+extension PartitionStore: NodePartition {}

@@ -1,0 +1,662 @@
+import StratusCoding
+package import StratusConsensus
+package import StratusModel
+package import StratusStorage
+import Synchronization
+
+/// All replicas of a node at work: takes what clients, peers, the log and the clock bring, lets
+/// ``ReplicaHost`` decide, and carries out what it asks for.
+///
+/// Everything here runs on `executor`, which owns a thread that may block; the log syncs on a thread of
+/// its own, and checkpoints run on another. A replica is opened when somebody first asks for it: a
+/// partition that nobody uses costs nothing.
+///
+/// Promises:
+/// - A question gets one answer, at its deadline at the latest. `.notExecuted` and `.notLeader` mean that
+///   it did not and will not happen.
+/// - After a failed sync nothing is promised any more: what waits is answered `.outcomeUnknown`, nothing
+///   new is taken, peers are not answered. Only a restart mends it.
+/// - What waits is bounded; what comes beyond is `.notExecuted` with the time it takes to work off.
+package actor NodeReplicas {
+    package struct Setup: Sendable {
+        package var node: NodeID
+        package var incarnation: NodeIncarnation
+        package var peers: [NodeID]
+        package var limits = Limits()
+        package var tuning = Replica.Tuning()
+        /// A partition's WAL is checkpointed when it has grown past this.
+        package var checkpointSize: ByteCount = .mebibytes(4)
+        /// Beyond so many segments the partitions that hold the oldest are checkpointed.
+        package var segmentCountMax = 3
+        /// Partitions with a file open. Beyond it those longest unused are closed.
+        package var openPartitionCountMax = 64
+        /// Makes or opens the state of a group.
+        package var openPartition:
+            @Sendable (GroupID) throws(StoreError) -> sending any NodePartition
+        /// Who voted in a group when it began; nil for a group that this node has no part in.
+        package var firstConfiguration: @Sendable (GroupID) -> Configuration?
+        package var sleep: @Sendable (MonotonicTime) async -> Void
+        package var events = Events()
+
+        package init(
+            node: NodeID, incarnation: NodeIncarnation, peers: [NodeID],
+            openPartition:
+                @escaping @Sendable (GroupID) throws(StoreError) -> sending any NodePartition,
+            firstConfiguration: @escaping @Sendable (GroupID) -> Configuration?,
+            sleep: @escaping @Sendable (MonotonicTime) async -> Void
+        ) {
+            self.node = node
+            self.incarnation = incarnation
+            self.peers = peers
+            self.openPartition = openPartition
+            self.firstConfiguration = firstConfiguration
+            self.sleep = sleep
+        }
+    }
+
+    /// What the node should know. Called on the replicas' executor; nothing here may block.
+    package struct Events: Sendable {
+        /// Final: see the type's promises.
+        package var fenced: @Sendable (String) -> Void = { _ in }
+        package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
+        package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
+            _, _, _, _ in
+        }
+        package init() {}
+    }
+
+    package struct GroupStatus: Sendable, Equatable {
+        package var group: GroupID
+        package var role: RaftGroup.Role
+        package var term: Term
+        package var leader: NodeID?
+        package var applied: LogIndex
+        package var durable: LogIndex
+        package var problem: String?
+    }
+
+    private struct Waiting {
+        let question: ReplicaInbox.Question
+        var isCommand: Bool {
+            if case .command = self.question.body { true } else { false }
+        }
+    }
+
+    private struct Member {
+        let partition: any NodePartition
+        var usedAt: MonotonicTime
+        var isCheckpointing = false
+        /// The state's last refusal, until it works again.
+        var problem: String?
+        /// Applied up to here when jobs were last looked for.
+        var jobsSeen: LogIndex?
+    }
+
+    /// Events dealt with before others get their turn on the executor.
+    private static let turnCountMax = 1_024
+    private static let sweepInterval = Duration.milliseconds(200)
+    private static let housekeepingInterval = Duration.milliseconds(250)
+    /// A group that could not be opened is tried again after this.
+    private static let reopenDelay = Duration.seconds(1)
+
+    private static let responseDelay = Duration.milliseconds(100)
+
+    private let setup: Setup
+    private let world: any World
+    private let log: SegmentedLog
+    private let sender: any PeerSender
+    private let executor: any SerialExecutor & TaskExecutor
+    private let checkpointer: any TaskExecutor
+    private nonisolated let inbox: ReplicaInbox
+    private nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
+    private nonisolated let pace = Mutex(Duration.milliseconds(10))
+    private nonisolated let faultText = Mutex<String?>(nil)
+
+    private let host: ReplicaHost
+    private var members: [GroupID: Member] = [:]
+    private var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
+    private var unasked: [GroupID]?
+    private var waiting: [RaftGroup.RequestToken: Waiting] = [:]
+    private var tokenCount: UInt64 = 0
+    private var wakeAt: MonotonicTime?
+    private var sweepAt: MonotonicTime?
+    private var housekeepAt: MonotonicTime
+    private var isStopped = false
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        self.executor.asUnownedSerialExecutor()
+    }
+
+    /// - Parameters:
+    ///   - inbox: where `log` and `sender`'s counterpart report.
+    ///   - executor: owns one thread, which may block.
+    ///   - checkpointer: another one.
+    package init(
+        _ setup: Setup, log: SegmentedLog, inbox: ReplicaInbox, sender: any PeerSender,
+        in world: any World, on executor: any SerialExecutor & TaskExecutor,
+        checkpointsOn checkpointer: any TaskExecutor
+    ) {
+        self.setup = setup
+        self.world = world
+        self.log = log
+        self.inbox = inbox
+        self.sender = sender
+        self.executor = executor
+        self.checkpointer = checkpointer
+        self.housekeepAt = world.now
+        self.host = ReplicaHost(
+            node: setup.node,
+            liveness: NodeLiveness(
+                incarnation: setup.incarnation, peers: setup.peers, at: world.now))
+    }
+
+    // MARK: From anywhere
+
+    package nonisolated var node: NodeID { self.setup.node }
+
+    /// Why this node serves nothing any more, if so.
+    package nonisolated var fault: String? { self.faultText.withLock { $0 } }
+
+    /// Who leads a group, as far as this node knows.
+    package nonisolated func leader(of group: GroupID) -> NodeID? {
+        self.leaders.withLock { $0[group] }
+    }
+
+    package nonisolated func ask(
+        _ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime
+    ) async -> PeerResponse.Answer {
+        await withCheckedContinuation { continuation in
+            self.ask(body, of: group, deadline: deadline) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private nonisolated func ask(
+        _ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime,
+        _ answer: @escaping @Sendable (PeerResponse.Answer) -> Void
+    ) {
+        let question = ReplicaInbox.Question(
+            group: group, body: body, deadline: deadline, answer: answer)
+        let isTaken = self.inbox.ask(
+            question, countMax: self.setup.limits.pendingCommandCountMax,
+            sizeMax: self.setup.limits.pendingCommandSizeMax.raw)
+        if !isTaken { answer(self.busy) }
+    }
+
+    /// Not executed; come back when what waits now is done.
+    private nonisolated var busy: PeerResponse.Answer {
+        let milliseconds = self.pace.withLock { $0 }.clampedNanoseconds / 1_000_000
+        return .notExecuted(retryAfterMilliseconds: UInt32(clamping: max(10, milliseconds)))
+    }
+
+    // MARK: Life
+
+    /// Begins to work. What came in before waits in the inbox.
+    package func start() {
+        var effects: [ReplicaHost.Effect] = []
+        // Alone there is nobody to beat to, and nobody to resign to.
+        if !self.setup.peers.isEmpty { self.host.start(at: self.world.now, into: &effects) }
+        self.carryOut(effects)
+        let executor = self.executor
+        self.inbox.start { [weak self] in
+            Task(executorPreference: executor) { await self?.drain() }
+        }
+    }
+
+    /// Hands leadership over where somebody can take it, answers what can be answered, and leaves rows
+    /// that need no recovery.
+    package func stop() {
+        guard !self.isStopped else { return }
+        var effects: [ReplicaHost.Effect] = []
+        while self.work() {}
+        for group in self.host.allGroups {
+            self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+                replica.handle(.inhibited, at: self.world.now, into: &out)
+            }
+        }
+        self.carryOut(effects)
+        self.inbox.stop()
+        while self.work() {}
+        self.isStopped = true
+        self.answerAllUnknown()
+        for group in self.members.keys.sorted() {
+            guard let member = self.members[group], member.partition.isOpen, self.isWell(group)
+            else { continue }
+            // What cannot be checkpointed is in the log.
+            _ = try? member.partition.checkpoint()
+        }
+    }
+
+    // MARK: What is seen from outside
+
+    package func status() -> [GroupStatus] {
+        self.host.allGroups.compactMap { group in
+            guard let replica = self.host.replica(of: group), let member = self.members[group]
+            else { return nil }
+            return GroupStatus(
+                group: group, role: replica.raft.role, term: replica.raft.term,
+                leader: replica.raft.leader, applied: replica.state.applied,
+                durable: replica.state.durable, problem: member.problem)
+        }
+    }
+
+    /// Groups led here that have applied something since they were last handed out by this.
+    package func groupsWithNews() -> [GroupID] {
+        self.host.allGroups.filter { group in
+            guard let replica = self.host.replica(of: group), replica.raft.role == .leader,
+                let member = self.members[group], member.jobsSeen != replica.state.applied
+            else { return false }
+            self.members[group]?.jobsSeen = replica.state.applied
+            return true
+        }
+    }
+
+    /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
+    /// left that only its leader finds.
+    /// - Returns: false when there is none.
+    package func openNext() -> Bool {
+        guard self.fault == nil, !self.isStopped else { return false }
+        let now = self.world.now
+        if self.unasked == nil { self.unasked = self.log.groupIDs.reversed() }
+        while let group = self.unasked?.popLast() {
+            guard self.members[group] == nil else { continue }
+            var effects: [ReplicaHost.Effect] = []
+            _ = self.open(group, at: now, into: &effects)
+            self.carryOut(effects)
+            return true
+        }
+        return false
+    }
+
+    /// Hands the group out once more by ``groupsWithNews()``.
+    package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
+
+    /// Answers a read from what is applied here, which may be old.
+    package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
+        guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
+        else { return nil }
+        return try? replica.state.answer(query)
+    }
+
+    // MARK: Working
+
+    private func drain() {
+        guard self.work() else { return }
+        // Others wait for this executor too.
+        Task(executorPreference: self.executor) { await self.drain() }
+    }
+
+    /// Deals with what waits, but for what is too much for one turn.
+    /// - Returns: false when there was nothing.
+    private func work() -> Bool {
+        let events = self.inbox.take(countMax: Self.turnCountMax)
+        if events.isEmpty { return false }
+        let start = self.world.now
+        var effects: [ReplicaHost.Effect] = []
+        var commands: [GroupID: [(RaftGroup.RequestToken, Command)]] = [:]
+        var order: [GroupID] = []
+        for event in events {
+            if case .asked(let question) = event {
+                self.take(question, &commands, &order, into: &effects)
+            } else {
+                self.take(event, into: &effects)
+            }
+            if !effects.isEmpty {
+                self.carryOut(effects)
+                effects.removeAll(keepingCapacity: true)
+            }
+        }
+        for group in order {
+            self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+                replica.submit(
+                    (commands[group] ?? []).map { (request: $0.0, command: $0.1) },
+                    wallMilliseconds: self.world.wallMilliseconds, at: self.world.now, into: &out)
+            }
+        }
+        self.carryOut(effects)
+        self.keepHouse()
+        let took = self.world.now - start
+        self.pace.withLock { $0 = max(took * 2, ($0 * 7 + took) / 8) }
+        return true
+    }
+
+    private func take(_ event: ReplicaInbox.Event, into effects: inout [ReplicaHost.Effect]) {
+        guard self.fault == nil else {
+            if case .peer(_, _, let receipt) = event { receipt.settle() }
+            return
+        }
+        let now = self.world.now
+        switch event {
+        case .peer(let node, let message, let receipt):
+            self.take(message, from: node, at: now, into: &effects)
+            receipt.settle()
+        case .log(.durable(let group, let through, let term, let hardState)):
+            self.host.becameDurable(
+                group, through: through, term: term, hardState: hardState, at: now,
+                into: &effects)
+        case .log(.failed(let error)):
+            self.fence("the log cannot be written: \(error.text)")
+        case .checkpointed(let group, let result):
+            self.checkpointed(group, result, at: now, into: &effects)
+        case .woke:
+            if let wakeAt, now >= wakeAt { self.wakeAt = nil }
+            self.host.wake(self.vitals, at: now, into: &effects)
+            self.sweep(at: now)
+        case .asked: break
+        }
+    }
+
+    private func take(
+        _ message: PeerMessage, from node: NodeID, at now: MonotonicTime,
+        into effects: inout [ReplicaHost.Effect]
+    ) {
+        switch message {
+        case .heartbeat(let heartbeat):
+            self.host.receive(heartbeat, from: node, self.vitals, at: now, into: &effects)
+        case .consensus(let group, let message):
+            guard self.open(group, at: now, into: &effects) == nil else { return }
+            self.members[group]?.usedAt = now
+            self.host.receive(message, of: group, from: node, at: now, into: &effects)
+        case .request(let request):
+            let deadline = now + .milliseconds(Int64(request.remainingMilliseconds))
+            let (sender, sleep) = (self.sender, self.setup.sleep)
+            self.ask(request.body, of: request.group, deadline: deadline) { answer in
+                let response = PeerMessage.response(
+                    PeerResponse(number: request.number, answer: answer))
+                if sender.send(response, to: node) { return }
+                // The link back to a peer that has just started may be a moment behind its own.
+                Task {
+                    await sleep(now + Self.responseDelay)
+                    sender.send(response, to: node)
+                }
+            }
+        case .hello, .welcome, .refusal, .taken, .response: break
+        }
+    }
+
+    private func take(
+        _ question: ReplicaInbox.Question,
+        _ commands: inout [GroupID: [(RaftGroup.RequestToken, Command)]], _ order: inout [GroupID],
+        into effects: inout [ReplicaHost.Effect]
+    ) {
+        let now = self.world.now
+        if self.fault != nil || self.isStopped {
+            return question.answer(.notExecuted(retryAfterMilliseconds: 1_000))
+        }
+        guard question.deadline >= now else {
+            return question.answer(.notExecuted(retryAfterMilliseconds: 100))
+        }
+        if let refusal = self.open(question.group, at: now, into: &effects) {
+            return question.answer(refusal)
+        }
+        self.members[question.group]?.usedAt = now
+        self.tokenCount += 1
+        let token = RaftGroup.RequestToken(self.tokenCount)
+        self.waiting[token] = Waiting(question: question)
+        switch question.body {
+        case .command(let command):
+            if commands[question.group] == nil { order.append(question.group) }
+            commands[question.group, default: []].append((token, command))
+        case .query(let query):
+            self.host.with(question.group, at: now, into: &effects) { replica, out in
+                replica.read(query, as: token, at: now, into: &out)
+            }
+        }
+        self.armSweep(at: now)
+    }
+
+    private var vitals: NodeLiveness.Vitals {
+        let waits = self.log.oldestUnsyncedAt.map { self.world.now - $0 } ?? .zero
+        return NodeLiveness.Vitals(
+            wallMilliseconds: self.world.wallMilliseconds,
+            unsyncedMilliseconds: UInt32(clamping: max(0, waits.clampedNanoseconds / 1_000_000)))
+    }
+
+    // MARK: Carrying out
+
+    private func carryOut(_ effects: [ReplicaHost.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .heartbeat(let heartbeat, let to): self.sender.send(.heartbeat(heartbeat), to: to)
+            case .message(let group, let message, let to):
+                self.sender.send(.consensus(group, message), to: to)
+            case .wake(let time): self.wake(at: time)
+            case .replica(let group, let effect): self.take(effect, of: group)
+            }
+        }
+    }
+
+    private func take(_ effect: Replica.Effect, of group: GroupID) {
+        switch effect {
+        case .answered(let token, .success(let outcome)): self.answer(token, .outcome(outcome))
+        case .answered(let token, .failure(let refusal)): self.answer(token, self.text(refusal))
+        case .read(let token, .success(let answer)): self.answer(token, .answer(answer))
+        case .read(let token, .failure(let refusal)): self.answer(token, self.text(refusal))
+        case .roleChanged(let role, let term, let leader):
+            self.leaders.withLock { $0[group] = leader }
+            if role == .leader { self.members[group]?.jobsSeen = nil }
+            self.setup.events.roleChanged(group, role, term, leader)
+        case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
+        case .failed(let error): self.failed(group, error)
+        case .applied: self.members[group]?.problem = nil
+        case .send, .wake, .resigned, .changed, .reached: break
+        }
+    }
+
+    private func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
+        // Nil when its deadline has passed: it was answered then.
+        self.waiting.removeValue(forKey: token)?.question.answer(answer)
+    }
+
+    private func text(_ refusal: ReplicaRefusal) -> PeerResponse.Answer {
+        switch refusal {
+        case .notLeader(let leader): .notLeader(leader == self.setup.node ? nil : leader)
+        case .notExecuted: .notExecuted(retryAfterMilliseconds: 100)
+        case .outcomeUnknown: .outcomeUnknown
+        case .overloaded: self.busy
+        case .tooLarge: .refused("the command is larger than one entry may be")
+        case .membershipRefused: .refused("the membership is changing")
+        }
+    }
+
+    private func failed(_ group: GroupID, _ error: StoreError) {
+        let isNew = self.members[group]?.problem == nil
+        self.members[group]?.problem = "\(error)"
+        if self.members[group]?.partition.hasFailedSync == true {
+            self.fence("the rows of \(group) cannot be written: \(error)")
+        } else if isNew {
+            self.setup.events.alarm(group, "the state refuses to work: \(error)")
+        }
+    }
+
+    private func fence(_ why: String) {
+        guard self.fault == nil else { return }
+        self.faultText.withLock { $0 = why }
+        self.setup.events.fenced(why)
+        self.answerAllUnknown()
+    }
+
+    private func answerAllUnknown() {
+        let waiting = self.waiting
+        self.waiting = [:]
+        for token in waiting.keys.sorted(by: { $0.raw < $1.raw }) {
+            guard let item = waiting[token] else { continue }
+            item.question.answer(
+                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 1_000))
+        }
+    }
+
+    // MARK: Time
+
+    private func wake(at time: MonotonicTime) {
+        if let wakeAt, wakeAt <= time { return }
+        self.wakeAt = time
+        self.sleepAndWake(time)
+    }
+
+    private func sleepAndWake(_ time: MonotonicTime) {
+        let (inbox, sleep) = (self.inbox, self.setup.sleep)
+        Task(executorPreference: self.executor) {
+            await sleep(time)
+            inbox.post(.woke)
+        }
+    }
+
+    private func armSweep(at now: MonotonicTime) {
+        guard self.sweepAt == nil, !self.waiting.isEmpty else { return }
+        let time = now + Self.sweepInterval
+        self.sweepAt = time
+        self.sleepAndWake(time)
+    }
+
+    /// Whoever waits past its deadline hears that nothing is known.
+    private func sweep(at now: MonotonicTime) {
+        guard let time = self.sweepAt, now >= time else { return }
+        self.sweepAt = nil
+        let late = self.waiting.filter { $0.value.question.deadline < now }.keys
+        for token in late.sorted(by: { $0.raw < $1.raw }) {
+            guard let item = self.waiting.removeValue(forKey: token) else { continue }
+            self.host.replica(of: item.question.group)?.abandon(token)
+            item.question.answer(
+                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 100))
+        }
+        self.armSweep(at: now)
+    }
+
+    // MARK: Groups
+
+    /// - Returns: why there is no replica of the group here, if so.
+    private func open(
+        _ group: GroupID, at now: MonotonicTime, into effects: inout [ReplicaHost.Effect]
+    ) -> PeerResponse.Answer? {
+        if self.members[group] != nil { return nil }
+        if let known = self.unopenable[group], now < known.until {
+            return .notExecuted(retryAfterMilliseconds: 1_000)
+        }
+        guard let first = self.setup.firstConfiguration(group) else { return .notLeader(nil) }
+        let damage = self.log.damage
+        let isDamaged = damage.hasUnknownLoss || damage.entries.contains { $0.group == group }
+        do {
+            // What this node has promised is not known: it must not vote.
+            if isDamaged { throw LogError(.corrupt, "the log has lost entries of it") }
+            let partition = try self.setup.openPartition(group)
+            let recovered = try RaftGroup.Recovered(
+                of: group, in: self.log, state: partition.appliedPosition, initial: first)
+            let replica = Replica(
+                group: group, node: self.setup.node, recovered: recovered, state: partition,
+                log: self.log, tuning: self.setup.tuning, seed: self.world.random())
+            self.members[group] = Member(partition: partition, usedAt: now)
+            self.unopenable[group] = nil
+            self.host.add(replica, at: now, into: &effects)
+            return nil
+        } catch {
+            let why = (error as? LogError)?.text ?? "\(error)"
+            if self.unopenable[group]?.why != why {
+                self.setup.events.alarm(group, "cannot be opened: \(why)")
+            }
+            self.unopenable[group] = (now + Self.reopenDelay, why)
+            return .notExecuted(retryAfterMilliseconds: 1_000)
+        }
+    }
+
+    // MARK: Keeping house
+
+    private func keepHouse() {
+        let now = self.world.now
+        guard now >= self.housekeepAt, self.fault == nil else { return }
+        self.housekeepAt = now + Self.housekeepingInterval
+        for group in self.host.allGroups {
+            guard let member = self.members[group],
+                member.partition.walSize > self.setup.checkpointSize
+            else { continue }
+            self.checkpoint(group)
+        }
+        if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
+        self.closeIdle()
+    }
+
+    private func isWell(_ group: GroupID) -> Bool {
+        self.host.replica(of: group)?.isStateWell ?? false
+    }
+
+    private func checkpoint(_ group: GroupID) {
+        guard let member = self.members[group], !member.isCheckpointing, self.isWell(group)
+        else { return }
+        do throws(StoreError) {
+            guard let checkpointer = try member.partition.makeCheckpointer() else {
+                // Nothing but entries that needed no file: now they need one, to be let go.
+                try member.partition.checkpoint()
+                self.inbox.post(.checkpointed(group, .success(nil)))
+                return
+            }
+            self.members[group]?.isCheckpointing = true
+            // Used by that one task alone from here on.
+            nonisolated(unsafe) let run = checkpointer
+            let inbox = self.inbox
+            Task(executorPreference: self.checkpointer) {
+                do throws(StoreError) {
+                    inbox.post(.checkpointed(group, .success(try run.run())))
+                } catch { inbox.post(.checkpointed(group, .failure(error))) }
+            }
+        } catch { self.failed(group, error) }
+    }
+
+    private func checkpointed(
+        _ group: GroupID, _ result: Result<LogIndex?, StoreError>, at now: MonotonicTime,
+        into effects: inout [ReplicaHost.Effect]
+    ) {
+        guard let member = self.members[group] else { return }
+        self.members[group]?.isCheckpointing = false
+        switch result {
+        case .success(let index):
+            if let index { member.partition.noteDurable(through: index) }
+            let mustFree =
+                self.log.segmentCount > self.setup.segmentCountMax
+                && self.log.holdersOfOldest.contains(group)
+            self.host.with(group, at: now, into: &effects) { replica, out in
+                replica.release(keepsTrail: !mustFree, at: now, into: &out)
+            }
+        case .failure(let error): self.failed(group, error)
+        }
+    }
+
+    /// The log is long: those who hold its oldest part make their state durable, or are moved.
+    private func freeOldestSegment(at now: MonotonicTime) {
+        for group in self.log.holdersOfOldest {
+            var effects: [ReplicaHost.Effect] = []
+            guard self.open(group, at: now, into: &effects) == nil else { continue }
+            self.carryOut(effects)
+            guard let member = self.members[group], let replica = self.host.replica(of: group)
+            else { continue }
+            if replica.state.durable < replica.state.applied {
+                self.checkpoint(group)
+                continue
+            }
+            effects = []
+            self.host.with(group, at: now, into: &effects) { replica, out in
+                replica.release(keepsTrail: false, at: now, into: &out)
+            }
+            self.carryOut(effects)
+            // What is left is not committed, or a follower is being sent what comes after a snapshot.
+            if !member.isCheckpointing, self.log.holdersOfOldest.contains(group) {
+                try? self.log.moveForward(group)
+            }
+        }
+    }
+
+    /// Gives back what partitions hold that nobody has used for longest: a few at a time, since each is
+    /// checkpointed first.
+    private func closeIdle() {
+        let open = self.members.filter { $0.value.partition.isOpen }
+        let surplus = open.count - self.setup.openPartitionCountMax
+        guard surplus > 0 else { return }
+        let idle = open.filter { !$0.value.isCheckpointing && self.isWell($0.key) }.sorted {
+            ($0.value.usedAt, $0.key) < ($1.value.usedAt, $1.key)
+        }
+        for (group, member) in idle.prefix(min(surplus, 4)) {
+            do throws(StoreError) { try member.partition.close() } catch {
+                self.failed(group, error)
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package import StratusModel
+package import StratusStorage
+
+extension SegmentedLog {
+    /// Opens a node's log, or begins one where there was never any.
+    ///
+    /// That there is one is remembered in a file beside it, made once the log stands: a log that is gone
+    /// is then a loss, and never begun afresh under the old identity.
+    package static func open(
+        in directory: DiskPath, of world: any World, limits: Limits = Limits(),
+        reportingTo inbox: ReplicaInbox
+    ) throws(LogError) -> SegmentedLog {
+        let mark = DiskPath(directory.raw + ".made")
+        let files = world.files
+        do {
+            let isNew = try !files.exists(mark)
+            let log = try SegmentedLog(in: directory, of: world, isNew: isNew, limits: limits) {
+                inbox.receive($0)
+            }
+            if isNew {
+                _ = try files.open(mark, create: true)
+                try files.syncDirectory(mark.parent)
+            }
+            return log
+        } catch let error as LogError {
+            throw error
+        } catch { throw LogError(.disk, "\(error)") }
+    }
+}

@@ -1,0 +1,350 @@
+import StratusCluster
+import StratusHTTP
+package import StratusIdentity
+package import StratusModel
+import StratusRecords
+package import StratusRuntime
+
+/// The pages where people sign in, sign up and choose a new password: what a 421's `redirectURL` leads to.
+///
+/// They work without scripts up to the last step, handing the token to the window that asked, which is a
+/// script's business anyway. Nothing on them comes from elsewhere, and nothing may frame them.
+package final class SignInService: Sendable {
+    package static let bodySizeMax: ByteCount = .kibibytes(16)
+    package static let passwordLength = 8...256
+
+    package struct Settings: Sendable, Equatable {
+        /// Whether anybody may make an account.
+        package var signUpIsOpen = false
+
+        package init() {}
+    }
+
+    package let accounts: Accounts
+    package let access: ContainerAccess
+    package let authenticator: CredentialAuthenticator
+    private let settings: Settings
+    private let log: Log
+    private var store: IdentityStore { self.accounts.store }
+
+    package init(
+        authenticator: CredentialAuthenticator, settings: Settings = Settings(),
+        log: Log = .silent()
+    ) {
+        self.accounts = authenticator.accounts
+        self.access = authenticator.access
+        self.authenticator = authenticator
+        self.settings = settings
+        self.log = log
+    }
+
+    private enum Page: String, CaseIterable {
+        case signIn = "/signin"
+        case signUp = "/signup"
+        case password = "/password"
+        case reset = "/reset"
+    }
+
+    package static func isPage(_ path: String) -> Bool { Page(rawValue: path) != nil }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let html = SignInHTML(nonce: Base64URL.encode(self.store.draw(16)))
+        guard let page = Page(rawValue: request.head.path) else {
+            return html.message(404, "There is no such page.")
+        }
+        switch request.head.method {
+        case "GET", "HEAD": return await self.show(page, request, html)
+        case "POST":
+            guard Self.comesFromHere(request.head) else {
+                return html.message(
+                    403, "This form was sent from another site. Open the page again.")
+            }
+            let body: Bytes
+            do throws(RequestBodyError) { body = try await request.body.collect() } catch {
+                return html.message(
+                    error == .tooLarge ? 413 : 400, "The form did not arrive whole.")
+            }
+            guard let text = String(validating: body, as: UTF8.self), let form = URLQuery(text)
+            else {
+                return html.message(400, "The form cannot be read.")
+            }
+            do { return try await self.take(page, form, request, html) } catch {
+                return html.message(503, "That did not work just now. Try again in a moment.")
+            }
+        default:
+            var answer = html.message(405, "These pages take GET and POST.")
+            answer.headers.set("Allow", "GET, POST")
+            return answer
+        }
+    }
+
+    // MARK: Showing
+
+    private func show(_ page: Page, _ request: HTTPRequest, _ html: SignInHTML) async
+        -> HTTPResponse
+    {
+        let query = URLQuery(request.head.query)
+        switch page {
+        case .signIn, .signUp:
+            guard let text = query?["t"], let link = self.link(text) else {
+                return html.message(
+                    400,
+                    "This link is not complete or too old. Go back to the app and sign in again.")
+            }
+            if page == .signUp {
+                guard self.settings.signUpIsOpen else { return Self.closed(html) }
+                return html.signUp(link: text, container: link.container.container)
+            }
+            return html.signIn(
+                link: text, container: link.container.container,
+                canSignUp: self.settings.signUpIsOpen)
+        case .password: return html.password()
+        case .reset:
+            guard let secret = query?["s"], !secret.isEmpty else {
+                return html.message(400, "This link is not complete.")
+            }
+            return html.reset(secret: secret)
+        }
+    }
+
+    private func link(_ text: String) -> SignInLink? {
+        guard let link = SignInLink(text: text, openedWith: self.store.keys.cipher),
+            link.isAlive(at: self.store.now)
+        else { return nil }
+        return link
+    }
+
+    private static func closed(_ html: SignInHTML) -> HTTPResponse {
+        html.message(403, "New accounts are made by the administrator here.")
+    }
+
+    // MARK: Taking forms
+
+    private func take(
+        _ page: Page, _ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML
+    ) async throws -> HTTPResponse {
+        switch page {
+        case .signIn: try await self.signIn(form, request, html)
+        case .signUp: try await self.signUp(form, request, html)
+        case .password: try await self.changePassword(form, request, html)
+        case .reset: try await self.resetPassword(form, request, html)
+        }
+    }
+
+    private func signIn(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+        async throws -> HTTPResponse
+    {
+        guard let text = form["t"], let link = self.link(text) else {
+            return html.message(400, "This link is too old. Go back to the app and sign in again.")
+        }
+        let typed = form["email"] ?? ""
+        func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
+            html.signIn(
+                link: text, container: link.container.container,
+                canSignUp: self.settings.signUpIsOpen, email: typed, problem: problem,
+                status: status)
+        }
+        guard let email = EmailAddress(typed), let password = form["password"],
+            (1...Self.passwordLength.upperBound).contains(password.utf8.count)
+        else { return again(Self.wrong) }
+        switch try await self.accounts.prove(
+            email, Secret(password), from: Self.place(of: request.peer))
+        {
+        case .failed: return again(Self.wrong)
+        case .limited(let wait): return again(Self.limited(wait), 429)
+        case .busy: return again(Self.busy, 503)
+        case .proven(let id):
+            return try await self.hand(
+                id, link, stays: form["stay"] == "1", agent: request, html)
+        }
+    }
+
+    private func signUp(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+        async throws -> HTTPResponse
+    {
+        guard self.settings.signUpIsOpen else { return Self.closed(html) }
+        guard let text = form["t"], let link = self.link(text) else {
+            return html.message(400, "This link is too old. Go back to the app and sign in again.")
+        }
+        var fields = SignInHTML.SignUpFields()
+        fields.email = form["email"] ?? ""
+        fields.givenName = String((form["given"] ?? "").prefix(100))
+        fields.familyName = String((form["family"] ?? "").prefix(100))
+        fields.isDiscoverable = form["discoverable"] == "1"
+        func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
+            html.signUp(
+                link: text, container: link.container.container, fields: fields, problem: problem,
+                status: status)
+        }
+        guard let email = EmailAddress(fields.email) else {
+            return again("That is no e-mail address.")
+        }
+        guard let password = form["password"], Self.passwordLength.contains(password.utf8.count)
+        else { return again(Self.passwordRule) }
+        if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
+            return again(Self.limited(wait), 429)
+        }
+        var registration = Accounts.Registration(email: email, password: Secret(password))
+        registration.givenName = fields.givenName
+        registration.familyName = fields.familyName
+        registration.isDiscoverable = fields.isDiscoverable
+        switch try await self.accounts.register(registration) {
+        case .taken:
+            return again("That did not work. If you have an account already, sign in instead.")
+        case .busy: return again(Self.busy, 503)
+        case .made(let id):
+            return try await self.hand(id, link, stays: form["stay"] == "1", agent: request, html)
+        }
+    }
+
+    private func changePassword(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+        async throws -> HTTPResponse
+    {
+        let typed = form["email"] ?? ""
+        guard let new = form["new"], Self.passwordLength.contains(new.utf8.count) else {
+            return html.password(email: typed, problem: Self.passwordRule)
+        }
+        guard let email = EmailAddress(typed), let password = form["password"] else {
+            return html.password(email: typed, problem: Self.wrong)
+        }
+        switch try await self.accounts.prove(
+            email, Secret(password), from: Self.place(of: request.peer))
+        {
+        case .failed: return html.password(email: typed, problem: Self.wrong)
+        case .limited(let wait):
+            return html.password(email: typed, problem: Self.limited(wait), status: 429)
+        case .busy: return html.password(email: typed, problem: Self.busy, status: 503)
+        case .proven(let id):
+            guard try await self.accounts.setPassword(Secret(new), of: id) else {
+                return html.password(email: typed, problem: Self.busy, status: 503)
+            }
+            self.authenticator.forget()
+            return html.message(200, "Your password is changed. Sign in again where you were.")
+        }
+    }
+
+    private func resetPassword(_ form: URLQuery, _ request: HTTPRequest, _ html: SignInHTML)
+        async throws -> HTTPResponse
+    {
+        let secret = form["s"] ?? ""
+        guard let new = form["new"], Self.passwordLength.contains(new.utf8.count) else {
+            return html.reset(secret: secret, problem: Self.passwordRule)
+        }
+        if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
+            return html.reset(secret: secret, problem: Self.limited(wait), status: 429)
+        }
+        guard try await self.accounts.redeem(reset: secret, password: Secret(new)) else {
+            return html.message(400, "This link was used or is too old. Ask for another one.")
+        }
+        self.authenticator.forget()
+        return html.message(200, "Your password is set. Go back to the app and sign in.")
+    }
+
+    // MARK: Handing the token over
+
+    private func hand(
+        _ id: AccountID, _ link: SignInLink, stays: Bool, agent request: HTTPRequest,
+        _ html: SignInHTML
+    ) async throws -> HTTPResponse {
+        let token = try await self.authenticator.apiToken(link.tokenHash, in: link.container)
+        guard token != nil || self.authenticator.takesAnyToken(in: link.container) else {
+            return html.message(400, "The app may no longer ask people to sign in.")
+        }
+        guard try await self.access.use(link) else {
+            return html.message(
+                400, "This link was used already. Go back to the app and sign in again.")
+        }
+        let text = try await self.open(
+            id, in: link.container, stays: stays, agent: request.head.headers["User-Agent"] ?? "")
+        self.log.info(
+            "signed in",
+            [
+                "request": .text(request.identity.uuid),
+                "container": .text(link.container.container),
+                "environment": .text(link.container.environment.name),
+            ])
+        guard let callback = token?.callbackURL else {
+            return html.handOver(token: text, to: Self.targets(of: link, token))
+        }
+        return html.redirect(to: Self.appending(text, to: callback))
+    }
+
+    /// Opens a session and makes the person known to the container.
+    /// - Returns: the web-auth token.
+    package func open(
+        _ id: AccountID, in container: ContainerReference, stays: Bool, agent: String
+    ) async throws -> String {
+        let session = try await self.accounts.openSession(
+            of: id, in: container, stays: stays, agent: agent)
+        let epoch = try await self.accounts.account(id)?.epoch ?? 1
+        let name = self.store.keys.userRecordName(of: id, epoch: epoch, in: container)
+        try await self.access.changeUser(name, account: id, in: container) { $0.account = id }
+        try await self.makeUserRecord(name, in: container)
+        self.authenticator.forget()
+        return session.text(in: container, sealedWith: self.store.keys.cipher)
+    }
+
+    /// Everybody has a record of type `Users` in the public database, made at the first sign-in. Where it
+    /// is already there, nothing happens.
+    private func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
+        let database = DatabaseID(container: container, scope: .public, owner: "")
+        let command = RecordCommand.modifyRecords(
+            ModifyRecords(
+                database: database,
+                drawnIncarnation: ZoneIncarnation(self.store.world.random()),
+                operations: [
+                    RecordOperation(
+                        .create, recordName: name, recordType: RecordState.userType)
+                ]))
+        _ = try await self.store.router.submit(
+            command.enveloped(
+                container: container, identity: self.store.world.drawIdentity(),
+                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: 0,
+                principal: Principal(kind: .system, userRecordName: name)),
+            to: .database(database), deadline: self.store.world.now + .seconds(10))
+    }
+
+    /// Which windows may hear the token. Of a list every one is told, and the browser delivers to the one
+    /// that is there.
+    private static func targets(of link: SignInLink, _ token: APIToken?) -> [String] {
+        if let origin = link.origin { return [origin] }
+        guard let token, !token.origins.isEmpty else { return ["*"] }
+        return token.origins
+    }
+
+    static func appending(_ token: String, to callback: String) -> String {
+        let encoded = PercentCoding.encode(token)
+        return callback + (callback.utf8.contains(UInt8(ascii: "?")) ? "&" : "?")
+            + "ckWebAuthToken=\(encoded)&ckSession=\(encoded)"
+    }
+
+    // MARK: Who sends
+
+    /// Browsers say where a form came from. Where they do not, it was no browser.
+    private static func comesFromHere(_ head: RequestHead) -> Bool {
+        if let site = head.headers["Sec-Fetch-Site"], site != "same-origin" { return false }
+        guard let origin = head.headers["Origin"] else { return true }
+        guard let host = head.headers["Host"] else { return false }
+        return origin == "https://" + host || origin == "http://" + host
+    }
+
+    /// An address without its port. Of IPv6 the half that names a site counts: one person has many.
+    static func place(of peer: String) -> String {
+        let groups = peer.filter { $0 != "[" }.prefix { $0 != "]" }
+            .split(separator: ":", omittingEmptySubsequences: false)
+        return groups.count <= 2
+            ? String(groups.first ?? "") : groups.prefix(4).joined(separator: ":")
+    }
+
+    // MARK: Words
+
+    private static let wrong = "The e-mail address or the password is not right."
+    private static let busy = "Too many people are signing in. Try again in a moment."
+    private static let passwordRule =
+        "A password has \(SignInService.passwordLength.lowerBound) to "
+        + "\(SignInService.passwordLength.upperBound) characters."
+
+    private static func limited(_ milliseconds: Int64) -> String {
+        "Too many tries. Try again in \(max(1, (milliseconds + 59_999) / 60_000)) min."
+    }
+}

@@ -1,0 +1,355 @@
+package import StratusCluster
+import StratusCoding
+package import StratusModel
+package import StratusRecords
+package import StratusRuntime
+
+/// People: who they are, how they prove it, and where they are signed in.
+///
+/// An account's rows live at the home of its identifier; which account an address belongs to lives at the
+/// home of the address' hash, and how often somebody tried lives beside it, so that known and unknown
+/// addresses cost the same.
+package struct Accounts: Sendable {
+    package let store: IdentityStore
+    package let hasher: PasswordHasher
+    package let limits: Limits
+
+    /// How often a password may be tried.
+    package struct Limits: Sendable, Equatable {
+        package var spanMilliseconds: Int64 = 15 * 60_000
+        /// For one address of e-mail from one place: guessing there shuts nobody else out.
+        package var triesFromOnePlace: UInt64 = 10
+        /// For one address of e-mail from everywhere.
+        package var triesFromEverywhere: UInt64 = 200
+        /// From one place for all addresses of e-mail.
+        package var triesOfOnePlace: UInt64 = 300
+
+        package init() {}
+    }
+
+    package init(store: IdentityStore, hasher: PasswordHasher, limits: Limits = Limits()) {
+        self.store = store
+        self.hasher = hasher
+        self.limits = limits
+    }
+
+    // MARK: Where rows are
+
+    package static func key(_ account: AccountID) -> IdentityKey {
+        IdentityKey(.account, of: account.bytes)
+    }
+
+    static func key(_ account: AccountID, session: Bytes) -> IdentityKey {
+        IdentityKey(.session, of: account.bytes, session)
+    }
+
+    static func home(ofAddress hash: Bytes) -> ShardKey {
+        .account("mail:" + Hexadecimal.text(hash))
+    }
+
+    static let listingHome = ShardKey.account("accounts")
+
+    // MARK: One account
+
+    package func account(_ id: AccountID) async throws(RouteError) -> Account? {
+        guard let row = try await self.store.row(Self.key(id), at: id.key) else { return nil }
+        return try Self.decode(row)
+    }
+
+    package func account(of email: EmailAddress) async throws(RouteError) -> AccountID? {
+        let hash = self.store.keys.hash(of: email)
+        let row = try await self.store.row(
+            IdentityKey(.address, of: hash), at: Self.home(ofAddress: hash))
+        return row.flatMap { AccountID(bytes: $0.body) }
+    }
+
+    static func decode(_ row: IdentityRow) throws(RouteError) -> Account {
+        do { return try Account(decoding: row.body) } catch { throw .unreadable }
+    }
+
+    /// Changes an account; false where there is none.
+    package func change(
+        _ id: AccountID, _ change: (inout Account) -> Void
+    ) async throws(RouteError) -> Bool {
+        try await self.store.update(Self.key(id), at: id.key) { row throws(RouteError) in
+            guard let row else { return nil }
+            var account = try Self.decode(row)
+            change(&account)
+            return .put(body: account.encoded(), expiresAtMilliseconds: 0)
+        }
+    }
+
+    // MARK: Signing up
+
+    package struct Registration: Sendable {
+        package var email: EmailAddress
+        package var password: Secret<String>?
+        package var givenName = ""
+        package var familyName = ""
+        package var isDiscoverable = false
+
+        package init(email: EmailAddress, password: Secret<String>?) {
+            self.email = email
+            self.password = password
+        }
+    }
+
+    package enum Registered: Sendable, Equatable {
+        case made(AccountID)
+        case taken
+        case busy
+    }
+
+    /// The address is reserved first, then the account is made, then the address is its own. Whatever is
+    /// cut short in between leaves an address that is free again after ten minutes.
+    package func register(_ registration: Registration) async throws(RouteError) -> Registered {
+        var account = Account(
+            email: registration.email.text, givenName: registration.givenName,
+            familyName: registration.familyName, createdMilliseconds: self.store.now)
+        account.isDiscoverable = registration.isDiscoverable
+        if let password = registration.password {
+            guard
+                let hash = await self.hasher.hash(password, salt: self.store.draw(16))
+            else { return .busy }
+            account.password = hash
+        }
+        let id = AccountID(self.store.world.drawIdentity())
+        let hash = self.store.keys.hash(of: registration.email)
+        let home = Self.home(ofAddress: hash)
+        let address = IdentityKey(.address, of: hash)
+        let reserved = try await self.store.submit(
+            [
+                .init(
+                    address, if: .absent,
+                    .put(body: id.bytes, expiresAtMilliseconds: self.store.now + 10 * 60_000))
+            ], to: home)
+        guard case .done(let revisions) = reserved, let revision = revisions.first else {
+            return .taken
+        }
+        _ = try await self.store.submit(
+            [
+                .init(
+                    Self.key(id), if: .absent,
+                    .put(body: account.encoded(), expiresAtMilliseconds: 0))
+            ], to: id.key)
+        let confirmed = try await self.store.submit(
+            [
+                .init(
+                    address, if: .revision(revision),
+                    .put(body: id.bytes, expiresAtMilliseconds: 0))
+            ], to: home)
+        guard case .done = confirmed else { return .taken }
+        _ = try await self.store.submit(
+            [
+                .init(
+                    IdentityKey(.listing, of: [], id.bytes),
+                    .put(body: Bytes(account.email.utf8), expiresAtMilliseconds: 0))
+            ], to: Self.listingHome)
+        return .made(id)
+    }
+
+    // MARK: Proving it
+
+    package enum Proof: Sendable, Equatable {
+        case proven(AccountID)
+        /// Wrong address, wrong password, disabled: nobody is told which.
+        case failed
+        case limited(retryAfterMilliseconds: Int64)
+        case busy
+    }
+
+    /// Whether the password is the address'. Every outcome costs the same work.
+    ///
+    /// - Parameter place: where the request came from, without its port.
+    package func prove(
+        _ email: EmailAddress, _ password: Secret<String>, from place: String
+    ) async throws(RouteError) -> Proof {
+        let hash = self.store.keys.hash(of: email)
+        let home = Self.home(ofAddress: hash)
+        let fromHere = IdentityKey(.counter, of: hash, Bytes(place.utf8.prefix(64)))
+        let span = self.limits.spanMilliseconds
+        if let wait = try await self.countTry(of: place) {
+            return .limited(retryAfterMilliseconds: wait)
+        }
+        let counted = try await self.store.submit(
+            [
+                .init(fromHere, .count(limit: self.limits.triesFromOnePlace, milliseconds: span)),
+                .init(
+                    IdentityKey(.counter, of: hash),
+                    .count(limit: self.limits.triesFromEverywhere, milliseconds: span)),
+            ], to: home)
+        if case .limited(let wait) = counted { return .limited(retryAfterMilliseconds: wait) }
+
+        let known = try await self.account(of: email)
+        // Where nobody has the address, somebody who does not exist is looked up.
+        let id =
+            known ?? AccountID(bytes: Bytes(hash.prefix(16))) ?? AccountID(.init(high: 0, low: 0))
+        let account = try await self.account(id)
+        guard let matches = await self.hasher.verify(password, against: account?.password) else {
+            return .busy
+        }
+        guard matches, known != nil, let account, account.status == .active else { return .failed }
+        _ = try await self.store.submit([.init(fromHere, .remove)], to: home)
+        return .proven(id)
+    }
+
+    /// Counts one try of a place; how long it has to wait if it had too many.
+    package func countTry(of place: String) async throws(RouteError) -> Int64? {
+        let name = Bytes(place.utf8.prefix(64))
+        let outcome = try await self.store.submit(
+            [
+                .init(
+                    IdentityKey(.counter, of: name),
+                    .count(
+                        limit: self.limits.triesOfOnePlace,
+                        milliseconds: self.limits.spanMilliseconds))
+            ], to: .account("place:" + place))
+        if case .limited(let wait) = outcome { return wait }
+        return nil
+    }
+
+    // MARK: Passwords
+
+    /// Sets a password and voids every session. False: busy, or no such account.
+    package func setPassword(_ password: Secret<String>, of id: AccountID)
+        async throws(RouteError) -> Bool
+    {
+        guard let hash = await self.hasher.hash(password, salt: self.store.draw(16)) else {
+            return false
+        }
+        let now = self.store.now
+        return try await self.change(id) { account in
+            account.password = hash
+            account.reset = nil
+            account.sessionsValidFromMilliseconds = now
+        }
+    }
+
+    /// A secret that sets a new password once, within a day. Nil: no such account.
+    package func makeReset(of id: AccountID) async throws(RouteError) -> String? {
+        let secret = Base64URL.encode(id.bytes + self.store.draw(32))
+        let reset = Account.Reset(
+            hash: self.store.keys.hash(ofToken: secret),
+            expiresAtMilliseconds: self.store.now + 86_400_000)
+        return try await self.change(id) { $0.reset = reset } ? secret : nil
+    }
+
+    /// Sets the password of whoever the secret was made for. False: it was used, is too old, or none.
+    package func redeem(reset secret: String, password: Secret<String>) async throws(RouteError)
+        -> Bool
+    {
+        guard let bytes = Base64URL.decode(secret[...]), bytes.count == 48,
+            let id = AccountID(bytes: Bytes(bytes[..<16])),
+            let hash = await self.hasher.hash(password, salt: self.store.draw(16))
+        else { return false }
+        let proof = self.store.keys.hash(ofToken: secret)
+        let now = self.store.now
+        return try await self.store.update(Self.key(id), at: id.key) { row throws(RouteError) in
+            guard let row else { return nil }
+            var account = try Self.decode(row)
+            // Hashes with a secret key: comparing them tells nobody anything.
+            guard let reset = account.reset, reset.hash == proof,
+                now < reset.expiresAtMilliseconds
+            else { return nil }
+            account.reset = nil
+            account.password = hash
+            account.sessionsValidFromMilliseconds = now
+            return .put(body: account.encoded(), expiresAtMilliseconds: 0)
+        }
+    }
+
+    // MARK: Sessions
+
+    /// The longest a session lives, however much it is used.
+    static let sessionLifeMilliseconds: Int64 = 180 * 86_400_000
+
+    package func openSession(
+        of id: AccountID, in container: ContainerReference, stays: Bool, agent: String
+    ) async throws(RouteError) -> WebAuthToken {
+        let session = self.store.draw(16)
+        let now = self.store.now
+        let row = Session(
+            container: container, openedMilliseconds: now, stays: stays,
+            agent: String(decoding: agent.utf8.prefix(120), as: UTF8.self))
+        _ = try await self.store.submit(
+            [
+                .init(
+                    Self.key(id, session: session), if: .absent,
+                    .put(
+                        body: row.encoded(),
+                        expiresAtMilliseconds: now + Self.sessionLifeMilliseconds)),
+                // Where this person has data: what an export or an erasure must visit.
+                .init(
+                    IdentityKey(.user, of: id.bytes, IdentityKey.home(container)),
+                    .put(body: [], expiresAtMilliseconds: 0)),
+            ], to: id.key)
+        return WebAuthToken(
+            account: id, session: session, stays: stays, issuedAtMilliseconds: now)
+    }
+
+    package func closeSession(_ session: Bytes, of id: AccountID) async throws(RouteError) {
+        _ = try await self.store.submit(
+            [.init(Self.key(id, session: session), .remove)], to: id.key)
+    }
+
+    package func closeAllSessions(of id: AccountID) async throws(RouteError) -> Bool {
+        let now = self.store.now
+        return try await self.change(id) { $0.sessionsValidFromMilliseconds = now + 1 }
+    }
+
+    package func sessions(of id: AccountID) async throws(RouteError) -> [(
+        name: Bytes, session: Session
+    )] {
+        var all: [(name: Bytes, session: Session)] = []
+        for entry in try await self.store.list(.session, of: id.bytes, at: id.key) {
+            guard let session = try? Session(decoding: entry.row.body) else { throw .unreadable }
+            all.append((entry.name, session))
+        }
+        return all
+    }
+
+    /// Where this person has been.
+    package func containers(of id: AccountID) async throws(RouteError) -> [ContainerReference] {
+        try await self.store.list(.user, of: id.bytes, at: id.key).compactMap { entry in
+            guard let first = entry.name.first, let environment = Environment(rawValue: first),
+                let name = String(validating: entry.name.dropFirst(), as: UTF8.self)
+            else { return nil }
+            return ContainerReference(container: name, environment: environment)
+        }
+    }
+
+    /// Removes a person: sessions, address, account. What containers hold is theirs to remove first.
+    package func remove(_ id: AccountID) async throws(RouteError) -> Bool {
+        guard let account = try await self.account(id) else { return false }
+        if let email = EmailAddress(account.email), try await self.account(of: email) == id {
+            let hash = self.store.keys.hash(of: email)
+            _ = try await self.store.submit(
+                [.init(IdentityKey(.address, of: hash), .remove)], to: Self.home(ofAddress: hash))
+        }
+        // The account before its sessions: from here on none of them is good.
+        _ = try await self.store.submit([.init(Self.key(id), .remove)], to: id.key)
+        for kind in [IdentityKey.Kind.session, .user] {
+            let rows = try await self.store.list(kind, of: id.bytes, at: id.key)
+            var rest = rows[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(IdentityCommand.editCountMax)
+                rest = rest.dropFirst(some.count)
+                _ = try await self.store.submit(
+                    some.map { .init(IdentityKey(kind, of: id.bytes, $0.name), .remove) },
+                    to: id.key)
+            }
+        }
+        _ = try await self.store.submit(
+            [.init(IdentityKey(.listing, of: [], id.bytes), .remove)], to: Self.listingHome)
+        return true
+    }
+
+    /// Every account, by identifier.
+    package func all() async throws(RouteError) -> [(id: AccountID, email: String)] {
+        try await self.store.list(.listing, of: [], at: Self.listingHome).compactMap { entry in
+            AccountID(bytes: entry.name).map {
+                ($0, String(decoding: entry.row.body, as: UTF8.self))
+            }
+        }
+    }
+}

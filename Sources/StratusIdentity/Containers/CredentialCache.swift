@@ -1,0 +1,57 @@
+package import StratusCluster
+package import StratusModel
+import Synchronization
+
+/// What was looked up lately about credentials.
+///
+/// Something revoked is refused everywhere a second after it was, since nothing is believed longer without
+/// asking again. While the partition that knows cannot be asked, what was known stands for ten seconds;
+/// then the answer is "not now". An answer is never a guess.
+package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct Entry {
+        var value: Value
+        var readAt: MonotonicTime
+    }
+
+    private let entries = Mutex<[Key: Entry]>([:])
+    private let world: any World
+    private let countMax: Int
+    private let lifetime: Duration
+    private let grace: Duration
+
+    package init(
+        world: any World, countMax: Int = 65_536, lifetime: Duration = .seconds(1),
+        grace: Duration = .seconds(10)
+    ) {
+        self.world = world
+        self.countMax = countMax
+        self.lifetime = lifetime
+        self.grace = grace
+    }
+
+    package func value(
+        _ key: Key, orRead read: () async throws(RouteError) -> Value
+    ) async throws(RouteError) -> Value {
+        // Before the read: what is learnt is at least as new as this.
+        let now = self.world.now
+        let known = self.entries.withLock { $0[key] }
+        if let known, now < known.readAt + self.lifetime { return known.value }
+        do throws(RouteError) {
+            let value = try await read()
+            self.entries.withLock { entries in
+                // Full is rare, and everything is read again within a second anyway.
+                if entries.count >= self.countMax, entries[key] == nil { entries = [:] }
+                entries[key] = Entry(value: value, readAt: now)
+            }
+            return value
+        } catch {
+            if case .refused = error { throw error }
+            guard let known, now < known.readAt + self.grace else { throw error }
+            return known.value
+        }
+    }
+
+    /// What this node itself just changed, it must not go on believing.
+    package func forget(_ key: Key) { self.entries.withLock { $0[key] = nil } }
+    package func forgetAll() { self.entries.withLock { $0 = [:] } }
+}

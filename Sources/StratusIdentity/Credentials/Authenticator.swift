@@ -1,0 +1,91 @@
+package import StratusHTTP
+package import StratusModel
+
+/// Establishes who is asking. Everything it needs arrives with the call.
+package protocol Authenticator: Sendable {
+    /// Whether the credentials in this head can be judged only together with the body: signatures cover
+    /// its hash. A stranger's body is otherwise not worth the memory.
+    func needsBody(_ head: RequestHead) -> Bool
+
+    func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+
+    /// What a caller whose principal is anonymous is told where a user is needed: some operations on
+    /// a database that is open to everybody need one.
+    func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal
+}
+
+/// A request as far as it matters to who sent it.
+package struct PresentedRequest: Sendable {
+    package var head: RequestHead
+    /// The exact bytes received, where ``Authenticator/needsBody(_:)`` asked for them; else empty.
+    package var body: Bytes
+    package var container: ContainerReference
+    package var scope: DatabaseScope
+    /// Whether it came over TLS.
+    package var isSecure: Bool
+
+    package init(
+        head: RequestHead, body: Bytes = [], container: ContainerReference, scope: DatabaseScope,
+        isSecure: Bool = false
+    ) {
+        self.head = head
+        self.body = body
+        self.container = container
+        self.scope = scope
+        self.isSecure = isSecure
+    }
+}
+
+/// Who sent a request, and what its answer brings back.
+package struct Authentication: Sendable, Equatable {
+    package var principal: Principal
+    /// The person behind a user; nil for the development users and for server-to-server keys.
+    package var account: AccountID?
+    /// The token for the next request; nil where the caller brought none.
+    package var webAuthToken: String?
+    /// Whether the app may receive people's names.
+    package var receivesNames: Bool
+    /// What a signed request is called, and how long: a replay is the same request again.
+    package var signed: Signed?
+
+    package struct Signed: Sendable, Equatable {
+        /// Equal for every copy of the request.
+        package var identity: Bytes
+        package var deadlineMilliseconds: Int64
+
+        package init(identity: Bytes, deadlineMilliseconds: Int64) {
+            self.identity = identity
+            self.deadlineMilliseconds = deadlineMilliseconds
+        }
+    }
+
+    package init(
+        principal: Principal, account: AccountID? = nil, webAuthToken: String? = nil,
+        receivesNames: Bool = false, signed: Signed? = nil
+    ) {
+        self.principal = principal
+        self.account = account
+        self.webAuthToken = webAuthToken
+        self.receivesNames = receivesNames
+        self.signed = signed
+    }
+}
+
+/// Why a request has no principal, in the terms of CloudKit's answers.
+package enum AuthenticationRefusal: Error, Sendable, Equatable {
+    /// No credentials where some are needed: 421, with the page to sign in at.
+    case required(redirectURL: String)
+    /// Credentials that are wrong: 401.
+    case failed(reason: String)
+    /// Right credentials of a kind this database does not take: 403.
+    case denied(reason: String)
+    /// The node cannot judge now: 503.
+    case unavailable(retryAfter: Duration)
+}
+
+extension AuthenticationRefusal {
+    /// What everybody with wrong credentials is told, whatever is wrong with them.
+    package static let wrong = AuthenticationRefusal.failed(reason: "Authentication failed")
+    package static let none = AuthenticationRefusal.failed(reason: "no auth method found")
+}

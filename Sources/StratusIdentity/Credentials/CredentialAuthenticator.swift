@@ -1,0 +1,306 @@
+package import StratusCluster
+package import StratusHTTP
+package import StratusModel
+import StratusRecords
+import StratusTLS
+import Synchronization
+
+/// Judges the credentials that CloudKit's clients send: API token, web-auth token, server-to-server
+/// signature.
+///
+/// - Everything it knows stands in rows at the homes of containers and accounts; see
+///   ``CredentialCache`` for how long it believes what it read.
+/// - A signature beside a user's token is refused, beside an API token it counts. A credential that
+///   stands twice in a query is refused: two readers could take two different ones.
+package final class CredentialAuthenticator: Authenticator {
+    package let store: IdentityStore
+    package let access: ContainerAccess
+    package let accounts: Accounts
+    /// Not nil: any well-formed API token is good in development environments, and web-auth tokens that
+    /// were not made here stand for the development users.
+    private let development: DevelopmentAuthenticator?
+    /// Where people sign in; nil: at the host that the request came to.
+    private let signInBase: String?
+    private let containers: CredentialCache<ContainerReference, Credentials>
+    private let sessions: CredentialCache<SessionName, Standing?>
+    private let users: CredentialCache<UserName, ContainerUser?>
+    private let likelyVariants = Mutex<[String: SignedRequest.Variant]>([:])
+
+    /// What a container takes.
+    private struct Credentials: Sendable {
+        var tokens: [Bytes: APIToken] = [:]
+        var keys: [String: Key] = [:]
+
+        struct Key: Sendable {
+            var publicKey: ServerPublicKey
+            var userRecordName: String
+        }
+    }
+
+    private struct SessionName: Hashable, Sendable {
+        var account: AccountID
+        var session: Bytes
+    }
+
+    private struct UserName: Hashable, Sendable {
+        var container: ContainerReference
+        var recordName: String
+    }
+
+    /// A session that is open, and what its account is.
+    private struct Standing: Sendable {
+        var epoch: UInt64
+    }
+
+    package init(
+        accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil
+    ) {
+        self.accounts = accounts
+        self.store = accounts.store
+        self.access = ContainerAccess(store: accounts.store)
+        self.development = development
+        self.signInBase = signInBase
+        self.containers = CredentialCache(world: accounts.store.world, countMax: 4_096)
+        self.sessions = CredentialCache(world: accounts.store.world)
+        self.users = CredentialCache(world: accounts.store.world)
+    }
+
+    /// This node changed something itself.
+    package func forget() {
+        self.containers.forgetAll()
+        self.sessions.forgetAll()
+        self.users.forgetAll()
+    }
+
+    package func needsBody(_ head: RequestHead) -> Bool { SignedRequest.isPresent(in: head) }
+
+    package func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    {
+        guard let credentials = TokenCredentials(unambiguous: request.head.query) else {
+            throw .wrong
+        }
+        do {
+            if SignedRequest.isPresent(in: request.head) {
+                guard credentials.webAuthToken == nil else { throw AuthenticationRefusal.wrong }
+                return try await self.signed(request)
+            }
+            return try await self.tokens(credentials, request)
+        } catch let refusal as AuthenticationRefusal {
+            throw refusal
+        } catch RouteError.notExecuted(let retryAfter) {
+            throw .unavailable(retryAfter: retryAfter)
+        } catch {
+            throw .unavailable(retryAfter: .seconds(1))
+        }
+    }
+
+    package func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
+        let token = TokenCredentials(query: request.head.query).apiToken ?? ""
+        return self.signInNeeded(
+            request, tokenHash: self.store.keys.hash(ofToken: token))
+    }
+
+    // MARK: Tokens
+
+    private func tokens(_ credentials: TokenCredentials, _ request: PresentedRequest)
+        async throws -> Authentication
+    {
+        guard let text = credentials.apiToken else { throw AuthenticationRefusal.none }
+        guard TokenCredentials.isWellFormed(apiToken: text) else {
+            throw AuthenticationRefusal.wrong
+        }
+        let hash = self.store.keys.hash(ofToken: text)
+        let known = try await self.credentials(of: request.container)
+        let token = known.tokens[hash]
+        let isOpen = self.development != nil && request.container.environment == .development
+        guard token != nil || isOpen else { throw AuthenticationRefusal.wrong }
+        if let token, !token.allows(origin: request.head.headers["Origin"]) {
+            throw AuthenticationRefusal.denied(reason: "origin not allowed")
+        }
+        let receivesNames = token?.receivesNames ?? true
+        guard let userText = credentials.webAuthToken else {
+            if let development, isOpen, development.settings.signsInWithoutUserToken {
+                return try await development.authenticate(request)
+            }
+            guard request.scope == .public else {
+                throw self.signInNeeded(request, tokenHash: hash)
+            }
+            return Authentication(
+                principal: Principal(kind: .anonymous), receivesNames: receivesNames)
+        }
+        if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix) {
+            var stranger = try await development.authenticate(request)
+            stranger.receivesNames = true
+            return stranger
+        }
+        return try await self.user(
+            userText, request, tokenHash: hash, receivesNames: receivesNames)
+    }
+
+    private func user(
+        _ text: String, _ request: PresentedRequest, tokenHash: Bytes, receivesNames: Bool
+    ) async throws -> Authentication {
+        let now = self.store.now
+        guard
+            let token = WebAuthToken(
+                text: text, in: request.container, openedWith: self.store.keys.cipher),
+            token.isAlive(at: now),
+            let standing = try await self.standing(token, in: request.container)
+        else { throw self.signInNeeded(request, tokenHash: tokenHash) }
+        let name = self.store.keys.userRecordName(
+            of: token.account, epoch: standing.epoch, in: request.container)
+        let user = try await self.user(name, in: request.container)
+        if user?.isRestricted == true, request.scope != .public,
+            !request.head.path.hasSuffix("/users/unrestrict")
+        {
+            throw AuthenticationRefusal.denied(
+                reason: "private db access disabled for this account")
+        }
+        return Authentication(
+            principal: Principal(
+                kind: .user, userRecordName: name, roles: user?.roles ?? []),
+            account: token.account,
+            webAuthToken: token.renewed(at: now).text(
+                in: request.container, sealedWith: self.store.keys.cipher),
+            receivesNames: receivesNames)
+    }
+
+    /// The session a token stands for, if it is open.
+    package func session(_ text: String, in container: ContainerReference) -> WebAuthToken? {
+        WebAuthToken(text: text, in: container, openedWith: self.store.keys.cipher)
+    }
+
+    /// 421 with a page to sign in at: one of its own for every answer, harmless to ask for again.
+    private func signInNeeded(_ request: PresentedRequest, tokenHash: Bytes)
+        -> AuthenticationRefusal
+    {
+        let link = SignInLink(
+            container: request.container, tokenHash: tokenHash,
+            origin: request.head.headers["Origin"], nonce: self.store.draw(16),
+            issuedMilliseconds: self.store.now)
+        let base =
+            self.signInBase
+            ?? (request.isSecure ? "https://" : "http://")
+            + (request.head.headers["Host"] ?? "127.0.0.1:8080")
+        return .required(
+            redirectURL: "\(base)/signin?t=\(link.text(sealedWith: self.store.keys.cipher))")
+    }
+
+    // MARK: Signatures
+
+    private func signed(_ request: PresentedRequest) async throws -> Authentication {
+        // One answer for everything that is wrong (the reference, §3.5).
+        guard let signed = SignedRequest(request.head),
+            signed.keyID.utf8.count == 64, let date = signed.milliseconds,
+            let signature = ServerSignature.base64(Bytes(signed.signature.utf8)),
+            let identity = ServerSignature.identity(of: signature)
+        else { throw AuthenticationRefusal.wrong }
+        let now = self.store.now
+        guard abs(now - date) <= SignedRequest.windowMilliseconds else {
+            throw AuthenticationRefusal.wrong
+        }
+        let id = signed.keyID.lowercased()
+        guard let key = try await self.credentials(of: request.container).keys[id] else {
+            throw AuthenticationRefusal.wrong
+        }
+        guard self.verifies(signed, signature, by: key.publicKey, id: id, request) else {
+            throw AuthenticationRefusal.wrong
+        }
+        guard request.scope == .public else { throw AuthenticationRefusal.wrong }
+        let user = try await self.user(key.userRecordName, in: request.container)
+        return Authentication(
+            principal: Principal(
+                kind: .serverKey, userRecordName: key.userRecordName, roles: user?.roles ?? []),
+            signed: Authentication.Signed(
+                identity: SHA256.hash(Bytes(id.utf8) + identity),
+                deadlineMilliseconds: date + SignedRequest.windowMilliseconds))
+    }
+
+    private func verifies(
+        _ signed: SignedRequest, _ signature: Bytes, by key: ServerPublicKey, id: String,
+        _ request: PresentedRequest
+    ) -> Bool {
+        let bodyHash = SHA256.hash(request.body)
+        let likely = self.likelyVariants.withLock { $0[id] }
+        for variant in SignedRequest.variants(
+            of: request.head, bodyIsEmpty: request.body.isEmpty, likely: likely)
+        {
+            let digest = signed.digest(variant, head: request.head, bodyHash: bodyHash)
+            guard key.verifies(signature, digest: digest) else { continue }
+            if variant != likely {
+                self.likelyVariants.withLock { variants in
+                    if variants.count >= 10_000 { variants = [:] }
+                    variants[id] = variant
+                }
+            }
+            return true
+        }
+        return false
+    }
+
+    // MARK: Looking up
+
+    private func credentials(of container: ContainerReference) async throws(RouteError)
+        -> Credentials
+    {
+        try await self.containers.value(container) { () async throws(RouteError) in
+            var credentials = Credentials()
+            for listed in try await self.access.tokens(in: container) {
+                credentials.tokens[listed.hash] = listed.token
+            }
+            for listed in try await self.access.keys(in: container) {
+                guard let publicKey = ServerPublicKey(der: listed.key.publicKey),
+                    let bytes = Hexadecimal.bytes(listed.id)
+                else { throw .unreadable }
+                credentials.keys[listed.id] = Credentials.Key(
+                    publicKey: publicKey,
+                    userRecordName: self.store.keys.userRecordName(
+                        ofServerKey: bytes, in: container))
+            }
+            return credentials
+        }
+    }
+
+    /// What a container knows of its token; nil for one that it does not have.
+    package func apiToken(_ hash: Bytes, in container: ContainerReference) async throws(RouteError)
+        -> APIToken?
+    {
+        try await self.credentials(of: container).tokens[hash]
+    }
+
+    /// Whether sign-in pages may answer for tokens that are not stored.
+    package func takesAnyToken(in container: ContainerReference) -> Bool {
+        self.development != nil && container.environment == .development
+    }
+
+    private func standing(_ token: WebAuthToken, in container: ContainerReference)
+        async throws(RouteError) -> Standing?
+    {
+        try await self.sessions.value(
+            SessionName(account: token.account, session: token.session)
+        ) { () async throws(RouteError) in
+            let rows = try await self.store.rows(
+                [
+                    Accounts.key(token.account),
+                    Accounts.key(token.account, session: token.session),
+                ], at: token.account.key)
+            guard let accountRow = rows[0], let sessionRow = rows[1] else { return nil }
+            let account = try Accounts.decode(accountRow)
+            guard let session = try? Session(decoding: sessionRow.body) else { throw .unreadable }
+            guard account.status == .active, session.container == container,
+                session.openedMilliseconds >= account.sessionsValidFromMilliseconds
+            else { return nil }
+            return Standing(epoch: account.epoch)
+        }
+    }
+
+    private func user(_ recordName: String, in container: ContainerReference)
+        async throws(RouteError) -> ContainerUser?
+    {
+        try await self.users.value(UserName(container: container, recordName: recordName)) {
+            () async throws(RouteError) in
+            try await self.access.user(recordName, in: container)
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import COpenSSL
+package import StratusModel
+
+/// HMAC-SHA256: what stands in tables instead of a token, and what keys are derived with.
+package enum KeyedHash {
+    package static func hmac(key: Bytes, parts: [Bytes]) -> Bytes {
+        let context = EVP_MAC_CTX_new(Algorithms.shared.mac)
+        defer { EVP_MAC_CTX_free(context) }
+        var result = Bytes(repeating: 0, count: 32)
+        var written = 0
+        var done = Algorithms.shared.digestName.withUnsafeBufferPointer { name in
+            var parameters = [
+                OSSL_PARAM_construct_utf8_string(
+                    "digest", UnsafeMutablePointer(mutating: name.baseAddress), 0),
+                OSSL_PARAM_construct_end(),
+            ]
+            return EVP_MAC_init(context, key, key.count, &parameters) == 1
+        }
+        for part in parts where done { done = EVP_MAC_update(context, part, part.count) == 1 }
+        done = done && EVP_MAC_final(context, &result, &written, result.count) == 1
+        precondition(done && written == 32, "HMAC-SHA256 failed")
+        return result
+    }
+
+    /// A key of its own for every purpose.
+    package static func derive(_ key: Bytes, _ purpose: String, _ parts: Bytes...) -> Bytes {
+        var message = Bytes(purpose.utf8)
+        for part in parts {
+            // Lengths keep the parts apart: ("ab", "c") is not ("a", "bc").
+            message.append(0)
+            withUnsafeBytes(of: UInt64(part.count).bigEndian) { message.append(contentsOf: $0) }
+            message.append(contentsOf: part)
+        }
+        return Self.hmac(key: key, parts: [message])
+    }
+
+    /// Fetched once: a fetch for each use costs more than the use.
+    ///
+    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable and
+    /// counted atomically, and this is never freed.
+    private struct Algorithms: @unchecked Sendable {
+        static let shared = Algorithms()
+        let mac: OpaquePointer
+        let digestName: [CChar] = Array("SHA256".utf8CString)
+
+        init() {
+            guard let mac = EVP_MAC_fetch(nil, "HMAC", nil) else {
+                preconditionFailure("OpenSSL lacks HMAC")
+            }
+            self.mac = mac
+        }
+    }
+}

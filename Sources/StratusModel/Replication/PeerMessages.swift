@@ -1,0 +1,158 @@
+/// Names one cluster for ever: drawn from the peer list and the secret it was formed with.
+package struct ClusterID: Sendable, Hashable, CustomStringConvertible {
+    package var high: UInt64
+    package var low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    package var description: String { RequestIdentity(high: self.high, low: self.low).description }
+}
+
+/// The first thing said on a link, by whoever opened it.
+///
+/// Its layout never changes: it is how two versions find out whether they can talk at all.
+package struct PeerHello: Sendable, Equatable {
+    package var cluster: ClusterID
+    package var node: NodeID
+    /// As it stands in the node's certificate.
+    package var name: String
+    package var incarnation: NodeIncarnation
+    /// Whom the sender believes to be talking to.
+    package var receiver: NodeID
+    /// The versions of the link's protocol that the sender speaks.
+    package var protocolMin: UInt16
+    package var protocolMax: UInt16
+    /// The newest kinds of entries the sender can apply.
+    package var featureLevel: UInt32
+
+    package init(
+        cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation,
+        receiver: NodeID, protocolMin: UInt16, protocolMax: UInt16, featureLevel: UInt32
+    ) {
+        self.cluster = cluster
+        self.node = node
+        self.name = name
+        self.incarnation = incarnation
+        self.receiver = receiver
+        self.protocolMin = protocolMin
+        self.protocolMax = protocolMax
+        self.featureLevel = featureLevel
+    }
+}
+
+/// The answer to a hello that is good.
+package struct PeerWelcome: Sendable, Equatable {
+    /// The version both speak from here on.
+    package var protocolVersion: UInt16
+    package var incarnation: NodeIncarnation
+    package var featureLevel: UInt32
+
+    package init(protocolVersion: UInt16, incarnation: NodeIncarnation, featureLevel: UInt32) {
+        self.protocolVersion = protocolVersion
+        self.incarnation = incarnation
+        self.featureLevel = featureLevel
+    }
+}
+
+/// The answer to a hello that is not.
+package struct PeerRefusal: Error, Sendable, Equatable {
+    package enum Reason: UInt8, Sendable, Equatable {
+        case otherCluster = 1
+        /// The sender thinks this is another node.
+        case otherNode = 2
+        /// The sender is not a member, or its certificate is another node's.
+        case unknownNode = 3
+        case noCommonProtocol = 4
+        /// The receiver's log cannot be trusted any more: it takes no part.
+        case fenced = 5
+    }
+    package var reason: Reason
+    /// For the operator who reads the other node's log.
+    package var text: String
+
+    package init(_ reason: Reason, _ text: String) {
+        self.reason = reason
+        self.text = text
+    }
+}
+
+/// What one node asks another to do for a client: it believes that the other leads the group.
+package struct PeerRequest: Sendable, Equatable {
+    package enum Body: Sendable, Equatable {
+        case command(Command)
+        case query(Query)
+    }
+    /// The sender's number for it, given back with the response.
+    package var number: UInt64
+    package var group: GroupID
+    /// Of the sender's placement table.
+    package var epoch: UInt64
+    /// How much of the deadline is left: clocks of two machines cannot be compared.
+    package var remainingMilliseconds: UInt32
+    package var body: Body
+
+    package init(
+        number: UInt64, group: GroupID, epoch: UInt64, remainingMilliseconds: UInt32, body: Body
+    ) {
+        self.number = number
+        self.group = group
+        self.epoch = epoch
+        self.remainingMilliseconds = remainingMilliseconds
+        self.body = body
+    }
+}
+
+package struct PeerResponse: Sendable, Equatable {
+    package enum Answer: Sendable, Equatable {
+        case outcome(Outcome)
+        case answer(QueryAnswer)
+        /// It did not happen; the leader, if known, may take it.
+        case notLeader(NodeID?)
+        /// It did not happen and will not.
+        case notExecuted(retryAfterMilliseconds: UInt32)
+        case outcomeUnknown
+        case refused(String)
+    }
+    package var number: UInt64
+    package var answer: Answer
+
+    package init(number: UInt64, answer: Answer) {
+        self.number = number
+        self.answer = answer
+    }
+}
+
+/// Everything that travels between two nodes. Lost, repeated or late, never altered.
+package enum PeerMessage: Sendable, Equatable {
+    case hello(PeerHello)
+    case welcome(PeerWelcome)
+    case refusal(PeerRefusal)
+    /// Flow control: so many bytes of messages were taken since the link was opened.
+    case taken(UInt64)
+    case heartbeat(NodeHeartbeat)
+    case consensus(GroupID, ConsensusMessage)
+    case request(PeerRequest)
+    case response(PeerResponse)
+
+    /// What goes first when several wait. The number is on the wire.
+    package enum Priority: UInt8, Sendable, Comparable, CaseIterable {
+        /// Heartbeats and the link's own business.
+        case vital = 0
+        case consensus = 1
+        case client = 2
+        case snapshot = 3
+        package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    package var priority: Priority {
+        switch self {
+        case .hello, .welcome, .refusal, .taken, .heartbeat: .vital
+        case .consensus(_, let message):
+            if case .snapshotChunk = message.body { .snapshot } else { .consensus }
+        case .request, .response: .client
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package import StratusModel
+
+/// Changes to rows of one home: all of them or none. The body of a `Command` of kind `.identity`.
+///
+/// A gateway reads rows, decides, and sends what it decided together with what it relied on: the
+/// revisions. If somebody was faster, nothing happens and it decides again. What must be exact under
+/// any number of gateways at once, counting tries, is counted here.
+package struct IdentityCommand: Sendable, Equatable {
+    package enum Condition: Sendable, Equatable {
+        case any
+        case absent
+        case present
+        case revision(UInt64)
+    }
+
+    package enum Change: Sendable, Equatable {
+        case put(body: Bytes, expiresAtMilliseconds: Int64)
+        case remove
+        /// Nothing but the condition.
+        case require
+        /// One more try of `limit` within `milliseconds` of the first.
+        case count(limit: UInt64, milliseconds: Int64)
+    }
+
+    package struct Edit: Sendable, Equatable {
+        package var key: IdentityKey
+        package var condition: Condition
+        package var change: Change
+
+        package init(_ key: IdentityKey, if condition: Condition = .any, _ change: Change) {
+            self.key = key
+            self.condition = condition
+            self.change = change
+        }
+    }
+
+    package static let editCountMax = 200
+
+    package var edits: [Edit]
+
+    package init(_ edits: [Edit]) { self.edits = edits }
+
+    /// The envelope around this command. Rows of who is asking belong to no container's schema.
+    package func enveloped(identity: RequestIdentity, deadlineMilliseconds: Int64) -> Command {
+        Command(
+            kind: .identity, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
+            container: ContainerReference(container: "", environment: .production),
+            schemaVersion: 0, principal: Principal(kind: .system), body: self.encoded())
+    }
+}
+
+package enum IdentityOutcome: Sendable, Equatable {
+    /// The rows' new revisions, in the order of the edits; 0 for a removed one. A counter answers how
+    /// many tries there were.
+    case done([UInt64])
+    /// The condition of the edit at this place did not hold: nothing was done.
+    case conflict(Int)
+    /// A counter is full: nothing was done.
+    case limited(retryAfterMilliseconds: Int64)
+    /// Too many edits, or rows too large.
+    case refused
+}
+
+package enum IdentityQuery: Sendable, Equatable {
+    case rows([IdentityKey])
+    /// Rows of one kind and home by name, after a name; or the last ones, from the end.
+    case list(IdentityKey.Kind, home: Bytes, after: Bytes?, limit: Int, descending: Bool = false)
+
+    package func enveloped() -> Query { Query(kind: .identity, body: self.encoded()) }
+}
+
+package enum IdentityAnswer: Sendable, Equatable {
+    /// One for each key asked for.
+    case rows([IdentityRow?])
+    case list([Listed])
+    case refused
+
+    package struct Listed: Sendable, Equatable {
+        package var name: Bytes
+        package var row: IdentityRow
+
+        package init(name: Bytes, row: IdentityRow) {
+            self.name = name
+            self.row = row
+        }
+    }
+}

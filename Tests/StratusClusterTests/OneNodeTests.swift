@@ -1,0 +1,266 @@
+import StratusCluster
+import StratusModel
+import StratusSimulation
+import StratusStorage
+import Testing
+
+/// One node alone: groups of one replica, on the log, consensus and the partition store.
+@Suite struct OneNodeTests {
+    @Test(arguments: 0..<10 as Range<UInt64>)
+    func `a read sees every write that was acknowledged before it`(seed: UInt64) throws {
+        let node = try OneNode(seed: seed)
+        let done = Shared(0)
+        for writer in 0..<8 as Range<UInt8> {
+            let identities = (0..<10).map { _ in node.world.drawIdentity() }
+            Task(executorPreference: node.executor) {
+                for (round, identity) in identities.enumerated() {
+                    let value: Bytes = [writer, UInt8(round)]
+                    let result = await node.submit(.write([writer], value: value), identity)
+                    #expect((try? result.get())?.verdict == .decided)
+                    let held = try? await node.value([writer])
+                    #expect(held == value)
+                    await node.executor.sleep(for: .milliseconds(Int(writer)))
+                }
+                done.withLock { $0 += 1 }
+            }
+        }
+        node.settle()
+        #expect(done.withLock { $0 } == 8)
+    }
+
+    @Test func `commands that wait together share one sync`() throws {
+        let node = try OneNode(seed: 1)
+        func operations(_ count: Int) -> Int {
+            let before = node.world.simulatedFiles.operationCount
+            for number in 0..<count {
+                let identity = node.world.drawIdentity()
+                Task(executorPreference: node.executor) {
+                    _ = await node.submit(.write([UInt8(number)], value: [1]), identity)
+                }
+            }
+            node.settle()
+            return node.world.simulatedFiles.operationCount - before
+        }
+        _ = operations(1)
+        let one = operations(1)
+        #expect(operations(64) < one * 16)
+    }
+
+    @Test func `C-35 beyond its bound the queue refuses, and what it refused did not happen`()
+        throws
+    {
+        var limits = Limits()
+        limits.pendingCommandCountMax = 3
+        let node = try OneNode(seed: 1, limits: limits)
+        let results = Shared<[UInt8: Result<Outcome, RouteError>]>([:])
+        for number in 0..<12 as Range<UInt8> {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                let result = await node.submit(.write([number], value: [1]), identity)
+                results.withLock { $0[number] = result }
+            }
+        }
+        node.settle()
+        var refusedCount = 0
+        for (number, result) in results.withLock({ $0 }) {
+            let held = try node.readNow([number]).get()
+            switch result {
+            case .success: #expect(held == [1])
+            case .failure(.notExecuted(let retryAfter)):
+                #expect(held == nil)
+                #expect(retryAfter > .zero)
+                refusedCount += 1
+            case .failure(let error): Issue.record("\(error)")
+            }
+        }
+        #expect(refusedCount > 0 && refusedCount < 12)
+    }
+
+    @Test func `C-07 a command sent twice is applied once and answered the same`() throws {
+        let node = try OneNode(seed: 1)
+        let identity = node.world.drawIdentity()
+        let outcomes = Shared<[Outcome]>([])
+        for _ in 0..<3 {
+            Task(executorPreference: node.executor) {
+                let result = await node.submit(
+                    .compareAndSet([1], expected: nil, value: [5]), identity)
+                if case .success(let outcome) = result { outcomes.withLock { $0.append(outcome) } }
+            }
+        }
+        node.settle()
+        let all = outcomes.withLock { $0 }
+        #expect(all.count == 3)
+        for outcome in all {
+            #expect(try RegisterOutcome(decoding: outcome.body).tookEffect)
+        }
+    }
+
+    @Test func `a stopped node refuses, and has carried out what waited`() throws {
+        let node = try OneNode(seed: 1)
+        let identities = (0..<2).map { _ in node.world.drawIdentity() }
+        let results = Shared<[Bool]>([])
+        Task(executorPreference: node.executor) {
+            let first = await node.submit(.write([1], value: [1]), identities[0])
+            await node.replicas.stop()
+            let second = await node.submit(.write([1], value: [2]), identities[1])
+            results.withLock {
+                $0 = [(try? first.get()) != nil, (try? second.get()) != nil]
+            }
+        }
+        node.settle()
+        #expect(results.withLock { $0 } == [true, false])
+    }
+
+    @Test func `partitions that nobody writes to have no file`() throws {
+        let node = try OneNode(seed: 1, groupCount: 64)
+        for number in 0..<64 {
+            Task(executorPreference: node.executor) {
+                _ = try? await node.value([1], at: .account("\(number)"))
+            }
+        }
+        node.settle()
+        let identity = node.world.drawIdentity()
+        Task(executorPreference: node.executor) {
+            _ = await node.submit(.write([1], value: [1]), identity, to: .account("7"))
+        }
+        node.settle()
+        #expect(try node.world.files.list("partitions").map(\.raw) == ["00008"])
+        // And after a restart the entries that made none are found in the log.
+        node.world.simulatedFiles.restart(after: .powerLoss)
+        let again = try OneNode(seed: 2, world: node.world, groupCount: 64)
+        let held = Shared<[Int: Bytes?]>([:])
+        for number in 0..<64 {
+            Task(executorPreference: again.executor) {
+                if let value = try? await again.value([1], at: .account("\(number)")) {
+                    held.withLock { $0[number] = value }
+                } else {
+                    held.withLock { $0[number] = .some(nil) }
+                }
+            }
+        }
+        again.settle()
+        #expect(held.withLock { $0 }.count == 64)
+        #expect(held.withLock { $0[7] } == [1])
+    }
+
+    @Test func `S-22 the log goes round: old segments are freed whoever holds them`() throws {
+        let node = try OneNode(seed: 3, groupCount: 8) { setup in
+            setup.checkpointSize = .kibibytes(256)
+            setup.openPartitionCountMax = 6
+        }
+        let value = Bytes(repeating: 7, count: 6_000)
+        // One group writes once and never again; the others keep the log moving.
+        for round in 0..<24 {
+            let identities = (0..<8).map { _ in node.world.drawIdentity() }
+            for number in 0..<8 where number > 0 || round == 0 {
+                Task(executorPreference: node.executor) {
+                    let result = await node.submit(
+                        .write([UInt8(round % 10)], value: value), identities[number],
+                        to: .account("\(number)"))
+                    #expect((try? result.get()) != nil)
+                }
+            }
+            node.settle()
+            node.world.advance(by: .milliseconds(300))
+        }
+        #expect(node.log.segmentCount < 8, "\(node.log.segmentCount) segments of 64 KiB")
+        node.world.simulatedFiles.restart(after: .powerLossLosingAll)
+        let again = try OneNode(seed: 4, world: node.world, groupCount: 8)
+        let found = Shared(0)
+        for number in 0..<8 {
+            Task(executorPreference: again.executor) {
+                if (try? await again.value([0], at: .account("\(number)"))) == value {
+                    found.withLock { $0 += 1 }
+                }
+            }
+        }
+        again.settle()
+        #expect(found.withLock { $0 } == 8)
+    }
+
+    @Test func `a failed sync of the log fences the node: nothing more is promised`() throws {
+        let fenced = Shared<[String]>([])
+        let node = try OneNode(seed: 5) { setup in
+            setup.events.fenced = { why in fenced.withLock { $0.append(why) } }
+        }
+        _ = node.readNow([1])
+        node.world.simulatedFiles.plan(
+            DiskFault(
+                at: node.world.simulatedFiles.operationCount + 1, .fail(.io), isSticky: true,
+                kinds: [.sync]))
+        let identities = (0..<2).map { _ in node.world.drawIdentity() }
+        let results = Shared<[Result<Outcome, RouteError>]>([])
+        Task(executorPreference: node.executor) {
+            for identity in identities {
+                let result = await node.submit(.write([1], value: [1]), identity)
+                results.withLock { $0.append(result) }
+            }
+        }
+        node.settle()
+        #expect(fenced.withLock { $0 }.count == 1)
+        #expect(node.replicas.fault != nil)
+        #expect(results.withLock { $0 }.first == .failure(.outcomeUnknown))
+        #expect(results.withLock { $0 }.count == 2)
+        #expect(throws: RouteError.self) { try node.readNow([1]).get() }
+    }
+
+    @Test(arguments: 0..<30 as Range<UInt64>)
+    func `C-01 S-34 clients over lives that end anywhere: nothing acknowledged is lost`(
+        seed: UInt64
+    ) throws {
+        let world = SimulatedWorld(seed: seed)
+        var random = SeededGenerator(seed: seed)
+        // For each writer's register: what it may hold.
+        let possible = Shared<[UInt8: [Bytes?]]>([:])
+        for life in 0..<4 as Range<UInt8> {
+            world.simulatedFiles.plan(
+                DiskFault(
+                    at: world.simulatedFiles.operationCount
+                        + Int.random(in: 10...150, using: &random),
+                    .crash))
+            // A disk that is gone is tried again: not so often that the clients' half minute is long.
+            let living = try? OneNode(seed: seed &* 7 &+ UInt64(life), world: world) { setup in
+                setup.tuning.retryDelay = .seconds(10)
+            }
+            if let node = living {
+                for writer in 0..<5 as Range<UInt8> {
+                    let identities = (0..<6).map { _ in world.drawIdentity() }
+                    Task(executorPreference: node.executor) {
+                        for (round, identity) in identities.enumerated() {
+                            let value: Bytes = [life, writer, UInt8(round)]
+                            let result = await node.submit(
+                                .write([writer], value: value), identity)
+                            possible.withLock { possible in
+                                switch result {
+                                case .success: possible[writer] = [value]
+                                case .failure(.outcomeUnknown):
+                                    possible[writer, default: [nil]].append(value)
+                                case .failure: break
+                                }
+                            }
+                        }
+                    }
+                }
+                node.settle()
+            }
+            world.simulatedFiles.clearFaults()
+            world.simulatedFiles.restart(
+                after: [.powerLoss, .processCrash, .powerLossLosingAll].randomElement(
+                    using: &random)!)
+            let node = try OneNode(seed: seed, world: world)
+            for (writer, values) in possible.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+                let value = try node.readNow([writer]).get()
+                #expect(values.contains(value), "seed \(seed), life \(life), writer \(writer)")
+                // From here on this is what it holds.
+                possible.withLock { $0[writer] = [value] }
+            }
+            let stopped = Shared(false)
+            Task(executorPreference: node.executor) {
+                await node.replicas.stop()
+                stopped.withLock { $0 = true }
+            }
+            node.settle()
+            #expect(stopped.withLock { $0 })
+        }
+    }
+}

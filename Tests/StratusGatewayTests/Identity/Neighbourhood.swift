@@ -1,0 +1,189 @@
+import Foundation
+import StratusCluster
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSimulation
+import Testing
+import WireScenarios
+
+/// A node's gateway with real credentials, without a socket: partitions in memory, a clock that the test
+/// turns, passwords hashed cheaply.
+final class Neighbourhood: Wire {
+    static let container = ContainerReference(
+        container: "iCloud.org.example.shelves", environment: .development)
+    static let production = ContainerReference(
+        container: "iCloud.org.example.shelves", environment: .production)
+
+    let world: SimulatedWorld
+    let router: MemoryRouter
+    let authenticator: CredentialAuthenticator
+    let service: SignInService
+    let handler: CloudKitHandler
+    var accounts: Accounts { self.service.accounts }
+    var access: ContainerAccess { self.service.access }
+
+    init(
+        seed: UInt64 = 11, isOpen: Bool = false, signUpIsOpen: Bool = true,
+        wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits()
+    ) {
+        self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
+        self.router = MemoryRouter(world: self.world)
+        let master = Bytes(repeating: 9, count: 32)
+        self.authenticator = CredentialAuthenticator(
+            accounts: Accounts(
+                store: IdentityStore(
+                    router: self.router, world: self.world, keys: IdentityKeys(master: master)),
+                hasher: PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
+                limits: limits),
+            development: isOpen ? DevelopmentAuthenticator() : nil)
+        var settings = SignInService.Settings()
+        settings.signUpIsOpen = signUpIsOpen
+        self.service = SignInService(authenticator: self.authenticator, settings: settings)
+        self.handler = CloudKitHandler(
+            router: self.router, authenticator: self.authenticator, world: self.world,
+            tokenKey: master, people: self.service)
+    }
+
+    func send(_ request: WireRequest) async throws -> WireAnswer {
+        self.world.advance(by: .milliseconds(1))
+        let parts = request.target.split(
+            separator: "?", maxSplits: 1, omittingEmptySubsequences: false
+        ).map(String.init)
+        let head = RequestHead(
+            method: request.method, path: parts[0], query: parts.count == 2 ? parts[1] : nil,
+            headers: HeaderFields(
+                [HeaderFields.Line(name: "Host", value: "ck.example.org")]
+                    + request.headers.map { HeaderFields.Line(name: $0.name, value: $0.value) }))
+        let response = await self.handler.respond(
+            to: HTTPRequest(
+                head: head, body: CollectedBody(request.body), peer: "192.0.2.7",
+                identity: self.world.drawIdentity()))
+        var body: Bytes = []
+        if case .bytes(let bytes) = response.body { body = bytes }
+        return WireAnswer(
+            status: response.status, headers: response.headers.lines.map { ($0.name, $0.value) },
+            body: body)
+    }
+
+    func makeContainer() async throws -> String {
+        try await self.install(Library.schema)
+        return Self.container.container
+    }
+
+    func install(_ text: String, in container: ContainerReference = container) async throws {
+        var schema = try SchemaText.read(text)
+        schema.version = 1
+        let command = RecordCommand.schema(.install(schema)).enveloped(
+            container: container, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        _ = try await self.router.submit(
+            command, to: .container(container), deadline: self.world.now)
+    }
+
+    // MARK: Credentials
+
+    func apiToken(
+        in container: ContainerReference = container, callback: String? = nil,
+        origins: [String] = [], receivesNames: Bool = true
+    ) async throws -> String {
+        defer { self.authenticator.forget() }
+        return try await self.access.createToken(
+            APIToken(
+                name: "t", callbackURL: callback, origins: origins, receivesNames: receivesNames,
+                createdMilliseconds: 0), in: container)
+    }
+
+    @discardableResult
+    func account(
+        _ email: String, password: String? = nil, discoverable: Bool = false
+    ) async throws -> AccountID {
+        var registration = Accounts.Registration(
+            email: try #require(EmailAddress(email)), password: password.map { Secret($0) })
+        registration.givenName = "Given-\(email.prefix(1))"
+        registration.familyName = "Family"
+        registration.isDiscoverable = discoverable
+        guard case .made(let id) = try await self.accounts.register(registration) else {
+            throw Problem(text: "\(email) is taken")
+        }
+        return id
+    }
+
+    func signIn(_ id: AccountID, in container: ContainerReference = container, stays: Bool = false)
+        async throws -> String
+    {
+        try await self.service.open(id, in: container, stays: stays, agent: "test")
+    }
+
+    func recordName(_ id: AccountID, in container: ContainerReference = container) -> String {
+        self.accounts.store.keys.userRecordName(of: id, epoch: 1, in: container)
+    }
+
+    // MARK: Requests
+
+    func path(_ operation: String, in container: ContainerReference = container) -> String {
+        "/database/1/\(container.container)/\(container.environment.name)/\(operation)"
+    }
+
+    func post(
+        _ operation: String, _ body: JSON = [:], api: String? = nil, user: String? = nil,
+        in container: ContainerReference = container,
+        headers: [(name: String, value: String)] = []
+    ) async throws -> WireAnswer {
+        var parameters: [String] = []
+        if let api { parameters.append("ckAPIToken=\(api)") }
+        if let user { parameters.append("ckWebAuthToken=\(user)") }
+        return try await self.send(
+            WireRequest(
+                method: "POST",
+                target: self.path(operation, in: container)
+                    + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&")),
+                headers: headers, body: Array(body.description.utf8)))
+    }
+
+    func form(_ path: String, _ fields: [(String, String)], origin: String? = nil) async throws
+        -> WireAnswer
+    {
+        try await self.send(
+            WireRequest(
+                method: "POST", target: path,
+                headers: [("Content-Type", "application/x-www-form-urlencoded")]
+                    + (origin.map { [("Origin", $0)] } ?? []),
+                body: Array(
+                    fields.map { "\($0)=\(PercentCoding.encode($1))" }.joined(separator: "&").utf8))
+        )
+    }
+
+    /// What stands behind `t=` in a 421's `redirectURL`.
+    static func link(_ answer: WireAnswer) throws -> String {
+        let url = try #require(answer.json["redirectURL"].text)
+        let mark = try #require(url.firstRange(of: "?t="))
+        return String(url[mark.upperBound...])
+    }
+
+    /// The token that a page hands to its opener.
+    static func token(_ page: WireAnswer) -> String? {
+        let text = String(decoding: page.body, as: UTF8.self)
+        guard let start = text.firstRange(of: "var token = \"") else { return nil }
+        return String(text[start.upperBound...].prefix { $0 != "\"" })
+            .replacing("\\u005f", with: "_")
+    }
+}
+
+struct Problem: Error { let text: String }
+
+extension WireAnswer {
+    var text: String { String(decoding: self.body, as: UTF8.self) }
+}
+
+/// Files beside these tests that others' programs made.
+enum Vectors {
+    static func json(_ name: String, file: String = #filePath) throws -> JSON {
+        let url = URL(filePath: file).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Vectors/\(name)")
+        return try JSON(parsing: Array(Data(contentsOf: url)))
+    }
+}

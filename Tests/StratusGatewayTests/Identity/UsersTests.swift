@@ -1,0 +1,267 @@
+import StratusCluster
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRuntime
+import StratusSimulation
+import Synchronization
+import Testing
+
+@testable import WireScenarios
+
+/// Part 2 of the wire reference, §18, lines 19 to 23, 48 and 50: users and roles.
+@Suite struct UsersTests {
+    private struct Street {
+        var town: Neighbourhood
+        var api: String
+        var ann: (id: AccountID, token: String, name: String)
+        var bob: (id: AccountID, token: String, name: String)
+    }
+
+    /// Ann may be found, Bob may not.
+    private func street(receivesNames: Bool = true) async throws -> Street {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken(receivesNames: receivesNames)
+        let ann = try await town.account("ann@example.org", discoverable: true)
+        let bob = try await town.account("bob@example.org")
+        return Street(
+            town: town, api: api,
+            ann: (ann, try await town.signIn(ann), town.recordName(ann)),
+            bob: (bob, try await town.signIn(bob), town.recordName(bob)))
+    }
+
+    @Test func `19: caller and current, under public and private, by GET and POST`() async throws {
+        let street = try await self.street()
+        for scope in ["public", "private"] {
+            for operation in ["users/caller", "users/current"] {
+                for method in ["GET", "POST"] {
+                    let answer = try await street.town.send(
+                        WireRequest(
+                            method: method,
+                            target: street.town.path("\(scope)/\(operation)")
+                                + "?ckAPIToken=\(street.api)&ckWebAuthToken=\(street.ann.token)",
+                            body: method == "GET" ? [] : Array("{}".utf8)))
+                    #expect(answer.status == 200, "\(answer)")
+                    #expect(answer.json["userRecordName"].text == street.ann.name)
+                    #expect(answer.json["firstName"].text == "Given-a")
+                    #expect(answer.json["nameComponents"]["givenName"].text == "Given-a")
+                    #expect(
+                        answer.json["lookupInfo"]["emailAddress"].text == "ann@example.org")
+                }
+            }
+        }
+    }
+
+    @Test func `20: a name needs the person's consent and the app's wish`() async throws {
+        for receivesNames in [true, false] {
+            let street = try await self.street(receivesNames: receivesNames)
+            let bob = try await street.town.post(
+                "public/users/caller", api: street.api, user: street.bob.token)
+            #expect(bob.json.keys == ["userRecordName"])
+            let ann = try await street.town.post(
+                "public/users/caller", api: street.api, user: street.ann.token)
+            #expect(ann.json.keys.contains("firstName") == receivesNames)
+            let found = try await street.town.post(
+                "public/users/discover", ["lookupInfos": [["emailAddress": "ann@example.org"]]],
+                api: street.api, user: street.bob.token)
+            #expect(found.json["users"][0].keys.contains("nameComponents") == receivesNames)
+        }
+    }
+
+    @Test func `21, X-13: discover keeps the order and tells nothing of who did not consent`()
+        async throws
+    {
+        let street = try await self.street()
+        let answer = try await street.town.post(
+            "public/users/discover",
+            [
+                "lookupInfos": [
+                    ["emailAddress": "bob@example.org"], ["emailAddress": "ANN@example.org"],
+                    ["emailAddress": "nobody@example.org"],
+                    ["userRecordName": .string(street.bob.name)],
+                    ["userRecordName": .string(street.ann.name)],
+                    ["userRecordName": "_00000000000000000000000000000000"],
+                    ["phoneNumber": "+15550100"],
+                ]
+            ], api: street.api, user: street.bob.token)
+        let users = answer.json["users"].elements
+        #expect(users.count == 7, "\(answer)")
+        #expect(users[0].keys == ["lookupInfo"] && users[2].keys == ["lookupInfo"])
+        #expect(users[5].keys == ["lookupInfo"] && users[6].keys == ["lookupInfo"])
+        #expect(users[1]["userRecordName"].text == street.ann.name)
+        #expect(users[1]["lookupInfo"]["emailAddress"] == "ANN@example.org")
+        #expect(users[4]["nameComponents"]["givenName"] == "Given-a")
+        // One may know who one is.
+        #expect(users[3]["userRecordName"].text == street.bob.name)
+
+        // Somebody who never used this app is not in it, consent or not.
+        _ = try await street.town.account("far@example.org", discoverable: true)
+        let far = try await street.town.post(
+            "public/users/lookup/email", ["users": [["emailAddress": "far@example.org"]]],
+            api: street.api, user: street.bob.token)
+        #expect(far.json["users"][0]["serverErrorCode"] == "NOT_FOUND")
+    }
+
+    @Test func `22: lookups by id and e-mail`() async throws {
+        let street = try await self.street()
+        let byID = try await street.town.post(
+            "public/users/lookup/id",
+            [
+                "users": [
+                    ["userRecordName": .string(street.bob.name)],
+                    ["userRecordName": .string(street.ann.name)],
+                ]
+            ], api: street.api, user: street.ann.token)
+        #expect(byID.json["users"][0]["serverErrorCode"] == "NOT_FOUND")
+        #expect(byID.json["users"][0]["userRecordName"].text == street.bob.name)
+        #expect(byID.json["users"][1]["firstName"] == "Given-a")
+        let byMail = try await street.town.post(
+            "public/users/lookup/email",
+            ["users": [["emailAddress": "ann@example.org"], ["emailAddress": "no@example.org"]]],
+            api: street.api, user: street.bob.token)
+        #expect(byMail.json["users"][0]["userRecordName"].text == street.ann.name)
+        #expect(byMail.json["users"][1]["serverErrorCode"] == "NOT_FOUND")
+        for method in ["GET", "POST"] {
+            let contacts = try await street.town.send(
+                WireRequest(
+                    method: method,
+                    target: street.town.path("public/users/lookup/contacts")
+                        + "?ckAPIToken=\(street.api)&ckWebAuthToken=\(street.ann.token)"))
+            #expect(contacts.json["users"].elements.isEmpty && contacts.status == 200)
+        }
+    }
+
+    @Test func `23: one's own Users record, and nobody else's`() async throws {
+        let street = try await self.street()
+        func modify(_ kind: String, _ name: String, _ token: String, tag: String? = nil)
+            async throws -> JSON?
+        {
+            var record: JSON = ["recordName": .string(name), "recordType": "Users", "fields": [:]]
+            if let tag { record = record.setting("recordChangeTag", .string(tag)) }
+            return try await street.town.post(
+                "public/records/modify",
+                ["operations": [["operationType": .string(kind), "record": record]]],
+                api: street.api, user: token
+            ).json["records"][0]
+        }
+        let own = try await modify("forceUpdate", street.ann.name, street.ann.token)
+        #expect(own["recordChangeTag"] != nil, "\(own ?? .null)")
+        let others = try await modify("forceUpdate", street.ann.name, street.bob.token)
+        #expect(others["serverErrorCode"] != nil)
+        let made = try await modify("create", "_11112222333344445555666677778888", street.ann.token)
+        #expect(made["serverErrorCode"] != nil)
+        for token in [street.bob.token, street.ann.token] {
+            let gone = try await modify("forceDelete", street.ann.name, token)
+            #expect(gone["serverErrorCode"] == "ACCESS_DENIED", "\(gone ?? .null)")
+        }
+        let read = try await street.town.post(
+            "public/records/lookup", ["records": [["recordName": .string(street.ann.name)]]],
+            api: street.api, user: street.bob.token)
+        #expect(read.json["records"][0]["recordType"] == "Users")
+    }
+
+    @Test func `restricting closes the private database to its owner until it is lifted`()
+        async throws
+    {
+        let street = try await self.street()
+        func status(_ operation: String) async throws -> WireAnswer {
+            try await street.town.post(operation, api: street.api, user: street.ann.token)
+        }
+        #expect(try await status("private/zones/list").status == 200)
+        #expect(try await status("private/users/restrict").status == 200)
+        expectFailure(
+            try await status("private/zones/list"), 403, "ACCESS_DENIED",
+            reason: "private db access disabled for this account")
+        #expect(try await status("public/users/caller").status == 200)
+        #expect(try await status("private/users/unrestrict").status == 200)
+        #expect(try await status("private/zones/list").status == 200)
+    }
+
+    @Test func `one person's private data is another's nothing`() async throws {
+        let street = try await self.street()
+        let saved = try await street.town.post(
+            "private/records/modify",
+            [
+                "operations": [
+                    [
+                        "operationType": "create",
+                        "record": ["recordName": "diary", "recordType": "Book", "fields": [:]],
+                    ]
+                ]
+            ], api: street.api, user: street.ann.token)
+        #expect(saved.json["records"][0]["recordChangeTag"] != nil, "\(saved)")
+        for owner in [nil, street.ann.name] as [String?] {
+            var body: JSON = ["records": [["recordName": "diary"]]]
+            if let owner {
+                body = body.setting(
+                    "zoneID",
+                    ["zoneName": "_defaultZone", "ownerRecordName": .string(owner)])
+            }
+            let read = try await street.town.post(
+                "private/records/lookup", body, api: street.api, user: street.bob.token)
+            #expect(!read.text.contains("recordChangeTag"), "\(read)")
+        }
+    }
+
+    // MARK: Roles
+
+    static let schema = """
+        DEFINE SCHEMA
+            CREATE ROLE Editors;
+            RECORD TYPE Page (
+                title STRING QUERYABLE,
+                GRANT READ, CREATE, WRITE TO Editors
+            );
+            RECORD TYPE Closed ( title STRING );
+        """
+
+    @Test func `48, 50: grants count for whoever has the role, and for nobody else`() async throws {
+        let town = Neighbourhood()
+        try await town.install(Self.schema)
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let bob = try await town.account("bob@example.org")
+        let (annToken, bobToken) = (try await town.signIn(ann), try await town.signIn(bob))
+        func create(_ type: String, _ name: String, _ token: String) async throws -> JSON? {
+            try await town.post(
+                "public/records/modify",
+                [
+                    "operations": [
+                        [
+                            "operationType": "create",
+                            "record": [
+                                "recordName": .string(name), "recordType": .string(type),
+                                "fields": [:],
+                            ],
+                        ]
+                    ]
+                ], api: api, user: token
+            ).json["records"][0]
+        }
+        #expect(try await create("Page", "one", annToken)["serverErrorCode"] == "ACCESS_DENIED")
+        try await town.access.changeUser(
+            town.recordName(ann), account: ann, in: Neighbourhood.container
+        ) { $0.roles = ["Editors"] }
+        town.world.advance(by: .seconds(1))
+        #expect(try await create("Page", "one", annToken)["recordChangeTag"] != nil)
+        #expect(try await create("Page", "two", bobToken)["serverErrorCode"] == "ACCESS_DENIED")
+        #expect(try await create("Closed", "c", annToken)["serverErrorCode"] == "ACCESS_DENIED")
+        func read(_ token: String) async throws -> JSON? {
+            try await town.post(
+                "public/records/lookup", ["records": [["recordName": "one"]]], api: api,
+                user: token
+            ).json["records"][0]
+        }
+        #expect(try await read(annToken)["recordType"] == "Page")
+        #expect(try await read(bobToken)["serverErrorCode"] == "NOT_FOUND")
+        // Taken away, it is gone within a second (X-34).
+        try await town.access.changeUser(
+            town.recordName(ann), account: ann, in: Neighbourhood.container
+        ) { $0.roles = [] }
+        town.world.advance(by: .seconds(1))
+        #expect(try await read(annToken)["serverErrorCode"] == "NOT_FOUND")
+        #expect(try await create("Page", "three", annToken)["serverErrorCode"] == "ACCESS_DENIED")
+    }
+}
