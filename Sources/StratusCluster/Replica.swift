@@ -436,12 +436,8 @@ package final class Replica {
     ) {
         effects.append(.failed(error))
         self.mustReset = true
-        if self.bugs.contains(.skipEntryAfterError) {
-            self.mustReset = (try? self.state.commit()) == nil
-        } else {
-            // If this fails too, it is the first thing tried again.
-            try? self.resetState(into: &effects)
-        }
+        // If this fails too, it is the first thing tried again.
+        try? self.resetState(into: &effects)
         let time = now + self.tuning.retryDelay
         self.retryAt = time
         self.requestWake(into: &effects)

@@ -22,7 +22,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // The replica around the core.
     case applyTwiceAfterRestart, releaseThroughApplied, identityForgottenOnSnapshot
     case deadlineIgnored, applyDependsOnReplica, timeFromWallClock, answerBeforeCommit
-    case skipEntryAfterError, retryUnderNewIdentity
+    case retryUnderNewIdentity
     // The shared log.
     case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain

@@ -14,7 +14,7 @@ import Testing
 
     // C-01 C-03 C-07 C-08 C-11 C-14 C-15 C-16 C-17 C-31 C-38 C-39 C-42 C-43 C-45 C-48 C-51 meet here at
     // random; each has its own trace or test where it can be told apart.
-    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    @Test(arguments: 1...16 as ClosedRange<UInt64>)
     func `C-48 a cluster keeps its promises under random faults and converges after them`(
         seed: UInt64
     ) {
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// Seeds that once failed, with the faults they failed under.
-    @Test(arguments: [4, 11, 64, 166, 197, 658] as [UInt64])
+    @Test(arguments: [4, 11, 64, 165, 166, 197, 658, 757, 1660] as [UInt64])
     func `what was mended stays mended`(seed: UInt64) {
         var options = SimulationOptions(seed: seed)
         options.groupCount = min(options.groupCount, 3)
@@ -47,7 +47,7 @@ import Testing
     /// One fault at a time, so that a failure names its cause.
     @Test(arguments: SimulationOptions.Fault.allCases)
     func `a cluster of three survives each kind of fault`(fault: SimulationOptions.Fault) {
-        for seed in 1_000...1_002 as ClosedRange<UInt64> {
+        for seed in 1_000...1_001 as ClosedRange<UInt64> {
             var options = Self.options(seed)
             options.nodeCount = 3
             options.voterCount = 3

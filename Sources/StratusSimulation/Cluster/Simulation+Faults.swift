@@ -47,11 +47,11 @@ extension Simulation {
             self.cut([(node.id, other.id)], for: self.drawTime(50...3_000))
         case .flappingLink: self.flap(node)
         case .processCrash:
-            self.crash(node, losesPower: false, backAfter: self.drawTime(1...2_000))
+            self.crash(node, losesPower: false, backAfter: self.restartTime())
         case .powerLoss:
             let isEverywhere = self.draw(4) == 0
             for other in isEverywhere ? self.nodes : [node] {
-                self.crash(other, losesPower: true, backAfter: self.drawTime(1...2_000))
+                self.crash(other, losesPower: true, backAfter: self.restartTime())
             }
         case .pause:
             let until = self.now + self.drawTime(10...3_000)
@@ -73,6 +73,11 @@ extension Simulation {
             self.queue.add(.diskRoom(node.id), at: self.now + self.drawTime(20...2_000))
         case .loss, .duplication, .longDelay, .failedSync, .failedApply, .tinyLimits: break
         }
+    }
+
+    private func restartTime() -> Int64 {
+        let most = self.options.restartMax.clampedNanoseconds / 1_000_000
+        return self.drawTime(1...max(1, most))
     }
 
     func cut(_ links: [(NodeID, NodeID)], for time: Int64) {

@@ -32,6 +32,10 @@ package struct SimulationOptions: Sendable, Equatable {
     package var batchSizeMax: ByteCount
     package var walSizeMax: ByteCount
     package var snapshotFrameSize: ByteCount
+    /// A process is back after so long at most.
+    package var restartMax: Duration = .seconds(2)
+    /// Power comes and goes all the time, leadership with it: one election after the other.
+    package var isStormy = false
     /// Through the codec, as between real nodes.
     package var encodesMessages: Bool
     package var bugs: [PlantedBug] = []
@@ -62,12 +66,20 @@ package struct SimulationOptions: Sendable, Equatable {
         self.batchSizeMax = .kibibytes([1, 4, 4_096][draw(0...2)])
         self.walSizeMax = .kibibytes([64, 256, 16_384][draw(0...2)])
         self.snapshotFrameSize = ByteCount([64, 512, 65_536][draw(0...2)])
+        if draw(0...3) == 0 {
+            self.isStormy = true
+            self.faults.formUnion([.powerLoss, .transfer])
+            self.faultInterval = .milliseconds([10, 30][draw(0...1)])
+            self.restartMax = .milliseconds([20, 200][draw(0...1)])
+            self.groupCount = min(self.groupCount, 4)
+            self.safetyTime = min(self.safetyTime, .seconds(8))
+        }
     }
 
     /// The bounds of consensus: the real ones, or so small that every one of them is met.
     func tuning(_ random: inout SeededGenerator) -> RaftTuning {
         var tuning = RaftTuning()
-        if Int.random(in: 0..<4, using: &random) == 0 {
+        if self.isStormy || Int.random(in: 0..<4, using: &random) == 0 {
             // All stand for election at nearly the same time: votes are split.
             tuning.electionDelayMin = .milliseconds(20)
             tuning.electionDelayMax = .milliseconds(20 + Int.random(in: 1...30, using: &random))
@@ -91,7 +103,7 @@ package struct SimulationOptions: Sendable, Equatable {
     package var summary: String {
         let faults = Fault.allCases.filter(self.faults.contains).map(\.rawValue)
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
-            + "clients=\(self.clientCount) faults="
+            + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }
 }
