@@ -79,7 +79,9 @@ package final class FileSystem: @unchecked Sendable {
     }
     /// Whether that is so of any database: the process has to end, since those will not work again in it.
     package var hasFailedSync: Bool { self.failedSyncs.withLock { !$0.isEmpty } }
-    package func noteFailedSync(_ path: DiskPath) { self.failedSyncs.withLock { _ = $0.insert(path) } }
+    package func noteFailedSync(_ path: DiskPath) {
+        self.failedSyncs.withLock { _ = $0.insert(path) }
+    }
 
     fileprivate func shared(_ path: DiskPath) -> SharedDatabase {
         self.databases.withLock { databases in
