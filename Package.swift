@@ -86,8 +86,7 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusTLS",
-                "StratusRuntime", "StratusStorage",
+                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
@@ -112,7 +111,8 @@ let package = Package(
             name: "StratusNode",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusStorage", "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
+                "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSQLite", "StratusCompression",
                 "StratusCommandLine",
             ], swiftSettings: house + release),
@@ -143,7 +143,8 @@ let package = Package(
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusIdentity",
             ], swiftSettings: house + release),
 
         // Tests.
@@ -198,8 +199,8 @@ let package = Package(
         .testTarget(
             name: "StratusSimulationTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusStorage",
-                "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
+                "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
             ],
             swiftSettings: house),
         .testTarget(
@@ -235,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "WalkTests",
             dependencies: [
-                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime", "StratusStorage",
+                "StratusModel", "StratusPlacement", "StratusSQLite", "StratusRecords",
+                "StratusHTTP", "StratusRuntime", "StratusStorage",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusNode",
                 "StratusSimulation",
             ],

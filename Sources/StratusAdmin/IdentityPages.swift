@@ -442,6 +442,18 @@ struct IdentityPages {
             var json = JSONWriter()
             json.object { $0.member("path", "/reset?s=\(secret)") }
             return AdminAnswer.json(json.finish(), status: 201)
+        case .export:
+            guard let container = Self.container(body) else {
+                throw Refusal.bad("'container' and 'environment' are missing")
+            }
+            guard let archive = try await UserArchive(self.people).export(id, in: container) else {
+                throw Refusal.missing("user")
+            }
+            try await self.note("user export", "\(id)", container)
+            return HTTPResponse(
+                status: 200,
+                headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
+                body: .stream(archive, length: nil))
         case .signIn:
             guard let container = Self.container(body) else {
                 throw Refusal.bad("'container' and 'environment' are missing")
@@ -457,14 +469,25 @@ struct IdentityPages {
 
     private func deleteUser(_ text: String) async throws -> HTTPResponse {
         let id = try await self.account(text)
-        let epoch = try await self.accounts.account(id)?.epoch ?? 1
-        for container in try await self.accounts.containers(of: id) {
-            try await self.access.removeUser(
-                self.accounts.store.keys.userRecordName(of: id, epoch: epoch, in: container),
-                in: container)
+        guard let receipt = try await UserArchive(self.people).erase(id) else {
+            throw Refusal.missing("user")
         }
-        guard try await self.accounts.remove(id) else { throw Refusal.missing("user") }
-        return try await self.done("user delete", "\(id)", nil)
+        try await self.note("user delete", "\(id)", nil)
+        var json = JSONWriter()
+        json.object {
+            $0.member("id", id.description)
+            $0.member("erased", WallTime.text(self.accounts.store.now))
+            $0.member("containers", receipt.containerCount)
+            $0.member("zones", receipt.zoneCount)
+            $0.member("records", receipt.recordCount)
+            $0.key("outstanding")
+            $0.array {
+                $0.write("names of deleted records, in the feeds of default zones")
+                $0.write("pages freed in database files, until they are used again")
+                $0.write("copies of the data directory made before")
+            }
+        }
+        return AdminAnswer.json(json.finish())
     }
 
     // MARK: Audit

@@ -15,7 +15,7 @@ enum IdentityRoute: Equatable {
     case audit
 
     enum Action: String, CaseIterable {
-        case disable, enable
+        case disable, enable, export
         case resetLink = "reset-link"
         case signIn = "sign-in"
         case signOut = "sign-out"

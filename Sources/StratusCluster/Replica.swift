@@ -291,7 +291,7 @@ package final class Replica {
         case .stopSnapshot(let node):
             self.streams.stop(to: node)
         case .receiveChunk(let chunk, _):
-            self.receive(chunk)
+            self.receive(chunk, into: &effects)
         case .install(let identity):
             self.install(identity, at: now, into: &effects)
         case .reached(let path):
@@ -481,9 +481,16 @@ package final class Replica {
         }
     }
 
-    private func receive(_ chunk: SnapshotChunk) {
+    private func receive(_ chunk: SnapshotChunk, into effects: inout [Effect]) {
         let mixes = self.bugs.contains(.mixedSnapshotStreams)
-        let next = self.streams.receive(chunk, in: self.raft.term, mixes: mixes)
+        var next: UInt32 = 0
+        do throws(StoreError) {
+            next = try self.streams.receive(
+                chunk, in: self.raft.term, of: self.state, mixes: mixes)
+        } catch {
+            // The stream begins again, when there is room.
+            effects.append(.failed(error))
+        }
         self.pendingEvents.append(.snapshotProgressed(chunk.identity, next: next))
         if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
     }
@@ -491,11 +498,11 @@ package final class Replica {
     private func install(
         _ identity: SnapshotIdentity, at now: MonotonicTime, into effects: inout [Effect]
     ) {
-        guard let source = self.streams.takeComplete(identity) else {
-            self.pendingEvents.append(.snapshotRefused(identity))
-            return
-        }
         do throws(StoreError) {
+            guard let source = try self.streams.takeComplete(identity) else {
+                self.pendingEvents.append(.snapshotRefused(identity))
+                return
+            }
             try self.state.install(identity, from: source)
         } catch {
             effects.append(.failed(error))

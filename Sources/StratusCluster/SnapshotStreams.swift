@@ -1,7 +1,16 @@
+import StratusCompression
 import StratusModel
 import StratusStorage
 
-/// The snapshots that leave and arrive at one replica, a chunk at a time.
+// A chunk of a snapshot on its way, version 1
+//
+// | bytes | what                                                      |
+// | ----- | --------------------------------------------------------- |
+// | 1     | version, 1                                                |
+// | rest  | one zstd frame, with its size and checksum: a frame of the state's snapshot |
+
+/// The snapshots that leave and arrive at one replica, a chunk at a time. Of either only a chunk or two are in
+/// memory; the rest is the state's business, which spools it.
 ///
 /// Invariants:
 /// - A stream is bound to the term it is received in and to the whole identity: a chunk of another
@@ -18,14 +27,26 @@ struct SnapshotStreams {
         var following: Bytes?
         /// The chunk the receiver waits for.
         var wanted: UInt32 = 0
+        /// Answers in a row that ask for a chunk before the one sent.
+        var behindCount = 0
     }
+
+    /// One or two such answers are late or repeated. More come from a receiver that began again and of which
+    /// a late answer said that it was further: the stream must go back, or it stands still for ever.
+    private static let behindCountMax = 3
 
     private struct Incoming {
         let identity: SnapshotIdentity
         let term: Term
-        var chunks: [Bytes] = []
+        let spool: any SnapshotSpool
+        var count: UInt32 = 0
         var isComplete = false
     }
+
+    /// More than the largest frame of a snapshot can become.
+    static let frameSizeMax = 64 << 20
+
+    private let encoder = ZstdEncoder()
 
     private var outgoing: [Outgoing] = []
     private var incoming: Incoming?
@@ -40,11 +61,16 @@ struct SnapshotStreams {
     mutating func open(
         to node: NodeID, _ identity: SnapshotIdentity, from source: any SnapshotSource
     ) throws(StoreError) {
-        let first = try source.next() ?? []
+        let first = try self.next(of: source) ?? []
         self.outgoing.append(
             Outgoing(
                 node: node, identity: identity, source: source, sequence: 0, current: first,
-                following: try source.next()))
+                following: try self.next(of: source)))
+    }
+
+    private func next(of source: any SnapshotSource) throws(StoreError) -> Bytes? {
+        guard let frame = try source.next() else { return nil }
+        return [1] + self.encoder.frame(of: frame)
     }
 
     mutating func stop(to node: NodeID) { self.outgoing.removeAll { $0.node == node } }
@@ -59,10 +85,14 @@ struct SnapshotStreams {
             // Perhaps by more than one: the receiver may have chunks of an earlier stream of the same
             // snapshot.
             self.outgoing[position].wanted = next
+            self.outgoing[position].behindCount = 0
             return true
         }
-        if next == 0, self.outgoing[position].sequence > 0 {
-            // It began again, or is another process: so does the stream.
+        guard next < self.outgoing[position].sequence else { return false }
+        self.outgoing[position].behindCount += 1
+        if next == 0 || self.outgoing[position].behindCount >= Self.behindCountMax {
+            // It began again, or is another process: so does the stream. What the receiver has of it already
+            // is passed over.
             self.outgoing.remove(at: position)
             return true
         }
@@ -79,7 +109,8 @@ struct SnapshotStreams {
         {
             self.outgoing[position].current = following
             self.outgoing[position].sequence += 1
-            self.outgoing[position].following = try self.outgoing[position].source.next()
+            self.outgoing[position].following = try self.next(
+                of: self.outgoing[position].source)
         }
         let stream = self.outgoing[position]
         return SnapshotChunk(
@@ -90,40 +121,58 @@ struct SnapshotStreams {
     // MARK: Incoming
 
     /// Takes a chunk in and returns the number of the one that is wanted next.
-    mutating func receive(_ chunk: SnapshotChunk, in term: Term, mixes: Bool) -> UInt32 {
+    ///
+    /// - Throws: what the spool reported. Nothing of the stream is kept: it begins again.
+    mutating func receive(
+        _ chunk: SnapshotChunk, in term: Term, of state: any PartitionState, mixes: Bool
+    ) throws(StoreError) -> UInt32 {
         let isSame = self.incoming.map { $0.identity == chunk.identity && $0.term == term } ?? false
         if !isSame {
             guard chunk.sequence == 0 || mixes else { return 0 }
-            let kept = mixes ? self.incoming?.chunks ?? [] : []
-            self.incoming = Incoming(identity: chunk.identity, term: term, chunks: kept)
+            let kept = mixes ? self.incoming : nil
+            let spool: any SnapshotSpool
+            if let kept { spool = kept.spool } else { spool = try state.makeSpool() }
+            self.incoming = Incoming(
+                identity: chunk.identity, term: term, spool: spool, count: kept?.count ?? 0)
         }
-        guard let next = self.incoming?.chunks.count else { return 0 }
-        if Int(chunk.sequence) == next, self.incoming?.isComplete == false {
-            self.incoming?.chunks.append(chunk.bytes)
+        guard let incoming else { return 0 }
+        if chunk.sequence == incoming.count, !incoming.isComplete {
+            do throws(StoreError) { try incoming.spool.append(chunk.bytes) } catch {
+                self.incoming = nil
+                throw error
+            }
+            self.incoming?.count += 1
             self.incoming?.isComplete = chunk.isLast
         }
-        return UInt32(self.incoming?.chunks.count ?? 0)
+        return self.incoming?.count ?? 0
     }
 
     var isComplete: Bool { self.incoming?.isComplete ?? false }
 
-    mutating func takeComplete(_ identity: SnapshotIdentity) -> (any SnapshotSource)? {
+    mutating func takeComplete(_ identity: SnapshotIdentity) throws(StoreError) -> (
+        any SnapshotSource
+    )? {
         guard let incoming, incoming.isComplete, incoming.identity == identity else { return nil }
         self.incoming = nil
-        return ReceivedSnapshot(incoming.chunks)
+        return ReceivedSnapshot(try incoming.spool.source())
     }
 }
 
-/// Chunks that have all arrived, handed to the state one by one.
+/// Chunks that have all arrived, expanded and handed to the state one by one.
 private final class ReceivedSnapshot: SnapshotSource {
-    private var chunks: [Bytes]
-    private var position = 0
+    private let chunks: any SnapshotSource
 
-    init(_ chunks: [Bytes]) { self.chunks = chunks }
+    init(_ chunks: any SnapshotSource) { self.chunks = chunks }
 
-    func next() -> Bytes? {
-        guard self.position < self.chunks.count else { return nil }
-        defer { self.position += 1 }
-        return self.chunks[self.position]
+    func next() throws(StoreError) -> Bytes? {
+        guard let chunk = try self.chunks.next() else { return nil }
+        guard chunk.first == 1 else {
+            throw StoreError(.unreadable, "a snapshot chunk of version \(chunk.first ?? 0)")
+        }
+        do throws(Zstd.Failure) {
+            return try Zstd.expand(Bytes(chunk.dropFirst()), sizeMax: SnapshotStreams.frameSizeMax)
+        } catch {
+            throw StoreError(.corrupt, "a snapshot chunk does not expand: \(error)")
+        }
     }
 }

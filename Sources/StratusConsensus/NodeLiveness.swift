@@ -208,7 +208,7 @@ package struct NodeLiveness: Sendable, Equatable {
             actions.append(.restarted(node))
         }
         self.peers[position].incarnation = heartbeat.incarnation
-        // Saturating: a hostile clock must not trap.
+        // Wrapping: a hostile clock must not trap.
         self.peers[position].clockOffset =
             heartbeat.wallMilliseconds.subtractingReportingOverflow(
                 self.vitals.wallMilliseconds

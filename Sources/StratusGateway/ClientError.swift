@@ -296,7 +296,7 @@ extension ClientError {
     }
 
     /// Whole seconds, and never zero: zero would ask for a storm.
-    private static func seconds(_ duration: Duration) -> Int {
+    static func seconds(_ duration: Duration) -> Int {
         Int(max(1, (duration.clampedNanoseconds + 999_999_999) / 1_000_000_000))
     }
 

@@ -21,6 +21,7 @@ package final class CloudKitHandler: HTTPHandler {
     let people: SignInService?
     let schemas = SchemaCache()
     private let bodies: BodyBudget
+    private let throttle: RequestThrottle?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
@@ -38,6 +39,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.world = world
         self.cipher = TokenCipher(key: tokenKey)
         self.settings = settings
+        self.throttle = settings.requestRateMax.map { RequestThrottle(ratePerSecond: $0) }
         self.limits = limits
         self.people = people
         self.log = log
@@ -103,6 +105,7 @@ package final class CloudKitHandler: HTTPHandler {
                 head: request.head, body: body, container: route.container, scope: route.scope,
                 isSecure: request.isSecure))
         token = authentication.webAuthToken
+        try self.checkRate(of: authentication.principal, request, route)
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
@@ -132,6 +135,20 @@ package final class CloudKitHandler: HTTPHandler {
             case .cutShort: throw .bodyCutShort
             }
         }
+    }
+
+    /// Who has a name is counted by it, anybody else by where the request came from.
+    private func checkRate(of principal: Principal, _ request: HTTPRequest, _ route: Route)
+        throws(ClientError)
+    {
+        guard let throttle = self.throttle else { return }
+        let caller =
+            principal.userRecordName.isEmpty
+            ? SignInService.place(of: request.peer)
+            : principal.userRecordName + route.container.container
+        guard let wait = throttle.wait(of: caller, at: self.world.now) else { return }
+        throw ClientError(
+            .throttled, "too many requests, retry later", retryAfter: ClientError.seconds(wait))
     }
 
     /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.

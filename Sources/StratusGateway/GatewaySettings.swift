@@ -22,6 +22,9 @@ package struct GatewaySettings: Sendable, Equatable {
     /// How long a schema may be served from memory before it is read again.
     package var schemaLifetime: Duration = .seconds(1)
 
+    /// Requests a second of one user, key or address at this node; nil: as many as come.
+    package var requestRateMax: Int?
+
     package init() {}
 
     func growsSchema(in environment: Environment) -> Bool {

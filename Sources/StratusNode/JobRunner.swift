@@ -15,38 +15,49 @@ package struct JobRunner: Sendable {
     /// Between looks when there is nothing to do, or when the partition cannot be asked.
     private static let patience = Duration.milliseconds(500)
 
-    private let router: any PartitionRouter
+    private let replicas: NodeReplicas
+    private let router: ClusterRouter
     private let world: any World
-    /// The system's own work belongs to no container: any will do to name the node's one partition.
+    /// The system's own work belongs to no container; a command has to name one.
     private let place = ContainerReference(container: "stratus.jobs", environment: .production)
 
-    package init(router: any PartitionRouter, world: any World) {
+    package init(replicas: NodeReplicas, router: ClusterRouter, world: any World) {
+        self.replicas = replicas
         self.router = router
         self.world = world
     }
 
-    /// Carries out one slice if any job waits.
+    /// Carries out one slice in each partition that is led here and has a job waiting. Only those are
+    /// looked at that have applied something since: the others have nothing new.
     /// - Returns: how long to wait before the next call.
     package func step() async -> Duration {
-        let deadline = self.world.now + .seconds(10)
+        var pause = await self.replicas.openNext() ? Self.breath : Self.patience
+        for group in await self.replicas.groupsWithNews() {
+            if await self.step(group) { pause = Self.breath }
+        }
+        return pause
+    }
+
+    /// - Returns: whether a slice was carried out.
+    private func step(_ group: GroupID) async -> Bool {
         let principal = Principal(kind: .system)
-        do {
-            let answer = try await self.router.read(
-                RecordQuery(principal: principal, .jobs).enveloped(), at: .container(self.place),
-                deadline: deadline)
-            guard case .jobs(isWaiting: true) = try RecordAnswer(decoding: answer.body) else {
-                return Self.patience
-            }
-            let command = RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)).enveloped(
-                container: self.place, identity: self.world.drawIdentity(),
-                deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
-                principal: principal)
+        let query = RecordQuery(principal: principal, .jobs).enveloped()
+        // What is applied here is near enough: the command decides over the rows of its own moment.
+        guard let answer = await self.replicas.peek(query, in: group),
+            case .jobs(isWaiting: true)? = try? RecordAnswer(decoding: answer.body)
+        else { return false }
+        let command = RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)).enveloped(
+            container: self.place, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
+            principal: principal)
+        do throws(RouteError) {
             _ = try await self.router.submit(
-                command, to: .container(self.place), deadline: deadline)
-            return Self.breath
+                command, to: group, deadline: self.world.now + .seconds(10))
+            return true
         } catch {
-            // The partition is busy, stopping or failed, and says so itself; jobs can wait.
-            return Self.patience
+            // The partition is busy or led elsewhere by now; whoever leads it looks for jobs itself.
+            await self.replicas.lookAgain(at: group)
+            return false
         }
     }
 }

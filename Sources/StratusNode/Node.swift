@@ -13,7 +13,7 @@ import Synchronization
 /// One node: everything that `stratus serve` and `stratus dev` run, put together.
 ///
 /// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` → ``ClientFront`` →
-/// ``CloudKitHandler`` → ``LocalRouter`` → ``LocalReplica``. The administrators' listener has a server,
+/// ``CloudKitHandler`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer. The administrators' listener has a server,
 /// a loop and a handler of its own: it answers while clients keep every other loop busy.
 ///
 /// Order: data directory and storage first, then the administrators' listener, then the clients'; the
@@ -26,12 +26,12 @@ package final class Node: Sendable {
     private let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler
     private let token: AdminToken
     private let directory: DataDirectory
-    private let worker: WorkerThread
+    private let cluster: NodeCluster
+    private let peerCertificates: PeerCertificates?
     private let loops: [EventLoop]
     private let clientServer: HTTPServer
     private let adminServer: HTTPServer
     private let certificates: Certificates
-    private let watch: Task<Void, Never>
     private let jobs: Task<Void, Never>
 
     /// Where clients connect, with the ports that the system chose, in the order configured.
@@ -45,19 +45,21 @@ package final class Node: Sendable {
         let settings = plan.settings
         let (world, directory) = try Self.openDataDirectory(plan)
         let token = try Self.openToken(plan, world)
-        let tokenKey = try Self.openTokenKey(plan, world)
         let certificates = try Certificates(settings)
 
-        let worker = WorkerThread(name: "storage")
-        let router: LocalRouter<RecordState>
-        do throws(StoreError) {
-            router = LocalRouter(
-                try LocalReplica(RecordState(), in: "local", of: world), in: world,
-                limits: NodePlan.limits(settings), on: worker)
-        } catch {
-            throw NodeFailure(.inputOutput, "the data in '\(plan.dataDirectory)': \(error)")
+        let peerCertificates = try PeerCertificates.make(settings)
+        let health = Health()
+        let cluster = try await NodeCluster(
+            plan, in: world, of: directory, log: log, health: health,
+            certificates: peerCertificates)
+        let router = cluster.router
+        let tokenKey: Bytes
+        if let shared = cluster.sharedTokenKey {
+            tokenKey = shared
+        } else {
+            tokenKey = try Self.openTokenKey(plan, world)
         }
-        let state = NodeState(plan, log: log, world: world, router: router)
+        let state = NodeState(plan, log: log, world: world, health: health, cluster: cluster)
 
         let isOpen = settings.bool("development")
         let authenticator = CredentialAuthenticator(
@@ -76,6 +78,8 @@ package final class Node: Sendable {
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
+            let rate = settings.integer("limits.requestRateMax")
+            gateway.requestRateMax = rate > 0 ? rate : nil
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
                 settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
@@ -116,6 +120,7 @@ package final class Node: Sendable {
                 }),
             loops: [adminLoop], world: world, handler: admin)
 
+        try await cluster.join(settings)
         let adminBound = try await Self.listen(adminServer, [adminAddress])
         let bound: [SocketAddress]
         do throws(NodeFailure) {
@@ -137,12 +142,12 @@ package final class Node: Sendable {
         self.makeGateway = makeGateway
         self.token = token
         self.directory = directory
-        self.worker = worker
+        self.cluster = cluster
+        self.peerCertificates = peerCertificates
         self.loops = loops + [adminLoop]
         self.certificates = certificates
         self.clientServer = clientServer
         self.adminServer = adminServer
-        self.watch = state.watchStorage()
         self.jobs = state.runJobs()
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
@@ -169,7 +174,10 @@ package final class Node: Sendable {
         var settings = old
         for key in changes where key.reloads { settings.copy(key.path, from: result.settings) }
         // A certificate may be another one behind the same path, so it is read whatever changed.
-        do throws(NodeFailure) { try self.certificates.reload(settings) } catch {
+        do throws(NodeFailure) {
+            try self.certificates.reload(settings)
+            try self.peerCertificates?.reload(settings)
+        } catch {
             self.refuseReload(error.description)
             return
         }
@@ -198,13 +206,11 @@ package final class Node: Sendable {
     /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline` (G-38).
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
-        self.watch.cancel()
         self.jobs.cancel()
         await self.clientServer.stop(deadline: deadline)
-        // Everything acknowledged is on disk already; this spares the next start a recovery.
-        await self.state.router.stop()
+        await self.cluster.stop()
         await self.adminServer.stop(deadline: .milliseconds(200))
-        self.worker.stop()
+        self.cluster.stopThreads()
         for loop in self.loops { loop.stop() }
         self.log.info("stopped")
         self.log.flush()

@@ -10,9 +10,10 @@ import Synchronization
 final class NodeState: NodeControl {
     let log: Log
     let metrics = Metrics()
-    let health = Health()
+    let health: Health
     let world: RealWorld
-    let router: LocalRouter<RecordState>
+    let cluster: NodeCluster
+    var router: ClusterRouter { self.cluster.router }
     /// The settings in force: what was read last, less what needs a restart.
     let settings: Mutex<ConfigurationSettings>
     private let dataDirectory: String
@@ -21,10 +22,13 @@ final class NodeState: NodeControl {
     private let addresses = Mutex((clients: [String](), admin: ""))
     private let clients = Mutex<ObservedHandler?>(nil)
 
-    init(_ plan: NodePlan, log: Log, world: RealWorld, router: LocalRouter<RecordState>) {
+    init(
+        _ plan: NodePlan, log: Log, world: RealWorld, health: Health, cluster: NodeCluster
+    ) {
         self.log = log
         self.world = world
-        self.router = router
+        self.health = health
+        self.cluster = cluster
         self.settings = Mutex(plan.settings)
         self.dataDirectory = plan.dataDirectory
         self.startedAt = world.now
@@ -42,26 +46,10 @@ final class NodeState: NodeControl {
     /// Where requests in flight are counted.
     func observe(_ clients: ObservedHandler) { self.clients.withLock { $0 = clients } }
 
-    /// Looks after the storage: what fails there makes the node not ready, half a second later at most.
-    func watchStorage() -> Task<Void, Never> {
-        Task { [router, health, log] in
-            while !Task.isCancelled {
-                if let fault = await router.fault {
-                    health.raise("storage", fault.description)
-                    log.error(
-                        "storage takes no more writes; only a restart mends it",
-                        ["reason": .describing(fault)])
-                    // It is final: there is nothing more to see.
-                    return
-                }
-                try? await Task.sleep(for: .milliseconds(500))
-            }
-        }
-    }
-
     /// Continues what commands left to be done, slice by slice.
     func runJobs() -> Task<Void, Never> {
-        let jobs = JobRunner(router: self.router, world: self.world)
+        let jobs = JobRunner(
+            replicas: self.cluster.replicas, router: self.router, world: self.world)
         return Task {
             while !Task.isCancelled {
                 let pause = await jobs.step()
@@ -73,8 +61,8 @@ final class NodeState: NodeControl {
     // MARK: NodeControl
 
     func status() async -> NodeStatus {
-        let fault = await self.router.fault
-        let applied = await self.router.applied
+        let fault = self.cluster.replicas.fault
+        let groups = await self.cluster.replicas.status()
         return NodeStatus(
             version: Versions.stratus, libraries: Versions.libraries,
             startedAtMilliseconds: self.startedAtMilliseconds, uptime: self.uptime,
@@ -82,12 +70,11 @@ final class NodeState: NodeControl {
             adminURL: self.adminURL, residentBytes: ProcessFacts.residentBytes,
             requestsInFlight: self.clients.withLock { $0?.inFlightCount ?? 0 },
             droppedLogLines: self.log.droppedCount, notReady: self.health.reasons,
-            partitions: [
-                // Without consensus every applied command is durable: one commit, one sync.
+            partitions: groups.map { group in
                 NodeStatus.Partition(
-                    name: "local", applied: applied.raw, durable: applied.raw,
-                    problem: fault?.description)
-            ])
+                    name: "\(group.group)", applied: group.applied.raw,
+                    durable: group.durable.raw, problem: group.problem ?? fault)
+            })
     }
 
     func configuration() -> [ConfiguredValue] { self.settings.withLock { $0 }.rows() }

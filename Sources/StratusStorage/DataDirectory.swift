@@ -129,12 +129,12 @@ extension Files {
     }
 
     /// The first `limit` bytes of a file.
-    func contents(of path: DiskPath, limit: Int) throws(DiskError) -> Bytes {
+    package func contents(of path: DiskPath, limit: Int) throws(DiskError) -> Bytes {
         try self.open(path, create: false).bytes(limit, at: 0)
     }
 
     /// Puts `bytes` in the place of what is at `path`: after a crash one or the other is there, whole.
-    func replace(_ path: DiskPath, with bytes: Bytes) throws(DiskError) {
+    package func replace(_ path: DiskPath, with bytes: Bytes) throws(DiskError) {
         let unfinished = DiskPath(path.raw + ".new")
         let file = try self.open(unfinished, create: true)
         try file.resize(0)

@@ -7,7 +7,8 @@ import StratusSQLite
 /// partitions/00012/rows-3.db        the rows; the highest number is the one that counts
 /// partitions/00012/rows-3.db-wal    SQLite's, beside it
 /// partitions/00012/rows-4.db.new    a snapshot being installed: not there yet
-/// partitions/00012/snapshot         a snapshot being sent: worthless after a restart
+/// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose their
+/// partitions/00012/arrivals         name as soon as they are open, and are worthless after a restart
 /// ```
 ///
 /// Installing a snapshot makes the next number and renames it into being: one atomic step, and nothing of
@@ -25,6 +26,7 @@ struct PartitionFiles: Sendable {
     }
 
     var spool: DiskPath { self.directory.appending("snapshot") }
+    var arrivals: DiskPath { self.directory.appending("arrivals") }
 
     func rows(_ number: Int) -> DiskPath { self.directory.appending("rows-\(number).db") }
 

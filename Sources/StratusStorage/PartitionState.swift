@@ -22,6 +22,8 @@ package protocol PartitionState: AnyObject {
     func answer(_ query: Query) throws(StoreError) -> QueryAnswer
     /// The rows in key order, in chunks, the digest at the end.
     func snapshot() throws(StoreError) -> any SnapshotSource
+    /// Where a snapshot that arrives is kept until it is whole.
+    func makeSpool() throws(StoreError) -> any SnapshotSpool
     func install(_ identity: SnapshotIdentity, from source: any SnapshotSource) throws(StoreError)
 }
 

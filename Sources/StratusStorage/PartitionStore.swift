@@ -265,7 +265,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         } else {
             try writer.write(NoRows(), self.appliedPosition)
         }
-        return try SpooledSnapshot(self.files.spool, in: self.system.files)
+        return writer.source()
+    }
+
+    package func makeSpool() throws(StoreError) -> any SnapshotSpool {
+        try FileSpool(self.files.arrivals, in: self.system.files)
     }
 
     /// Replaces everything by a snapshot: whole or, after an error or a crash, not at all.

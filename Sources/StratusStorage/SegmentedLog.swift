@@ -85,14 +85,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var queuedSince: MonotonicTime?
     private var syncingSince: MonotonicTime?
     private var tokenCount: UInt64 = 0
-    /// In use, in the order of their sequence; the last is the active one.
-    private var segments: [LogSegment]
-    private var spares: [LogSegment]
+    private var segments: SegmentPool
     /// Where the next batch goes in the active segment, and its number.
     private var position: Int
     private var batchNumber: UInt64
     private var failure: LogError?
-    private var mayFree = false
     private var buffer: UnsafeMutableRawBufferPointer
     /// Written and not yet synced.
     private var written: Written?
@@ -120,8 +117,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.limits = limits
         self.onEvent = onEvent
         self.groups = recovery.groups
-        self.segments = recovery.segments
-        self.spares = recovery.spares
+        self.segments = SegmentPool(
+            inUse: recovery.segments, spares: recovery.spares, limits: limits)
         self.position = recovery.position
         self.batchNumber = recovery.batchNumber
         self.damage = recovery.damage
@@ -130,7 +127,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             if case .cut(let group, _) = cut { self.groups[group]?.unsyncedCutCount += 1 }
             self.enqueue(cut)
         }
-        if self.segments.isEmpty { try self.begin() }
+        if self.segments.active == nil { try self.begin() }
     }
 
     /// A new log begins with a segment that holds a batch of nothing: from then on a directory without
@@ -181,15 +178,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
     package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
-    package var segmentCount: Int { self.lock.withLock { _ in self.segments.count } }
+    package var segmentCount: Int { self.lock.withLock { _ in self.segments.inUse.count } }
     package var fault: LogError? { self.lock.withLock { _ in self.failure } }
 
     /// The groups whose entries keep the oldest segment from being used again: to be checkpointed, or, if
     /// what they hold is not committed, ``moveForward(_:)``d.
     package var holdersOfOldest: [GroupID] {
         self.lock.withLock { _ in
-            guard self.segments.count > 1 else { return [] }
-            return self.holders(of: self.segments[0])
+            self.segments.oldest.map { self.segments.holders(of: $0, among: self.groups) } ?? []
         }
     }
 
@@ -286,9 +282,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// go. For uncommitted tails, which no checkpoint releases.
     package func moveForward(_ group: GroupID) throws(LogError) {
         let indexes = self.lock.withLock { _ -> [LogIndex] in
-            guard self.segments.count > 1, let tail = self.groups[group] else { return [] }
-            let oldest = self.segments[0].number
-            return tail.indexes(in: oldest)
+            guard let oldest = self.segments.oldest, let tail = self.groups[group] else {
+                return []
+            }
+            return tail.indexes(in: oldest.number)
         }
         for index in indexes {
             guard let entry = try self.read(group, from: index, limit: 1).first else { continue }
@@ -364,7 +361,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// Makes a spare segment if there is none, so that no batch waits for one to be filled with zeros.
     package func prepareSpare() {
         let number = self.lock.withLock { _ in
-            self.spares.isEmpty && self.failure == nil ? self.freeNumber() : nil
+            self.segments.spares.isEmpty && self.failure == nil
+                ? self.segments.freeNumber : nil
         }
         guard let number else { return }
         // A full disk here is no fault yet: the batch that needs the segment will say so.
@@ -372,7 +370,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             let segment = try? LogSegment.make(
                 number, in: self.directory, size: self.limits.segmentSize.raw, of: self.world.files)
         else { return }
-        self.lock.withLock { _ in self.spares.append(segment) }
+        self.lock.withLock { _ in self.segments.addSpare(segment) }
     }
 
     private func enqueue(_ item: Queued) {
@@ -436,7 +434,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
             itemCount: items.count, payloadSize: payloadSize)
         let size = self.limits.segmentSize.raw
-        let mustRotate = self.segments.isEmpty || self.position + header.size > size
+        let active = self.lock.withLock { _ in self.segments.active }
+        let mustRotate = active == nil || self.position + header.size > size
         let segment: LogSegment
         var state: [LogFormat.Item] = []
         if mustRotate {
@@ -448,7 +447,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
                 header.position + header.size <= size,
                 "an entry of \(payloadSize) bytes in segments of \(size)")
         } else {
-            segment = self.segments[self.segments.count - 1]
+            segment = active!
         }
         header.sequence = segment.header!.sequence
         header.salt = segment.header!.salt
@@ -507,8 +506,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     /// The batch is on stable storage: the index follows, segments may go, and who waits is told.
     private func finish(_ written: Written) -> [LogEvent] {
         if written.isNewSegment {
-            self.segments.append(written.segment)
-            self.mayFree = true
+            self.segments.activate(written.segment)
         }
         self.position = written.end
         self.batchNumber += 1
@@ -529,18 +527,17 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
                 self.groups[group]?.durableHardState = hardState
             case .cut(let group, let from):
                 touched.insert(group)
-                self.mayFree = true
                 self.groups[group]?.unsyncedCutCount -= 1
-                for segment in self.segments where segment !== written.segment {
-                    guard let last = segment.lastIndexes[group], last >= from else { continue }
-                    segment.lastIndexes[group] = from > LogIndex(1) ? from.previous : nil
-                }
+                self.segments.noteCut(of: group, from: from, by: written.segment)
             case .start(let group, let start):
-                self.mayFree = true
+                self.segments.noteRelease()
                 self.groups[group]?.durableStart = start
             }
         }
-        if self.mayFree { self.freeSegments() }
+        for segment in self.segments.free(among: self.groups) {
+            // If this fails the next start finds it and keeps it as a spare.
+            try? self.world.files.remove(segment.path)
+        }
         return touched.sorted().map { group in
             let tail = self.groups[group] ?? GroupTail()
             return .durable(
@@ -553,7 +550,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     // MARK: Segments
 
     private func nextSegment() throws(DiskError) -> LogSegment {
-        let (spare, number) = self.lock.withLock { _ in (self.spares.popLast(), self.freeNumber()) }
+        let (spare, number) = self.lock.withLock { _ in
+            (self.segments.takeSpare(), self.segments.freeNumber)
+        }
         let segment: LogSegment
         if let spare {
             segment = spare
@@ -561,18 +560,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             segment = try LogSegment.make(
                 number, in: self.directory, size: self.limits.segmentSize.raw, of: self.world.files)
         }
-        segment.lastIndexes = [:]
-        segment.header = LogFormat.SegmentHeader(
-            sequence: (self.segments.last?.header?.sequence ?? 0) + 1, salt: self.world.random(),
-            size: UInt64(self.limits.segmentSize.raw))
+        let salt = self.world.random()
+        self.lock.withLock { _ in self.segments.label(segment, salt: salt) }
         return segment
-    }
-
-    private func freeNumber() -> UInt32 {
-        var number: UInt32 = 1
-        let used = Set(self.segments.map(\.number) + self.spares.map(\.number))
-        while used.contains(number) { number += 1 }
-        return number
     }
 
     /// Where every group starts and what it voted, at the head of every segment: so that older segments
@@ -593,33 +583,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             }
         }
         return items
-    }
-
-    private func holders(of segment: LogSegment) -> [GroupID] {
-        segment.lastIndexes.filter { group, last in
-            guard let tail = self.groups[group], last > tail.durableStart.index else {
-                return false
-            }
-            if self.limits.bugs.contains(.segmentFreedOnRelease) {
-                return last > tail.start.index
-            }
-            return tail.isHeld(by: segment.number)
-        }.keys.sorted()
-    }
-
-    /// The oldest go first, without gaps: a missing sequence is damage.
-    private func freeSegments() {
-        self.mayFree = false
-        while self.segments.count > 1, self.holders(of: self.segments[0]).isEmpty {
-            let segment = self.segments.removeFirst()
-            segment.header = nil
-            if self.spares.count < self.limits.spareCountMax {
-                self.spares.append(segment)
-            } else {
-                // If this fails the next start finds it and keeps it as a spare.
-                try? self.world.files.remove(segment.path)
-            }
-        }
     }
 
     private func reserve(_ size: Int) {
@@ -660,7 +623,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         _ group: GroupID, _ index: LogIndex, _ term: Term, at location: GroupTail.Location
     ) throws(LogError) -> Entry {
         let segment = self.lock.withLock { _ in
-            self.segments.first { $0.number == location.segment }
+            self.segments.segment(location.segment)
         }
         var payload = Bytes()
         do throws(DiskError) {

@@ -19,11 +19,18 @@ final class SnapshotWriter {
         self.bugs = bugs
         self.file = try onDisk { () throws(DiskError) in
             if try !files.exists(path.parent) { try files.makeDirectory(path.parent) }
+            // An earlier one may have kept its name.
+            if try files.exists(path) { try files.remove(path) }
             let file = try files.open(path, create: true)
-            try file.resize(0)
+            // Each stream has a file of its own, without a name: two at a time do not mix, and the room
+            // comes back when the stream ends.
+            try files.remove(path)
             return file
         }
     }
+
+    /// What was written, from the first frame.
+    func source() -> any SnapshotSource { SpooledSnapshot(self.file, length: self.offset) }
 
     func write(_ rows: borrowing some RowReader, _ position: AppliedPosition) throws(StoreError) {
         for table in Table.all where table != .meta {
@@ -77,11 +84,9 @@ package final class SpooledSnapshot: SnapshotSource {
     private var offset: UInt64 = 0
     private let length: UInt64
 
-    init(_ path: DiskPath, in files: any Files) throws(StoreError) {
-        (self.file, self.length) = try onDisk { () throws(DiskError) in
-            let file = try files.open(path, create: false)
-            return (file, try file.length)
-        }
+    init(_ file: any File, length: UInt64) {
+        self.file = file
+        self.length = length
     }
 
     package func next() throws(StoreError) -> Bytes? {

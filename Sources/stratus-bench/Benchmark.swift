@@ -10,6 +10,7 @@ struct Benchmark: Sendable {
         .consensus,
         .httpMessage,
         .httpServer,
+        .identity,
         .json,
         .placement,
         .query,

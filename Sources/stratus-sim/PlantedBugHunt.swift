@@ -38,6 +38,8 @@ struct PlantedBugHunt {
         for count in 1...self.seedCountMax {
             let seed = UInt64(count)
             var options = SimulationOptions(seed: seed)
+            // Many small clusters meet more than few large ones.
+            options.groupCount = min(options.groupCount, 2)
             options.bugs = [bug]
             if let violation = Simulation(seed: seed, options: options).run().violation {
                 return (count, violation)

@@ -184,6 +184,17 @@ try:
     time.sleep(1.1)
     say(ask(base + "/public/users/caller" + both)[0] == 401, "the revoked token is refused")
 
+    # A person's data, out and gone.
+    archive = control("user", "export", "--email", "mara@example.org", *place)
+    rows = [json.loads(line) for line in archive.stdout.splitlines()]
+    say(rows and rows[0]["email"] == "mara@example.org" and
+        {row["record"]["recordName"] for row in rows[1:]} >= {"one", "p", rows[0]["userRecordName"]},
+        "user export prints every record as a line", archive)
+    receipt = json.loads(control("user", "delete", "--email", "mara@example.org").stdout)
+    say(receipt["containers"] == 1 and receipt["records"] == 2 and receipt["outstanding"],
+        "user delete prints a receipt", receipt)
+    say(control("user", "show", "--email", "mara@example.org").returncode != 0, "and nobody is left")
+
     audit = control("audit").stdout
     say(all(word in audit for word in ["user add", "token create", "key add", "role grant", "key revoke"]),
         "the audit trail has every change", audit)

@@ -4,7 +4,7 @@ import Testing
 
 /// What the planner promises, on thousands of clusters drawn from seeds.
 @Suite struct PlannerTests {
-    @Test(arguments: 0..<UInt64(40))
+    @Test(arguments: 0..<UInt64(24))
     func `M-15 whatever changes, loads are fair, replicas apart, and little moves`(seed: UInt64) {
         var moved = 0
         var unavoidable = 0
@@ -96,7 +96,7 @@ import Testing
         #expect(current == plan.target, "\(note)")
     }
 
-    @Test(arguments: 0..<UInt64(400))
+    @Test(arguments: 0..<UInt64(200))
     func `shares fill up evenly until a node or its rack is full`(seed: UInt64) {
         let cluster = RandomCluster(seed: seed, nodeCountMax: 30)
         let shares = FairShares(

@@ -4,8 +4,10 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusNode
+import StratusPlacement
 import StratusRecords
 import StratusRuntime
+import StratusSQLite
 import StratusSimulation
 import StratusStorage
 import Synchronization
@@ -23,16 +25,60 @@ struct SimulatedNode {
         self.world = world
         self.executor = SimulatedExecutor(world: world, seed: seed)
         let directory = try DataDirectory(in: world)
-        let replica = try LocalReplica(RecordState(), in: "local", of: world)
-        let router = LocalRouter(replica, in: world, on: self.executor)
-        self.jobs = JobRunner(router: router, world: world)
+        let executor = self.executor
+        let formation = try ClusterFormation(alone: directory.identity, partitionCount: 4).adopted(
+            in: world)
+        let inbox = ReplicaInbox()
+        var logLimits = SegmentedLog.Limits()
+        logLimits.segmentSize = .kibibytes(64)
+        let log = try SegmentedLog.open(
+            in: "log", of: world, limits: logLimits, reportingTo: inbox)
+        log.start(on: executor)
+        let system = FileSystem(world.files)
+        let sleep: @Sendable (MonotonicTime) async -> Void = { time in
+            await executor.sleep(for: max(.zero, time - world.now))
+        }
+        let table = formation.table
+        var setup = NodeReplicas.Setup(
+            node: formation.node, incarnation: NodeIncarnation(world.random()), peers: [],
+            openPartition: { (group) throws(StoreError) in
+                try PartitionStore(
+                    RecordState(), group: group, in: "partitions", of: system)
+            },
+            firstConfiguration: { _ in Configuration(voters: [formation.node]) },
+            sleep: sleep)
+        // A disk that is gone is tried again: not so often that the clients' half minute is long.
+        setup.tuning.retryDelay = .seconds(10)
+        let replicas = NodeReplicas(
+            setup,
+            log: log, inbox: inbox, sender: NoPeers(), in: world, on: executor,
+            checkpointsOn: executor)
+        let router = ClusterRouter(
+            replicas, sender: NoPeers(), in: world,
+            place: { key in
+                let partition = table.partition(of: key)
+                return PlacedPartition(
+                    group: partition.group, replicas: table.replicas(of: partition),
+                    epoch: table.epoch)
+            },
+            placeOfGroup: {
+                PlacedPartition(group: $0, replicas: [formation.node], epoch: table.epoch)
+            }, sleep: sleep)
+        self.jobs = JobRunner(replicas: replicas, router: router, world: world)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
         self.handler = CloudKitHandler(
             router: router, authenticator: DevelopmentAuthenticator(), world: world,
             tokenKey: Bytes(repeating: 7, count: 32), settings: settings)
         self.directory = directory
+        Task(executorPreference: executor) { await replicas.start() }
+        self.settle()
     }
+
+    /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is tried
+    /// again for ever.
+    private func settle() { self.executor.run(until: self.world.now + .seconds(60)) }
+
     /// Held for the lock on the data directory.
     private let directory: DataDirectory
 
@@ -56,7 +102,7 @@ struct SimulatedNode {
                 answers.set(index, (response.status, String(decoding: body, as: UTF8.self)))
             }
         }
-        self.executor.run()
+        self.settle()
         return answers.all
     }
 
@@ -70,7 +116,7 @@ struct SimulatedNode {
             let pause = await jobs.step()
             answers.set(0, (pause < .milliseconds(100) ? 1 : 0, ""))
         }
-        self.executor.run()
+        self.settle()
         return answers.all[0]?.status == 1
     }
 

@@ -65,6 +65,12 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
         self.stream = nil
     }
 
+    /// The peer is known to be there now.
+    func hurry() {
+        self.backoff = self.links.tuning.backoffMin
+        self.connect()
+    }
+
     private func connect() {
         guard self.phase == .resting else { return }
         self.phase = .connecting

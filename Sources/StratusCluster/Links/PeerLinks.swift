@@ -166,6 +166,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     func didGreet(_ link: IncomingLink) {
         for other in self.incoming where other !== link && other.node == link.node { other.close() }
         self.incoming.removeAll { $0.isClosed }
+        // It is there: no reason to wait before it is called back.
+        if let node = link.node { self.outgoing.withLock { $0[node] }?.hurry() }
     }
 
     func didClose(_ link: IncomingLink) {

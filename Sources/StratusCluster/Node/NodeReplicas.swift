@@ -99,6 +99,8 @@ package actor NodeReplicas {
     /// A group that could not be opened is tried again after this.
     private static let reopenDelay = Duration.seconds(1)
 
+    private static let responseDelay = Duration.milliseconds(100)
+
     private let setup: Setup
     private let world: any World
     private let log: SegmentedLog
@@ -113,6 +115,8 @@ package actor NodeReplicas {
     private let host: ReplicaHost
     private var members: [GroupID: Member] = [:]
     private var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
+    private var unasked: [GroupID]?
     private var waiting: [RaftGroup.RequestToken: Waiting] = [:]
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
@@ -247,6 +251,26 @@ package actor NodeReplicas {
         }
     }
 
+    /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
+    /// left that only its leader finds.
+    /// - Returns: false when there is none.
+    package func openNext() -> Bool {
+        guard self.fault == nil, !self.isStopped else { return false }
+        let now = self.world.now
+        if self.unasked == nil { self.unasked = self.log.groupIDs.reversed() }
+        while let group = self.unasked?.popLast() {
+            guard self.members[group] == nil else { continue }
+            var effects: [ReplicaHost.Effect] = []
+            _ = self.open(group, at: now, into: &effects)
+            self.carryOut(effects)
+            return true
+        }
+        return false
+    }
+
+    /// Hands the group out once more by ``groupsWithNews()``.
+    package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
+
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
         guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
@@ -335,10 +359,16 @@ package actor NodeReplicas {
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
         case .request(let request):
             let deadline = now + .milliseconds(Int64(request.remainingMilliseconds))
-            self.ask(request.body, of: request.group, deadline: deadline) {
-                [sender = self.sender] answer in
-                sender.send(
-                    .response(PeerResponse(number: request.number, answer: answer)), to: node)
+            let (sender, sleep) = (self.sender, self.setup.sleep)
+            self.ask(request.body, of: request.group, deadline: deadline) { answer in
+                let response = PeerMessage.response(
+                    PeerResponse(number: request.number, answer: answer))
+                if sender.send(response, to: node) { return }
+                // The link back to a peer that has just started may be a moment behind its own.
+                Task {
+                    await sleep(now + Self.responseDelay)
+                    sender.send(response, to: node)
+                }
             }
         case .hello, .welcome, .refusal, .taken, .response: break
         }

@@ -34,6 +34,8 @@ package struct Command: Sendable, Equatable {
         case records = 1
         /// The body is a StratusRecords `IdentityCommand`.
         case identity = 2
+        /// The body is a StratusPlacement `SystemCommand`.
+        case system = 3
         /// The body belongs to the reference state that tests replicate.
         case reference = 255
     }

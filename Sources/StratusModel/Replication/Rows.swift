@@ -19,11 +19,13 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let schema = Table(rawValue: 9)
     /// Accounts, sessions, tokens, keys and roles.
     package static let identity = Table(rawValue: 10)
+    /// The system partition's: nodes, placement, moves, join tokens, notices.
+    package static let system = Table(rawValue: 11)
 
     /// Every table there is, in the order of their numbers.
     package static let all: [Table] = [
         .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
-        .identity,
+        .identity, .system,
     ]
 
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }

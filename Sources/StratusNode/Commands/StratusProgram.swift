@@ -64,6 +64,31 @@ package enum StratusProgram {
                     .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
                 ]),
             CommandDefinition(
+                "cluster", "Prepare a cluster of peers",
+                subcommands: [
+                    CommandDefinition(
+                        "certificates",
+                        "Make an authority, a secret and a certificate for each node",
+                        discussion: [
+                            "Where the directory holds an authority already, more certificates of it are "
+                                + "issued. Nothing that exists is replaced."
+                        ],
+                        options: [
+                            .value("directory", .directory, required: true, "Where to write them"),
+                            .value(
+                                "nodes", .text("NAMES"), required: true,
+                                "The nodes' names, with commas between"),
+                            .value(
+                                "days", .text("DAYS"), default: "30",
+                                "How long the nodes' certificates are good"),
+                        ],
+                        examples: [
+                            .init(
+                                "stratus cluster certificates --directory ./cluster --nodes a,b,c",
+                                "For three nodes")
+                        ])
+                ]),
+            CommandDefinition(
                 "config", "Check, show and explain configurations",
                 subcommands: [
                     CommandDefinition(
@@ -117,6 +142,7 @@ package enum StratusProgram {
         switch invocation.path {
         case ["dev"]: NodeCommands.dev(invocation)
         case ["serve"]: NodeCommands.serve(invocation)
+        case ["cluster", "certificates"]: ClusterCommands.certificates(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)
         case ["config", "example"]:

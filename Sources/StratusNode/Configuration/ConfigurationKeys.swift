@@ -13,6 +13,12 @@ extension ConfigurationKey {
         ),
         ("admin.tls", "TLS for administrators."),
         ("signIn", "The pages where people sign in."),
+        ("cluster", "The node among its peers. Without `cluster.peers` it works alone."),
+        (
+            "cluster.tls",
+            "TLS 1.3 between peers, both sides with a certificate of the cluster's authority. "
+                + "`stratus cluster certificates` makes them."
+        ),
         ("log", "What the node writes to its standard error."),
         ("limits", "What one client, one request or one record may cost."),
         ("stop", "How the node stops."),
@@ -87,6 +93,35 @@ extension ConfigurationKey {
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
                 + "development everybody may."),
+        ConfigurationKey(
+            "cluster.name", .text, nil,
+            "This node's name, one of those in `cluster.peers`: lower-case letters, digits and `-`. It "
+                + "stands in the node's certificate and never changes."),
+        ConfigurationKey(
+            "cluster.peers", .list(.text), .list([]),
+            "The nodes that form the cluster, this one too, each as `NAME@HOST:PORT`. Every node is "
+                + "given the same list: from it and the secret the cluster gets its identity, and nodes "
+                + "of different lists refuse each other. Once formed, only the addresses are taken from "
+                + "here."),
+        ConfigurationKey(
+            "cluster.listen", .address, nil,
+            "Where peers connect. The address of this node in `cluster.peers` unless set."),
+        ConfigurationKey(
+            "cluster.secretFile", .secretFile, nil,
+            "The cluster's secret, 16 characters at least, the same on every node."),
+        ConfigurationKey(
+            "cluster.partitionCount", .integer(1...4_096), .integer(256),
+            "Into how many partitions the data is cut: a power of two, the same on every node. Read at "
+                + "the first start only: it never changes."),
+        ConfigurationKey(
+            "cluster.tls.certificateFile", .file, nil, reloads: true,
+            "The node's certificate, PEM. It names the node as `cluster.name` does."),
+        ConfigurationKey(
+            "cluster.tls.keyFile", .secretFile, nil, reloads: true,
+            "The private key of that certificate, PEM."),
+        ConfigurationKey(
+            "cluster.tls.authorityFile", .file, nil, reloads: true,
+            "The certificate of the cluster's authority, PEM."),
 
         ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
@@ -123,6 +158,11 @@ extension ConfigurationKey {
             "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
             .duration(.seconds(30)), reloads: true,
             "How long a save may wait to be applied before the answer is TRY_AGAIN_LATER."),
+        ConfigurationKey(
+            "limits.requestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "Requests a second of one user or key at this node, or of one address where nobody is "
+                + "signed in; twice as many at once. Beyond it the answer is 429 THROTTLED with the "
+                + "time to wait. 0: no limit."),
         ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),

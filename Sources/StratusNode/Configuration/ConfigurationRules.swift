@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusCommandLine
 
 /// Combinations of values, each allowed alone, that cannot be meant.
@@ -67,7 +68,41 @@ package enum ConfigurationRules {
         where clients[..<index].contains(where: { Self.collide($0, address) }) {
             refuse("client.listen", "'\(address)' stands twice")
         }
+        Self.checkCluster(settings, refuse)
         return problems
+    }
+
+    private static func checkCluster(
+        _ settings: ConfigurationSettings, _ refuse: (String, String) -> Void
+    ) {
+        let count = settings.integer("cluster.partitionCount")
+        if count & (count - 1) != 0 {
+            refuse("cluster.partitionCount", "\(count) is no power of two")
+        }
+        let texts = settings.texts("cluster.peers")
+        let needed = [
+            "cluster.name", "cluster.secretFile", "cluster.tls.certificateFile",
+            "cluster.tls.keyFile", "cluster.tls.authorityFile",
+        ]
+        guard !texts.isEmpty else {
+            for key in needed + ["cluster.listen"] where settings.isSet(key) {
+                refuse(key, "means nothing without 'cluster.peers'")
+            }
+            return
+        }
+        for key in needed where !settings.isSet(key) {
+            refuse("cluster.peers", "needs '\(key)' too")
+        }
+        for text in texts where ClusterPeers.parse(text) == nil {
+            refuse("cluster.peers", "'\(text)' is not NAME@HOST:PORT")
+        }
+        let names = texts.compactMap { ClusterPeers.parse($0)?.name }
+        for (index, name) in names.enumerated() where names[..<index].contains(name) {
+            refuse("cluster.peers", "'\(name)' stands twice")
+        }
+        if let name = settings.text("cluster.name"), !names.contains(name) {
+            refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
+        }
     }
 
     /// Port 0 is a different port each time.

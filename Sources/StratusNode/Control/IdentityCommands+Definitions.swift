@@ -95,7 +95,17 @@ extension IdentityCommands {
                     "disable", "Shut somebody out, sessions included", options: [Self.email]),
                 CommandDefinition("enable", "Let somebody in again", options: [Self.email]),
                 CommandDefinition(
-                    "delete", "Remove the account with its sessions", options: [Self.email]),
+                    "delete", "Erase a person: private data in every container, sessions, account",
+                    discussion: ["Prints the receipt: what was erased, and what is outstanding."],
+                    options: [Self.email]),
+                CommandDefinition(
+                    "export", "Print everything a container holds about a person, as JSON lines",
+                    options: [Self.email] + Self.container,
+                    examples: [
+                        .init(
+                            "stratusctl user export --email mara@example.org --container "
+                                + "iCloud.org.example.app > mara.jsonl", "To hand it out")
+                    ]),
                 CommandDefinition(
                     "reset-link", "Print the path of a page that sets a new password, once",
                     options: [Self.email]),

@@ -41,7 +41,16 @@ struct IdentityCommands {
         case ["user", "show"]:
             return self.show(try await self.ask("GET", self.user()).text + "\n")
         case ["user", "delete"]:
-            return try await self.change("DELETE", self.user(), said: "deleted")
+            return self.show(try await self.ask("DELETE", self.user()).text + "\n")
+        case ["user", "export"]:
+            var json = JSONWriter()
+            json.object {
+                $0.member("container", self.invocation.value("container"))
+                $0.member("environment", self.invocation.value("environment"))
+            }
+            let archive = try await self.ask(
+                "POST", self.user("export"), body: json.finish())
+            return Terminal.write(archive.body, to: Terminal.output) ? .success : .inputOutput
         case ["user", "disable"]:
             return try await self.change("POST", self.user("disable"), said: "disabled")
         case ["user", "enable"]:

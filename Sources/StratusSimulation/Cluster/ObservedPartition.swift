@@ -34,6 +34,7 @@ package final class ObservedPartition: PartitionState {
         try self.store.answer(query)
     }
     package func snapshot() throws(StoreError) -> any SnapshotSource { try self.store.snapshot() }
+    package func makeSpool() throws(StoreError) -> any SnapshotSpool { try self.store.makeSpool() }
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
         throws(StoreError)
     {

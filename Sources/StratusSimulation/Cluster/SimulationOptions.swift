@@ -67,6 +67,11 @@ package struct SimulationOptions: Sendable, Equatable {
     /// The bounds of consensus: the real ones, or so small that every one of them is met.
     func tuning(_ random: inout SeededGenerator) -> RaftTuning {
         var tuning = RaftTuning()
+        if Int.random(in: 0..<4, using: &random) == 0 {
+            // All stand for election at nearly the same time: votes are split.
+            tuning.electionDelayMin = .milliseconds(20)
+            tuning.electionDelayMax = .milliseconds(20 + Int.random(in: 1...30, using: &random))
+        }
         guard self.faults.contains(.tinyLimits) else { return tuning }
         tuning.appendCountMax = Int.random(in: 1...4, using: &random)
         tuning.appendSizeMax = Int.random(in: 64...512, using: &random)

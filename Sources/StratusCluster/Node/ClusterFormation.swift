@@ -1,0 +1,193 @@
+package import StratusCoding
+package import StratusModel
+package import StratusPlacement
+import StratusStorage
+import StratusTLS
+
+// The file CLUSTER in a data directory, version 1
+//
+// | bytes  | what                                                              |
+// | ------ | ----------------------------------------------------------------- |
+// | 8      | "STRATUSC"                                                        |
+// | 1      | version, 1                                                        |
+// | 8 + 8  | the cluster                                                       |
+// | 4      | this node                                                         |
+// | 2      | number of partitions                                              |
+// | count  | the nodes the cluster was formed of, each 4 bytes and a text name |
+// | 4      | CRC-32C of the bytes before                                       |
+
+/// What a cluster was formed of, and which of its nodes this is.
+///
+/// Written at a node's first start and the same ever after: addresses may change, the cluster may grow,
+/// but who the first voters of a group were does not.
+package struct ClusterFormation: Sendable, Equatable {
+    package struct Member: Sendable, Equatable {
+        package var node: NodeID
+        package var name: String
+    }
+
+    /// One entry of a peer list.
+    package struct Peer: Sendable, Equatable {
+        package var name: String
+        package var host: String
+        package var port: UInt16
+
+        package init(name: String, host: String, port: UInt16) {
+            self.name = name
+            self.host = host
+            self.port = port
+        }
+    }
+
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case damaged(String)
+        case disk(String)
+        /// The directory was made for another node or cluster than the configuration says.
+        case another(String)
+
+        package var description: String {
+            switch self {
+            case .damaged(let what): "the CLUSTER file is damaged: \(what)"
+            case .disk(let text): text
+            case .another(let what): what
+            }
+        }
+    }
+
+    package static let replicaCount = 3
+    static let stamp: DiskPath = "CLUSTER"
+    private static let mark = Bytes("STRATUSC".utf8)
+
+    package let cluster: ClusterID
+    package let node: NodeID
+    package let partitionCount: Int
+    /// In the order of their numbers.
+    package let members: [Member]
+
+    /// A cluster of one node, which needs no secret: nobody else is ever let in.
+    package init(alone identity: RequestIdentity, partitionCount: Int) {
+        self.cluster = ClusterID(high: identity.high, low: identity.low)
+        self.node = NodeID(1)
+        self.partitionCount = partitionCount
+        self.members = [Member(node: NodeID(1), name: "local")]
+    }
+
+    /// The cluster of a peer list and a secret: the same for whoever was given the same, in any order.
+    ///
+    /// - Parameter name: this node's, one of `peers`.
+    package init(peers: [Peer], name: String, secret: Bytes, partitionCount: Int) {
+        let sorted = peers.sorted { $0.name < $1.name }
+        guard let own = sorted.firstIndex(where: { $0.name == name }) else {
+            preconditionFailure("'\(name)' is not in the list of peers")
+        }
+        var writer = ByteWriter()
+        writer.write(text: "stratus cluster 1")
+        writer.write(prefixed: secret)
+        writer.write(count: partitionCount)
+        for peer in sorted {
+            writer.write(text: peer.name)
+            writer.write(text: peer.host)
+            writer.write(fixed: peer.port)
+        }
+        let hash = SHA256.hash(writer.bytes)
+        func word(_ start: Int) -> UInt64 {
+            hash[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        self.cluster = ClusterID(high: word(0), low: word(8))
+        self.node = NodeID(UInt32(own + 1))
+        self.partitionCount = partitionCount
+        self.members = sorted.enumerated().map {
+            Member(node: NodeID(UInt32($0.offset + 1)), name: $0.element.name)
+        }
+    }
+
+    /// A key that all nodes of the cluster have and nobody else.
+    package static func key(for purpose: String, secret: Bytes) -> Bytes {
+        var writer = ByteWriter()
+        writer.write(text: "stratus key 1")
+        writer.write(text: purpose)
+        writer.write(prefixed: secret)
+        return SHA256.hash(writer.bytes)
+    }
+
+    package var name: String {
+        self.members.first { $0.node == self.node }?.name ?? "\(self.node)"
+    }
+
+    /// Where everything is before the first change of the placement table.
+    package var table: PlacementTable {
+        .initial(
+            nodes: self.members.map(\.node), partitionCount: self.partitionCount,
+            replicaCount: min(Self.replicaCount, self.members.count))
+    }
+
+    // MARK: On disk
+
+    /// What the data directory was made for; at its first start that is `self`.
+    package func adopted(in world: any World) throws(Refusal) -> ClusterFormation {
+        do {
+            let files = world.files
+            guard try files.exists(Self.stamp) else {
+                if try files.exists("local") {
+                    throw Refusal.another(
+                        "the data was written by a version of Stratus from before clusters, which "
+                            + "this one cannot read: export it there, or begin with an empty directory"
+                    )
+                }
+                try files.replace(Self.stamp, with: self.encoded())
+                return self
+            }
+            let kept = try Self(decoding: try files.contents(of: Self.stamp, limit: 1 << 20))
+            guard kept.name == self.name, kept.members.count == 1 || self.members.count > 1 else {
+                throw Refusal.another(
+                    "the data directory belongs to node '\(kept.name)' of a cluster of "
+                        + "\(kept.members.count); the configuration is that of '\(self.name)'")
+            }
+            return kept
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch let error as DecodingError {
+            throw .damaged("\(error)")
+        } catch { throw .disk("\(error)") }
+    }
+
+    package func encoded() -> Bytes {
+        var writer = ByteWriter()
+        writer.write(raw: Self.mark)
+        writer.write(1 as UInt8)
+        writer.write(fixed: self.cluster.high)
+        writer.write(fixed: self.cluster.low)
+        writer.write(fixed: self.node.raw)
+        writer.write(fixed: UInt16(self.partitionCount))
+        writer.write(count: self.members.count)
+        for member in self.members {
+            writer.write(fixed: member.node.raw)
+            writer.write(text: member.name)
+        }
+        writer.write(fixed: CRC32C.of(writer.bytes))
+        return writer.bytes
+    }
+
+    package init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
+        self.cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
+        self.node = NodeID(try reader.fixed32())
+        self.partitionCount = Int(try reader.fixed16())
+        var members: [Member] = []
+        for _ in 0..<(try reader.count(minimumSize: 5)) {
+            members.append(
+                Member(node: NodeID(try reader.fixed32()), name: try reader.text()))
+        }
+        self.members = members
+        let end = reader.offset
+        let crc = try reader.fixed32()
+        try reader.finish()
+        guard CRC32C.of(Bytes(bytes[..<end])) == crc,
+            PlacementTable.isPartitionCount(self.partitionCount),
+            members.contains(where: { $0.node == self.node })
+        else { throw DecodingError(.malformed, at: end) }
+    }
+}

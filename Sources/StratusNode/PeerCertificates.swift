@@ -1,0 +1,79 @@
+import StratusCluster
+import StratusCommandLine
+import StratusModel
+import StratusTLS
+import Synchronization
+
+/// The node's certificate among its peers, both ways, and how it is read again.
+final class PeerCertificates: Sendable {
+    private let server: TLSContextSource
+    private let client: Mutex<TLSContext>
+
+    /// Nil for a node alone.
+    static func make(_ settings: ConfigurationSettings) throws(NodeFailure) -> PeerCertificates? {
+        guard !settings.texts("cluster.peers").isEmpty else { return nil }
+        return try PeerCertificates(settings)
+    }
+
+    private init(_ settings: ConfigurationSettings) throws(NodeFailure) {
+        let (server, client) = try Self.read(settings)
+        do throws(TLSError) {
+            self.server = try TLSContextSource(server)
+            self.client = Mutex(try TLSContext(client: client))
+        } catch { throw NodeFailure(.configuration, "TLS between peers: \(error)") }
+    }
+
+    var forLinks: PeerLinks.Certificates {
+        PeerLinks.Certificates(server: self.server) { self.client.withLock { $0 } }
+    }
+
+    /// Links opened from now on use what the files hold now.
+    func reload(_ settings: ConfigurationSettings) throws(NodeFailure) {
+        let (server, client) = try Self.read(settings)
+        do throws(TLSError) {
+            let context = try TLSContext(client: client)
+            try self.server.reload(server)
+            self.client.withLock { $0 = context }
+        } catch { throw NodeFailure(.configuration, "TLS between peers: \(error)") }
+    }
+
+    private static func read(_ settings: ConfigurationSettings) throws(NodeFailure) -> (
+        TLSServerConfiguration, TLSClientConfiguration
+    ) {
+        let authority = try Self.file("cluster.tls.authorityFile", settings)
+        let identity = CertificateAndKey(
+            certificatePEM: try Self.file("cluster.tls.certificateFile", settings),
+            privateKeyPEM: try Self.file("cluster.tls.keyFile", settings))
+        return (
+            TLSServerConfiguration(
+                identity: identity, clientCertificates: .required(authorityPEM: authority)),
+            TLSClientConfiguration(
+                authorityPEM: authority, identity: identity, minimumVersion: .tls13)
+        )
+    }
+
+    /// What makes this cluster and no other; nil for a node alone. Space around it does not count.
+    static func secret(_ settings: ConfigurationSettings) throws(NodeFailure) -> Bytes? {
+        guard !settings.texts("cluster.peers").isEmpty else { return nil }
+        var bytes = try Self.file("cluster.secretFile", settings)
+        while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
+        let start = bytes.firstIndex { $0 > 0x20 } ?? bytes.endIndex
+        bytes.removeFirst(start)
+        guard bytes.count >= 16 else {
+            throw NodeFailure(
+                .configuration, "'cluster.secretFile': a secret needs 16 characters at least")
+        }
+        return bytes
+    }
+
+    private static func file(_ key: String, _ settings: ConfigurationSettings) throws(NodeFailure)
+        -> Bytes
+    {
+        guard let path = settings.text(key) else {
+            preconditionFailure("'\(key)' was checked with the configuration")
+        }
+        do throws(SmallFile.Failure) { return try SmallFile.read(path) } catch {
+            throw NodeFailure(.configuration, "'\(key)': \(error)")
+        }
+    }
+}

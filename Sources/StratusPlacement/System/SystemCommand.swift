@@ -1,0 +1,241 @@
+package import StratusCoding
+package import StratusModel
+
+// System command, version 1: the body of a `Command` of kind `.system`
+//
+// | bytes | what                                                                             |
+// | ----- | -------------------------------------------------------------------------------- |
+// | 1     | version, 1                                                                       |
+// | 1     | kind, then                                                                       |
+// |       | 1 form: 8 + 8 cluster, 1 log2 of partitions, 1 replicas, count of nodes as rows  |
+// |       | 2 add token: bytes hash, 8 expires; 3 revoke token: bytes hash                   |
+// |       | 4 join: bytes token hash, a node as its row                                      |
+// |       | 5 announce: a node as its row                                                    |
+// |       | 6 drain: 4 node, flag leaves when empty, flag accepted replicas, varint          |
+// |       | 7 undrain: 4 node; 8 remove: 4 node, flag accepted losses, varint                |
+// |       | 9 configure: 4 node, flag weight, varint, optional text rack                     |
+// |       | 10 begin move: a move as its row                                                 |
+// |       | 11 finish, 12 abandon, 15 fence move: 2 group, varints number and index          |
+// |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
+
+/// What is asked of the system partition.
+package enum SystemCommand: Sendable, Equatable {
+    /// Makes the cluster, exactly once. The same formation again is no error.
+    case form(Formation)
+    case addToken(hash: Bytes, expiresMilliseconds: Int64)
+    case revokeToken(hash: Bytes)
+    /// Admits a node. Its identifier is given by the state: the one in `node` says nothing. The same
+    /// node again, by its key, gets the same identifier.
+    case join(ClusterNode, tokenHash: Bytes)
+    /// A node says who it is now: incarnation, directory, address, feature level.
+    case announce(ClusterNode)
+    /// - Parameter acceptedReplicaCount: the operator knows that only so many replicas remain possible.
+    case drain(NodeID, leavesWhenEmpty: Bool, acceptedReplicaCount: Int?)
+    case undrain(NodeID)
+    /// - Parameter acceptedLossCount: the operator knows that so many groups lose their majority.
+    case remove(NodeID, acceptedLossCount: Int?)
+    case configure(NodeID, weight: UInt32?, rack: String?)
+    /// Its number is given by the state. Its fence is the group's configuration as it is now.
+    case beginMove(ReplicaMove)
+    /// The group's configuration is at `index` now: what was decided before is void.
+    case fenceMove(GroupID, number: UInt64, at: LogIndex)
+    /// The group's committed configuration says that it is done.
+    case finishMove(GroupID, number: UInt64)
+    /// The group's committed configuration at `index` names the newcomer nowhere. Refused unless that
+    /// is past the fence: a step on its way could still change the one at the fence.
+    case abandonMove(GroupID, number: UInt64, at: LogIndex)
+    case notify(Notice.Kind, payload: Bytes)
+    case raiseFeatureLevel(UInt32)
+}
+
+/// What a cluster is made from. Every node of a peer list makes the same one.
+package struct Formation: Sendable, Equatable {
+    package var cluster: ClusterID
+    package var partitionCount: Int
+    package var replicaCount: Int
+    /// The peers, who are also the first system group.
+    package var nodes: [ClusterNode]
+
+    package static let replicaCountMax = 7
+
+    package init(
+        cluster: ClusterID, partitionCount: Int = PlacementTable.ordinaryPartitionCount,
+        replicaCount: Int = 3, nodes: [ClusterNode]
+    ) {
+        self.cluster = cluster
+        self.partitionCount = partitionCount
+        self.replicaCount = replicaCount
+        self.nodes = nodes.sorted { $0.id < $1.id }
+    }
+}
+
+extension SystemCommand {
+    package func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 256)
+        writer.write(1 as UInt8)
+        switch self {
+        case .form(let formation):
+            writer.write(1 as UInt8)
+            formation.write(to: &writer)
+        case .addToken(let hash, let expires):
+            writer.write(2 as UInt8)
+            writer.write(prefixed: hash)
+            writer.write(fixed: UInt64(bitPattern: expires))
+        case .revokeToken(let hash):
+            writer.write(3 as UInt8)
+            writer.write(prefixed: hash)
+        case .join(let node, let tokenHash):
+            writer.write(4 as UInt8)
+            writer.write(prefixed: tokenHash)
+            node.write(to: &writer)
+        case .announce(let node):
+            writer.write(5 as UInt8)
+            node.write(to: &writer)
+        case .drain(let node, let leaves, let accepted):
+            writer.write(6 as UInt8)
+            writer.write(fixed: node.raw)
+            writer.write(flag: leaves)
+            writer.write(optionalCount: accepted)
+        case .undrain(let node):
+            writer.write(7 as UInt8)
+            writer.write(fixed: node.raw)
+        case .remove(let node, let accepted):
+            writer.write(8 as UInt8)
+            writer.write(fixed: node.raw)
+            writer.write(optionalCount: accepted)
+        case .configure(let node, let weight, let rack):
+            writer.write(9 as UInt8)
+            writer.write(fixed: node.raw)
+            writer.write(optionalCount: weight.map { Int($0) })
+            writer.write(optionalText: rack)
+        case .beginMove(let move):
+            writer.write(10 as UInt8)
+            move.write(to: &writer)
+        case .fenceMove(let group, let number, let index):
+            writer.write(15 as UInt8)
+            writer.write(group, number, index)
+        case .finishMove(let group, let number):
+            writer.write(11 as UInt8)
+            writer.write(group, number, .zero)
+        case .abandonMove(let group, let number, let index):
+            writer.write(12 as UInt8)
+            writer.write(group, number, index)
+        case .notify(let kind, let payload):
+            writer.write(13 as UInt8)
+            writer.write(kind.rawValue)
+            writer.write(prefixed: payload)
+        case .raiseFeatureLevel(let level):
+            writer.write(14 as UInt8)
+            writer.write(varint: UInt64(level))
+        }
+        return writer.bytes
+    }
+
+    package init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        self = try Self.read(try reader.byte(), &reader)
+        try reader.finish()
+    }
+
+    private static func read(_ kind: UInt8, _ reader: inout ByteReader) throws(DecodingError)
+        -> SystemCommand
+    {
+        switch kind {
+        case 1: return .form(try Formation(from: &reader))
+        case 2:
+            return .addToken(
+                hash: try reader.prefixed(),
+                expiresMilliseconds: Int64(bitPattern: try reader.fixed64()))
+        case 3: return .revokeToken(hash: try reader.prefixed())
+        case 4:
+            let hash = try reader.prefixed()
+            return .join(try ClusterNode(from: &reader), tokenHash: hash)
+        case 5: return .announce(try ClusterNode(from: &reader))
+        case 6:
+            return .drain(
+                NodeID(try reader.fixed32()), leavesWhenEmpty: try reader.flag(),
+                acceptedReplicaCount: try reader.optionalCount())
+        case 7: return .undrain(NodeID(try reader.fixed32()))
+        case 8:
+            return .remove(
+                NodeID(try reader.fixed32()), acceptedLossCount: try reader.optionalCount())
+        case 9:
+            return .configure(
+                NodeID(try reader.fixed32()),
+                weight: try reader.optionalCount().map { UInt32($0) },
+                rack: try reader.optionalText())
+        case 10: return .beginMove(try ReplicaMove(from: &reader))
+        case 11, 12, 15:
+            let group = GroupID(try reader.fixed16())
+            let number = try reader.varint()
+            let index = LogIndex(try reader.varint())
+            if kind == 11 { return .finishMove(group, number: number) }
+            return kind == 12
+                ? .abandonMove(group, number: number, at: index)
+                : .fenceMove(group, number: number, at: index)
+        case 13:
+            guard let kind = Notice.Kind(rawValue: try reader.byte()) else {
+                throw DecodingError(.malformed, at: reader.offset - 1)
+            }
+            return .notify(kind, payload: try reader.prefixed())
+        case 14: return .raiseFeatureLevel(try reader.number(max: .max))
+        default: throw DecodingError(.malformed, at: 1)
+        }
+    }
+
+    /// In the envelope the system group's log carries. No container is meant.
+    package func enveloped(
+        identity: RequestIdentity, deadlineMilliseconds: Int64, principal: Principal
+    ) -> Command {
+        Command(
+            kind: .system, identity: identity, deadlineMilliseconds: deadlineMilliseconds,
+            container: ContainerReference(container: "", environment: .production),
+            schemaVersion: 0, principal: principal, body: self.encoded())
+    }
+}
+
+extension Formation {
+    fileprivate func write(to writer: inout ByteWriter) {
+        writer.write(fixed: self.cluster.high)
+        writer.write(fixed: self.cluster.low)
+        writer.write(UInt8(self.partitionCount.trailingZeroBitCount))
+        writer.write(UInt8(self.replicaCount))
+        writer.write(count: self.nodes.count)
+        for node in self.nodes { node.write(to: &writer) }
+    }
+
+    fileprivate init(from reader: inout ByteReader) throws(DecodingError) {
+        let cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
+        let bits = try reader.byte()
+        guard bits <= 12 else { throw DecodingError(.malformed, at: reader.offset - 1) }
+        let replicaCount = Int(try reader.byte())
+        var nodes: [ClusterNode] = []
+        for _ in 0..<(try reader.count(minimumSize: 30)) {
+            nodes.append(try ClusterNode(from: &reader))
+        }
+        self.init(
+            cluster: cluster, partitionCount: 1 << Int(bits), replicaCount: replicaCount,
+            nodes: nodes)
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ group: GroupID, _ number: UInt64, _ index: LogIndex) {
+        self.write(fixed: group.raw)
+        self.write(varint: number)
+        self.write(varint: index.raw)
+    }
+
+    mutating func write(optionalCount count: Int?) {
+        self.write(flag: count != nil)
+        if let count { self.write(varint: UInt64(max(0, count))) }
+    }
+}
+
+extension ByteReader {
+    mutating func optionalCount() throws(DecodingError) -> Int? {
+        try self.flag() ? Int(try self.number(max: .max)) : nil
+    }
+}

@@ -1,0 +1,98 @@
+import StratusModel
+
+/// The files of a shared log: those in use, oldest first, and those that wait to be used again.
+///
+/// A value without I/O, guarded by the log's lock. Invariants:
+/// - The oldest go first, without gaps: a sequence that is missing is damage.
+/// - A segment goes only when no group holds it: every entry in it is released, cut or written elsewhere,
+///   and the record of that is synced.
+struct SegmentPool {
+    private let size: Int
+    private let spareCountMax: Int
+    private let bugs: PlantedBugs
+    /// In the order of their sequence; the last is the active one.
+    private(set) var inUse: [LogSegment]
+    private(set) var spares: [LogSegment]
+    /// Something was let go since it was last looked.
+    private var mayFree = false
+
+    init(inUse: [LogSegment], spares: [LogSegment], limits: SegmentedLog.Limits) {
+        self.inUse = inUse
+        self.spares = spares
+        self.size = limits.segmentSize.raw
+        self.spareCountMax = limits.spareCountMax
+        self.bugs = limits.bugs
+    }
+
+    var active: LogSegment? { self.inUse.last }
+    /// The one that would be used again next; nil when it is the active one.
+    var oldest: LogSegment? { self.inUse.count > 1 ? self.inUse[0] : nil }
+
+    func segment(_ number: UInt32) -> LogSegment? { self.inUse.first { $0.number == number } }
+
+    // MARK: Taking
+
+    /// The lowest number no file has.
+    var freeNumber: UInt32 {
+        var number: UInt32 = 1
+        let used = Set((self.inUse + self.spares).map(\.number))
+        while used.contains(number) { number += 1 }
+        return number
+    }
+
+    mutating func takeSpare() -> LogSegment? { self.spares.popLast() }
+    mutating func addSpare(_ segment: LogSegment) { self.spares.append(segment) }
+
+    /// Gives a segment its next use: a sequence that follows, a salt nobody knows.
+    func label(_ segment: LogSegment, salt: UInt64) {
+        segment.lastIndexes = [:]
+        segment.header = LogFormat.SegmentHeader(
+            sequence: (self.active?.header?.sequence ?? 0) + 1, salt: salt,
+            size: UInt64(self.size))
+    }
+
+    /// The segment's first batch is synced: from now on it is the active one.
+    mutating func activate(_ segment: LogSegment) {
+        self.inUse.append(segment)
+        self.mayFree = true
+    }
+
+    // MARK: Letting go
+
+    mutating func noteRelease() { self.mayFree = true }
+
+    /// A synced cut: what it removed is needed no more, but for what the batch of the cut itself brought.
+    mutating func noteCut(of group: GroupID, from index: LogIndex, by segment: LogSegment) {
+        self.mayFree = true
+        for other in self.inUse where other !== segment {
+            guard let last = other.lastIndexes[group], last >= index else { continue }
+            other.lastIndexes[group] = index > LogIndex(1) ? index.previous : nil
+        }
+    }
+
+    /// The groups that need something in a segment.
+    func holders(of segment: LogSegment, among groups: [GroupID: GroupTail]) -> [GroupID] {
+        segment.lastIndexes.filter { group, last in
+            guard let tail = groups[group], last > tail.durableStart.index else { return false }
+            if self.bugs.contains(.segmentFreedOnRelease) { return last > tail.start.index }
+            return tail.isHeld(by: segment.number)
+        }.keys.sorted()
+    }
+
+    /// Makes spares of what nobody holds. Returns those that are too many: their files may go.
+    mutating func free(among groups: [GroupID: GroupTail]) -> [LogSegment] {
+        guard self.mayFree else { return [] }
+        self.mayFree = false
+        var surplus: [LogSegment] = []
+        while let oldest, self.holders(of: oldest, among: groups).isEmpty {
+            self.inUse.removeFirst()
+            oldest.header = nil
+            if self.spares.count < self.spareCountMax {
+                self.spares.append(oldest)
+            } else {
+                surplus.append(oldest)
+            }
+        }
+        return surplus
+    }
+}

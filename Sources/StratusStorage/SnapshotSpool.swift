@@ -1,0 +1,57 @@
+package import StratusModel
+
+/// Takes in the chunks of a snapshot that arrives, until all are there. Gone with its last reference.
+package protocol SnapshotSpool: AnyObject {
+    func append(_ chunk: Bytes) throws(StoreError)
+    /// The chunks from the first, as far as they have come.
+    func source() throws(StoreError) -> any SnapshotSource
+}
+
+/// On disk, in a file that has no name any more: the system gives its room back when nobody has it open,
+/// whatever becomes of the process.
+///
+/// Not synced: what is read back is checked frame by frame, and a process that ends begins again.
+final class FileSpool: SnapshotSpool {
+    private let file: any File
+    private var length: UInt64 = 0
+
+    init(_ path: DiskPath, in files: any Files) throws(StoreError) {
+        self.file = try onDisk { () throws(DiskError) in
+            try files.makeDirectory(path.parent)
+            // An earlier one may have kept its name.
+            if try files.exists(path) { try files.remove(path) }
+            let file = try files.open(path, create: true)
+            try files.remove(path)
+            return file
+        }
+    }
+
+    func append(_ chunk: Bytes) throws(StoreError) {
+        var count = UInt32(chunk.count).littleEndian
+        let prefix = withUnsafeBytes(of: &count) { Bytes($0) }
+        let offset = self.length
+        try onDisk { () throws(DiskError) in try self.file.write(prefix + chunk, at: offset) }
+        self.length += UInt64(prefix.count + chunk.count)
+    }
+
+    func source() -> any SnapshotSource { SpooledSnapshot(self.file, length: self.length) }
+}
+
+/// In memory, for states that have no disk.
+package final class MemorySpool: SnapshotSpool {
+    private var chunks: [Bytes] = []
+
+    private final class Source: SnapshotSource {
+        private var chunks: ArraySlice<Bytes>
+        init(_ chunks: [Bytes]) { self.chunks = chunks[...] }
+        func next() -> Bytes? { self.chunks.popFirst() }
+    }
+
+    package init() {}
+    package func append(_ chunk: Bytes) { self.chunks.append(chunk) }
+    package func source() -> any SnapshotSource { Source(self.chunks) }
+}
+
+extension PartitionState {
+    package func makeSpool() throws(StoreError) -> any SnapshotSpool { MemorySpool() }
+}

@@ -1,0 +1,163 @@
+import Glibc
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusTLS
+import Synchronization
+
+extension Benchmark {
+    /// `stratus-bench identity [--repeat COUNT]`
+    static let identity = Benchmark(
+        name: "identity", summary: "what judging credentials adds to a request; --repeat COUNT"
+    ) { arguments in
+        let count = Self.option("repeat", in: arguments).flatMap { Int($0) } ?? 20_000
+        print("\(count) times each, process CPU time, median of 5 (least, most)")
+        try await IdentityBench().run(count: count)
+    }
+}
+
+/// One container, one person, one key: the reference's worked example of a signed request.
+private struct IdentityBench {
+    private static let container = ContainerReference(
+        container: "iCloud.org.example.shelves", environment: .development)
+    private static let path =
+        "/database/1/iCloud.org.example.shelves/development/public/records/modify"
+    private static let body = Bytes(
+        #"{"operations":[{"operationType":"create","record":{"recordType":"Shelf","fields":{"label":{"value":"Atlases"}}}}]}"#
+            .utf8)
+    private static let signature =
+        "MEQCIF7sYAOGwDZdHtBAvc3e+sDdPUgi3JSYrajcCGMKnhvkAiBmcBzpLBgV5mkPuVQtlHilD1HBW+gQEQ5SHmYVERotyw=="
+    private static let publicKey = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE+sGE627KaBiVqeOmKmOafGDi0uFF
+        EN0sG+O4H9Jm/lpWAAOvLjMbCgQH1TmpfEzVkhRyOT9L2BtkLUe/RiY3Wg==
+        -----END PUBLIC KEY-----
+        """
+
+    struct Wrong: Error { let text: String }
+
+    func run(count: Int) async throws {
+        let world = FixedWorld()
+        let hasher = PasswordHasher()
+        let store = IdentityStore(
+            router: OnePartition(), world: world,
+            keys: IdentityKeys(master: Bytes(repeating: 7, count: 32)))
+        let accounts = Accounts(store: store, hasher: hasher)
+        let authenticator = CredentialAuthenticator(accounts: accounts)
+        let access = ContainerAccess(store: store)
+        let api = try await access.createToken(
+            APIToken(name: "t", createdMilliseconds: 0), in: Self.container)
+        guard let email = EmailAddress("a@example.org"),
+            case .made(let id) = try await accounts.register(.init(email: email, password: nil)),
+            case .added(let keyID) = try await access.addKey(
+                name: "k", pem: Bytes(Self.publicKey.utf8), in: Self.container)
+        else { throw Wrong(text: "the credentials were not made") }
+        let user = try await accounts.openSession(
+            of: id, in: Self.container, stays: false, agent: "bench"
+        ).text(in: Self.container, sealedWith: store.keys.cipher)
+
+        func request(_ query: String?, _ headers: HeaderFields = [:], body: Bytes = [])
+            -> PresentedRequest
+        {
+            PresentedRequest(
+                head: RequestHead(
+                    method: "POST", path: Self.path, query: query, headers: headers), body: body,
+                container: Self.container, scope: .public)
+        }
+        let anonymous = request("ckAPIToken=\(api)")
+        let signedIn = request("ckAPIToken=\(api)&ckWebAuthToken=\(user)")
+        let signed = request(
+            nil,
+            [
+                SignedRequest.keyField: keyID, SignedRequest.dateField: "2024-03-05T09:30:00Z",
+                SignedRequest.signatureField: Self.signature,
+            ], body: Self.body)
+        for (name, request) in [
+            ("API token", anonymous), ("API token and web-auth token", signedIn),
+            ("server-to-server signature", signed),
+        ] {
+            try await Self.measure(name, count) {
+                let found = try await authenticator.authenticate(request)
+                return found.principal.userRecordName.utf8.count
+            }
+        }
+        guard let key = ServerPublicKey(pem: Bytes(Self.publicKey.utf8)),
+            let signature = Base64.decode(Self.signature),
+            let parsed = SignedRequest(signed.head)
+        else { throw Wrong(text: "the example does not read") }
+        let digest = parsed.digest(
+            .path, head: signed.head, bodyHash: SHA256.hash(Self.body))
+        try await Self.measure("of it, OpenSSL's verification", count) {
+            key.verifies(signature, digest: digest) ? 1 : 0
+        }
+        try await Self.measure("password, argon2id 19 MiB, 2 passes", max(5, count / 2_000)) {
+            let salt = Bytes(repeating: 1, count: 16)
+            return await hasher.hash(Secret("correct horse"), salt: salt)?.hash.count ?? 0
+        }
+    }
+
+    private static func measure(
+        _ name: String, _ count: Int, _ once: () async throws -> Int
+    ) async throws {
+        var times: [Double] = []
+        for _ in 0..<5 {
+            let start = Self.cpu
+            var sum = 0
+            for _ in 0..<count { sum &+= try await once() }
+            if sum == .min { print("never") }
+            times.append((Self.cpu - start) / Double(count))
+        }
+        times.sort()
+        func micro(_ seconds: Double) -> String {
+            "\(Double(Int(seconds * 1e8)) / 100)"
+        }
+        print("\(name): \(micro(times[2])) µs (\(micro(times[0])), \(micro(times[4])))")
+    }
+
+    private static var cpu: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+    }
+}
+
+/// The real clock, and the hour of the worked example on the wall.
+private final class FixedWorld: World {
+    private let source = Mutex(SeededGenerator(seed: 1))
+    var now: MonotonicTime { RealClock.now }
+    var wallMilliseconds: Int64 { 1_709_631_000_000 }
+    func random() -> UInt64 { self.source.withLock { $0.next() } }
+    var files: any Files { preconditionFailure("credentials need no files") }
+}
+
+private final class OnePartition: PartitionRouter {
+    private let partition = Mutex((rows: HashRows(), state: RecordState(), index: LogIndex.zero))
+
+    func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    {
+        do {
+            return try self.partition.withLock { partition in
+                partition.index = partition.index.next
+                return try partition.state.apply(
+                    command,
+                    at: EntryPosition(
+                        index: partition.index, time: HybridTime(milliseconds: 1_709_631_000_000)),
+                    over: &partition.rows)
+            }
+        } catch { throw .refused("\(error)") }
+    }
+
+    func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime) async throws(RouteError)
+        -> QueryAnswer
+    {
+        do {
+            return try self.partition.withLock { partition in
+                try partition.state.answer(query, over: partition.rows)
+            }
+        } catch { throw .refused("\(error)") }
+    }
+}

@@ -1,0 +1,174 @@
+import StratusConsensus
+import StratusModel
+import Testing
+
+/// Which nodes are well, by the rules of the pair heartbeats.
+@Suite struct NodeLivenessTests {
+    /// A watch over nodes 2 and 3, from node 1, and what it orders.
+    private struct Watch {
+        var liveness: NodeLiveness
+        var vitals = NodeLiveness.Vitals(wallMilliseconds: 1_000_000, unsyncedMilliseconds: 0)
+        var milliseconds: Int64 = 0
+
+        init(peers: [NodeID] = [NodeID(2), NodeID(3)]) {
+            self.liveness = NodeLiveness(
+                incarnation: NodeIncarnation(7), peers: peers,
+                at: MonotonicTime(nanoseconds: 0))
+        }
+
+        var now: MonotonicTime { MonotonicTime(nanoseconds: self.milliseconds * 1_000_000) }
+
+        /// What is ordered, but for heartbeats and wakes.
+        mutating func handle(_ event: NodeLiveness.Event) -> [NodeLiveness.Action] {
+            self.all(event).filter {
+                switch $0 {
+                case .send, .wake: false
+                default: true
+                }
+            }
+        }
+
+        mutating func all(_ event: NodeLiveness.Event) -> [NodeLiveness.Action] {
+            var actions: [NodeLiveness.Action] = []
+            self.liveness.handle(event, at: self.now, into: &actions)
+            return actions
+        }
+
+        mutating func wake(at milliseconds: Int64) -> [NodeLiveness.Action] {
+            self.milliseconds = milliseconds
+            return self.handle(.woke(self.vitals))
+        }
+
+        mutating func hear(
+            from node: UInt32, incarnation: UInt64 = 1, unsynced: UInt32 = 0, clock: Int64 = 0,
+            declines: Bool = false, resigned: [ResignedGroup] = []
+        ) -> [NodeLiveness.Action] {
+            self.handle(
+                .heartbeat(
+                    NodeHeartbeat(
+                        incarnation: NodeIncarnation(incarnation), sequence: 1,
+                        unsyncedMilliseconds: unsynced,
+                        wallMilliseconds: self.vitals.wallMilliseconds &+ clock,
+                        declinesLeadership: declines, resigned: resigned),
+                    from: NodeID(node), self.vitals))
+        }
+    }
+
+    @Test func `a node that is silent too long is suspected once, and trusted when heard`() {
+        var watch = Watch()
+        #expect(watch.wake(at: 500) == [])
+        #expect(watch.wake(at: 501) == [.suspect(NodeID(2)), .suspect(NodeID(3))])
+        #expect(watch.wake(at: 900) == [])
+        #expect(watch.handle(.heard(from: NodeID(3))) == [.trust(NodeID(3))])
+        #expect(watch.handle(.heard(from: NodeID(3))) == [])
+        #expect(watch.liveness.isSuspect(NodeID(2)))
+        #expect(!watch.liveness.isSuspect(NodeID(3)))
+    }
+
+    @Test func `any frame counts, not heartbeats alone`() {
+        var watch = Watch()
+        for time in stride(from: 100 as Int64, through: 2_000, by: 100) {
+            watch.milliseconds = time
+            _ = watch.handle(.heard(from: NodeID(2)))
+            _ = watch.handle(.heard(from: NodeID(3)))
+            #expect(watch.wake(at: time) == [], "\(time)")
+        }
+    }
+
+    @Test func `C-36 one heartbeat a peer and interval, whatever is asked in between`() {
+        var watch = Watch()
+        func beats(_ actions: [NodeLiveness.Action]) -> Int {
+            actions.count { if case .send = $0 { true } else { false } }
+        }
+        // The one in the middle comes too early.
+        for (time, count) in [(0, 2), (50, 0), (100, 2)] as [(Int64, Int)] {
+            watch.milliseconds = time
+            let actions = watch.all(.woke(watch.vitals))
+            #expect(beats(actions) == count, "\(time)")
+        }
+    }
+
+    @Test func `C-16 S-33 a peer whose disk hangs declines leadership until it is well`() {
+        var watch = Watch()
+        #expect(watch.hear(from: 2, unsynced: 500) == [])
+        #expect(watch.hear(from: 2, unsynced: 501) == [.declined(NodeID(2))])
+        #expect(watch.hear(from: 2, unsynced: 2_000, declines: true) == [])
+        #expect(watch.hear(from: 2) == [.recovered(NodeID(2))])
+    }
+
+    @Test func `C-16 S-33 the own disk hangs: all groups are inhibited until it is well again`() {
+        var watch = Watch()
+        watch.vitals.unsyncedMilliseconds = 1_000
+        #expect(watch.wake(at: 100) == [])
+        watch.vitals.unsyncedMilliseconds = 1_001
+        #expect(watch.wake(at: 200) == [.inhibit])
+        watch.vitals.unsyncedMilliseconds = 700
+        #expect(watch.wake(at: 300) == [], "not between the two bounds: it would flap")
+        watch.vitals.unsyncedMilliseconds = 0
+        #expect(watch.wake(at: 400) == [.permit])
+    }
+
+    @Test(arguments: [
+        ("all agree", [0, 0] as [Int64], false), ("one of three is off", [900, 0], false),
+        ("the own clock is off", [900, 900], true), ("off, but not too far", [500, 500], false),
+        ("behind", [-501, -600], true), ("the others part", [900, -900], false),
+        ("a hostile clock", [.max, .min], false),
+    ])
+    func `C-42 a clock too far from the median does not lead`(
+        name: String, offsets: [Int64], isOff: Bool
+    ) {
+        var watch = Watch()
+        for (position, offset) in offsets.enumerated() {
+            _ = watch.hear(from: UInt32(position) + 2, clock: offset)
+        }
+        #expect(watch.wake(at: 100) == (isOff ? [.inhibit] : []), "\(name)")
+    }
+
+    @Test
+    func `C-41 a new incarnation is news once, and an overtaken message of the old one is not`() {
+        var watch = Watch()
+        #expect(watch.hear(from: 2, incarnation: 1) == [])
+        #expect(watch.hear(from: 2, incarnation: 2) == [.restarted(NodeID(2))])
+        #expect(watch.hear(from: 2, incarnation: 2) == [])
+        #expect(watch.hear(from: 2, incarnation: 1, unsynced: 9_000) == [])
+        #expect(watch.hear(from: 2, incarnation: 3) == [.restarted(NodeID(2))])
+    }
+
+    @Test func `a resignation is told with every beat for two seconds, the newest of a group only`()
+    {
+        var watch = Watch(peers: [NodeID(2)])
+        func resigned(_ actions: [NodeLiveness.Action]) -> [ResignedGroup] {
+            for case .send(let heartbeat, _) in actions { return heartbeat.resigned }
+            return []
+        }
+        _ = watch.handle(.resigned(GroupID(4), term: Term(2)))
+        _ = watch.handle(.resigned(GroupID(4), term: Term(3)))
+        for time in [100, 1_900] as [Int64] {
+            watch.milliseconds = time
+            let actions = watch.all(.woke(watch.vitals))
+            #expect(
+                resigned(actions) == [ResignedGroup(group: GroupID(4), term: Term(3))], "\(time)")
+        }
+        watch.milliseconds = 2_100
+        let actions = watch.all(.woke(watch.vitals))
+        #expect(resigned(actions) == [])
+    }
+
+    @Test func `what a peer has resigned reaches that group, each time it is told`() {
+        var watch = Watch()
+        let resigned = [ResignedGroup(group: GroupID(9), term: Term(5))]
+        for _ in 0..<2 {
+            #expect(
+                watch.hear(from: 3, resigned: resigned)
+                    == [.leaderResigned(NodeID(3), GroupID(9), term: Term(5))])
+        }
+    }
+
+    @Test func `a stranger's heartbeat is nobody's, and a peer that is gone is forgotten`() {
+        var watch = Watch()
+        #expect(watch.hear(from: 9, declines: true) == [])
+        _ = watch.handle(.peersChanged([NodeID(3), NodeID(4)]))
+        #expect(watch.hear(from: 2, declines: true) == [])
+        #expect(watch.wake(at: 600) == [.suspect(NodeID(3)), .suspect(NodeID(4))])
+    }
+}
