@@ -50,7 +50,7 @@ import Testing
     ]
 
     @Test(arguments: unreadable)
-    func `G-24 a value that cannot be read is its operation's error, and the others are saved`(
+    func `G-17 a value that cannot be read is its operation's error, and the others are saved`(
         row: (name: String, value: String)
     ) async throws {
         let caller = try await Self.caller()

@@ -12,7 +12,7 @@ the loopback; every process started here is ended here.
 import argparse, json, os, re, resource, select, signal, socket, ssl, statistics, subprocess, sys, tempfile, threading, time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-BENCH = os.path.join(ROOT, ".build/release/stratus-bench")
+BENCH = os.environ.get("STRATUS_BENCH", os.path.join(ROOT, ".build/release/stratus-bench"))
 TICK = os.sysconf("SC_CLK_TCK")
 BODY = "a" * 300
 

@@ -256,6 +256,40 @@ import Testing
         }
     }
 
+    @Test func `G-16 out of descriptors a node rests, and goes on when there are some again`()
+        async throws
+    {
+        let path = Program.path("stratus")
+        let running = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", #"ulimit -n 64; exec "$0" "$@""#, path, "dev", "--json", "--listen",
+                "127.0.0.1:0",
+                "--data", self.directory.path + "/i",
+            ])
+        let line = try #require(await running.firstLine(), "\(running.errors)")
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        let url = try #require(object?["url"] as? String)
+        var held = try (0..<150).map { _ in try RawConnection(url) }
+        func processorTicks() throws -> Int {
+            let text = try String(
+                contentsOfFile: "/proc/\(running.identifier)/stat", encoding: .utf8)
+            let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+            return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
+        }
+        // Those that were accepted are served; the others wait in the kernel, and nobody spins for them.
+        let before = try processorTicks()
+        try await Task.sleep(for: .seconds(1))
+        #expect(try processorTicks() - before < 50, "a hundred are a second of one core")
+        #expect(held.count == 150)
+        held = []
+        let fresh = try RawConnection(url)
+        fresh.send("GET /healthz HTTP/1.0\r\nhost: x\r\n\r\n")
+        #expect(fresh.receiveAll().hasSuffix("alive\n"))
+        running.signal(SIGTERM)
+        #expect(try await running.end().code == 0)
+    }
+
     @Test func `dev without a directory leaves none behind`() async throws {
         let running = try Program.start("stratus", ["dev", "--json", "--listen", "127.0.0.1:0"])
         let line = try #require(await running.firstLine())

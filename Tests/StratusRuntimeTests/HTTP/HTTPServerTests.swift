@@ -319,7 +319,7 @@ import Testing
         #expect(seen.withLock { $0 } == ["cutShort", "cutShort"])
     }
 
-    @Test func `G-14 a client that reads nothing before all is sent still gets its 413`()
+    @Test func `G-12 a client that reads nothing before all is sent still gets its 413`()
         async throws
     {
         let handler = ClosureHandler(bodySizeMax: .mebibytes(1)) { request in
@@ -348,7 +348,7 @@ import Testing
         }
     }
 
-    @Test func `G-14 a client that never ends its body is cut all the same`() async throws {
+    @Test func `G-12 a client that never ends its body is cut all the same`() async throws {
         var limits = HTTPServerLimits.forTests
         limits.lingerSizeMax = .kibibytes(256)
         try await withServer(
