@@ -104,7 +104,9 @@ let package = Package(
         .target(
             name: "StratusAdmin",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusRecords",
+                "StratusHTTP",
+                "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway",
             ], swiftSettings: house + release),
         .target(
@@ -215,8 +217,9 @@ let package = Package(
         .testTarget(
             name: "StratusNodeTests",
             dependencies: [
-                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusTLS", "ChildProcesses",
+                "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
+                "StratusCommandLine",
+                "StratusAdmin", "StratusNode", "StratusSimulation", "StratusTLS", "ChildProcesses",
             ],
             swiftSettings: house),
         // Starting programs and hearing their end, for tests.

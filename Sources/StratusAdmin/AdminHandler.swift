@@ -18,6 +18,8 @@ package struct AdminHandler: HTTPHandler {
     private let settings: Settings
     /// Who people are; nil where this node has no accounts (tests of everything else).
     private let people: SignInService?
+    /// The cluster this node is in; nil where it works alone.
+    private let cluster: (any ClusterControl)?
 
     package struct Settings: Sendable {
         /// Whether the token in a request is the administrators'. Compares in constant time.
@@ -35,7 +37,7 @@ package struct AdminHandler: HTTPHandler {
 
     package init(
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
-        people: SignInService? = nil
+        people: SignInService? = nil, cluster: (any ClusterControl)? = nil
     ) {
         self.control = control
         self.health = health
@@ -43,11 +45,12 @@ package struct AdminHandler: HTTPHandler {
         self.log = log
         self.settings = settings
         self.people = people
+        self.cluster = cluster
     }
 
     /// What the API has: for the dispatch, for 405 and for the labels of the metrics.
     private enum Page: Equatable {
-        case healthz, readyz, metrics, status, configuration, logLevel
+        case healthz, readyz, metrics, status, configuration, logLevel, cluster
         case schema(ContainerReference), promotion(ContainerReference)
         case identity(IdentityRoute)
         /// The path of a schema whose container or environment cannot exist.
@@ -56,6 +59,7 @@ package struct AdminHandler: HTTPHandler {
         static let fixed: [(path: String, page: Page)] = [
             ("/healthz", .healthz), ("/readyz", .readyz), ("/metrics", .metrics),
             ("/v1/status", .status), ("/v1/config", .configuration), ("/v1/log-level", .logLevel),
+            ("/v1/cluster", .cluster),
         ]
         static let schemaTemplate = "/v1/containers/{container}/environments/{environment}/schema"
         static let templates =
@@ -150,6 +154,7 @@ package struct AdminHandler: HTTPHandler {
         case .logLevel:
             if head.method == "PUT" { return await self.setLogLevel(request) }
             return self.logLevel()
+        case .cluster: return await ClusterPages(cluster: self.cluster).show()
         case .schema(let container):
             let pages = SchemaPages(control: self.control, log: self.log)
             return head.method == "PUT"

@@ -26,7 +26,7 @@ package final class ClusterRouter: PartitionRouter {
         /// Changes of address in a row, each by the word of the last one asked.
         package var forwardCountMax = 3
         /// Without an answer from a node for so long, it is taken for lost.
-        package var answerPatience: Duration = .seconds(2)
+        package var answerPatience: Duration = .seconds(1)
         package var patience: Duration = .seconds(4)
         package var pauseMin: Duration = .milliseconds(10)
         package var pauseMax: Duration = .milliseconds(100)

@@ -33,6 +33,8 @@ package final class Node: Sendable {
     private let adminServer: HTTPServer
     private let certificates: Certificates
     private let jobs: Task<Void, Never>
+    /// Forms the cluster, or says that this node is back.
+    private let announcing: Task<Void, Never>?
 
     /// Where clients connect, with the ports that the system chose, in the order configured.
     package var clientURLs: [String] { self.state.clientURLs }
@@ -60,6 +62,9 @@ package final class Node: Sendable {
             tokenKey = try Self.openTokenKey(plan, world)
         }
         let state = NodeState(plan, log: log, world: world, health: health, cluster: cluster)
+        let systemPartition = SystemPartition(
+            cluster, world: world, log: log, health: health, settings: settings,
+            directory: directory.identity.high)
 
         let isOpen = settings.bool("development")
         let authenticator = CredentialAuthenticator(
@@ -107,7 +112,8 @@ package final class Node: Sendable {
                 control: state, health: state.health, metrics: state.metrics, log: log,
                 settings: AdminHandler.Settings(
                     isToken: { token.matches($0) },
-                    metricsAreOpen: settings.bool("admin.openMetrics")), people: people),
+                    metricsAreOpen: settings.bool("admin.openMetrics")), people: people,
+                cluster: systemPartition),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now }, route: AdminHandler.route)
         guard let adminAddress = settings.address("admin.listen") else {
@@ -149,6 +155,7 @@ package final class Node: Sendable {
         self.clientServer = clientServer
         self.adminServer = adminServer
         self.jobs = state.runJobs()
+        self.announcing = systemPartition.map { part in Task { await part.takePart() } }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
     }
@@ -207,6 +214,7 @@ package final class Node: Sendable {
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
         self.jobs.cancel()
+        self.announcing?.cancel()
         await self.clientServer.stop(deadline: deadline)
         await self.cluster.stop()
         await self.adminServer.stop(deadline: .milliseconds(200))

@@ -82,12 +82,21 @@ final class NodeCluster: Sendable {
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
         let bounds = RecordState()
+        let systemReplicas = Formation.systemReplicas(of: formation.members.map(\.node))
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation, peers: others,
             openPartition: { (group) throws(StoreError) in
-                try PartitionStore(bounds, group: group, in: "partitions", of: system)
+                if group == .system {
+                    return try PartitionStore(
+                        SystemState(), group: group, in: "partitions", of: system)
+                }
+                return try PartitionStore(bounds, group: group, in: "partitions", of: system)
             },
             firstConfiguration: { group in
+                if group == .system {
+                    return systemReplicas.contains(formation.node)
+                        ? Configuration(voters: systemReplicas) : nil
+                }
                 guard let partition = PartitionID(group: group),
                     Int(partition.raw) < table.partitionCount
                 else { return nil }
@@ -125,6 +134,10 @@ final class NodeCluster: Sendable {
                     epoch: table.epoch)
             },
             placeOfGroup: { group in
+                if group == .system {
+                    return PlacedPartition(
+                        group: group, replicas: systemReplicas, epoch: table.epoch)
+                }
                 guard let partition = PartitionID(group: group),
                     Int(partition.raw) < table.partitionCount
                 else { return nil }

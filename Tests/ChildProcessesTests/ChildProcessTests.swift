@@ -44,12 +44,12 @@ import Testing
     }
 
     @Test func `a child that does not end is killed and named`() async throws {
-        let child = try ChildProcess("/bin/sleep", ["100"])
+        let child = try ChildProcess("/bin/sleep", ["3000"])
         await #expect(throws: ChildProcess.Failure.self) {
             try await child.end(within: .milliseconds(50))
         }
         #expect(try await child.end().code == 128 + SIGKILL)
-        let forgotten = try ChildProcess("/bin/sleep", ["100"], lifetime: .milliseconds(20))
+        let forgotten = try ChildProcess("/bin/sleep", ["3000"], lifetime: .milliseconds(20))
         #expect(try await forgotten.end().code == 128 + SIGKILL)
     }
 
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `a child ends with the last reference, and on a leash in its own way`() async throws
     {
-        var child: ChildProcess? = try ChildProcess("/bin/sleep", ["100"])
+        var child: ChildProcess? = try ChildProcess("/bin/sleep", ["3000"])
         let identifier = try #require(child?.identifier)
         child = nil
         try await Self.gone(identifier)

@@ -71,32 +71,4 @@ import Testing
             }
         }
     }
-
-    @Test func `a local replica keeps what it acknowledged`() throws {
-        try Self.withWorld { directory in
-            for life in 0..<3 as Range<UInt8> {
-                let world = try RealWorld(dataDirectory: directory)
-                let replica = try LocalReplica(RegisterState(), in: "local", of: world)
-                for number in 0..<20 as Range<UInt8> {
-                    let command = Command(
-                        kind: .reference, identity: world.drawIdentity(),
-                        deadlineMilliseconds: world.wallMilliseconds + 30_000,
-                        container: ContainerReference(container: "c", environment: .development),
-                        schemaVersion: 0, principal: Principal(kind: .system),
-                        body: RegisterCommand.write([life, number], value: [number]).encoded())
-                    guard case .success = replica.apply([command])[0] else {
-                        Issue.record("write \(number) of life \(life)")
-                        return
-                    }
-                }
-                for earlier in 0...life {
-                    for number in 0..<20 as Range<UInt8> {
-                        let answer = try replica.answer(
-                            RegisterQuery.value([earlier, number]).query)
-                        #expect(try RegisterState.value(in: answer) == [number])
-                    }
-                }
-            }
-        }
-    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import StratusModel
 import StratusSimulation
 import Testing
@@ -53,12 +54,21 @@ import Testing
         #expect(SimulatedNode.isSaved(after), "\(situation): \(String(describing: after))")
     }
 
+    /// Every so-manieth operation, fifty or so in all, from another first one for each case; with
+    /// `STRATUS_SWEEP=all` every single one.
+    static func swept(_ count: Int, from first: Int) -> StrideThrough<Int> {
+        let isWhole = ProcessInfo.processInfo.environment["STRATUS_SWEEP"] == "all"
+        let step = isWhole ? 1 : max(1, count / 50)
+        return stride(from: 1 + first % step, through: count, by: step)
+    }
+
     @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll])
     func `a crash at any file operation loses no acknowledged record`(restart: DiskRestart) throws {
         let calm = Self.script(over: SimulatedWorld(seed: 1), seed: 2)
         #expect(calm.acknowledged == calm.sent)
         #expect(calm.operationCount > 50, "the walk hardly touches the disk")
-        for number in 1...calm.operationCount {
+        let first = restart == .processCrash ? 0 : restart == .powerLoss ? 3 : 6
+        for number in Self.swept(calm.operationCount, from: first) {
             let world = SimulatedWorld(seed: UInt64(number))
             world.simulatedFiles.plan(DiskFault(at: number, .crash))
             let run = Self.script(over: world, seed: 2)
@@ -74,7 +84,8 @@ import Testing
         kind: DiskError.Kind, isSticky: Bool
     ) throws {
         let calm = Self.script(over: SimulatedWorld(seed: 1), seed: 2)
-        for number in 1...calm.operationCount {
+        let first = (kind == .io ? 1 : 5) + (isSticky ? 3 : 0)
+        for number in Self.swept(calm.operationCount, from: first) {
             let world = SimulatedWorld(seed: UInt64(number))
             world.simulatedFiles.plan(DiskFault(at: number, .fail(kind), isSticky: isSticky))
             let run = Self.script(over: world, seed: 2)

@@ -262,12 +262,17 @@ package struct Accounts: Sendable {
 
     /// The longest a session lives, however much it is used.
     static let sessionLifeMilliseconds: Int64 = 180 * 86_400_000
+    /// Sessions of one account. Whoever signs in beyond that ends the oldest ones.
+    package static let sessionCountMax = 100
 
     package func openSession(
         of id: AccountID, in container: ContainerReference, stays: Bool, agent: String
     ) async throws(RouteError) -> WebAuthToken {
         let session = self.store.draw(16)
         let now = self.store.now
+        let oldest = try await self.sessions(of: id)
+            .sorted { $0.session.openedMilliseconds < $1.session.openedMilliseconds }
+            .dropLast(Self.sessionCountMax - 1).prefix(100)
         let row = Session(
             container: container, openedMilliseconds: now, stays: stays,
             agent: String(decoding: agent.utf8.prefix(120), as: UTF8.self))
@@ -282,7 +287,7 @@ package struct Accounts: Sendable {
                 .init(
                     IdentityKey(.user, of: id.bytes, IdentityKey.home(container)),
                     .put(body: [], expiresAtMilliseconds: 0)),
-            ], to: id.key)
+            ] + oldest.map { .init(Self.key(id, session: $0.name), .remove) }, to: id.key)
         return WebAuthToken(
             account: id, session: session, stays: stays, issuedAtMilliseconds: now)
     }

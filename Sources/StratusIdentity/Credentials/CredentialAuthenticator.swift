@@ -25,6 +25,15 @@ package final class CredentialAuthenticator: Authenticator {
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
     private let likelyVariants = Mutex<[String: SignedRequest.Variant]>([:])
+    /// Hashes of tokens that containers have: hashing one costs as much as all the rest of an API token.
+    private let tokenHashes = Mutex<[String: Bytes]>([:])
+    /// Tokens of open sessions as they were opened: a client sends the same one for five minutes.
+    private let opened = Mutex<[OpenedName: WebAuthToken]>([:])
+
+    private struct OpenedName: Hashable, Sendable {
+        var container: ContainerReference
+        var text: String
+    }
 
     /// What a container takes.
     private struct Credentials: Sendable {
@@ -47,9 +56,11 @@ package final class CredentialAuthenticator: Authenticator {
         var recordName: String
     }
 
-    /// A session that is open, and what its account is.
+    /// A session that is open: whose it is, and the token that its answers bring.
     private struct Standing: Sendable {
-        var epoch: UInt64
+        var userRecordName: String
+        var next: WebAuthToken
+        var nextText: String
     }
 
     package init(
@@ -110,8 +121,8 @@ package final class CredentialAuthenticator: Authenticator {
         guard TokenCredentials.isWellFormed(apiToken: text) else {
             throw AuthenticationRefusal.wrong
         }
-        let hash = self.store.keys.hash(ofToken: text)
         let known = try await self.credentials(of: request.container)
+        let hash = self.hash(of: text, among: known)
         let token = known.tokens[hash]
         let isOpen = self.development != nil && request.container.environment == .development
         guard token != nil || isOpen else { throw AuthenticationRefusal.wrong }
@@ -142,14 +153,10 @@ package final class CredentialAuthenticator: Authenticator {
         _ text: String, _ request: PresentedRequest, tokenHash: Bytes, receivesNames: Bool
     ) async throws -> Authentication {
         let now = self.store.now
-        guard
-            let token = WebAuthToken(
-                text: text, in: request.container, openedWith: self.store.keys.cipher),
-            token.isAlive(at: now),
+        guard let token = self.open(text, in: request.container), token.isAlive(at: now),
             let standing = try await self.standing(token, in: request.container)
         else { throw self.signInNeeded(request, tokenHash: tokenHash) }
-        let name = self.store.keys.userRecordName(
-            of: token.account, epoch: standing.epoch, in: request.container)
+        let name = standing.userRecordName
         let user = try await self.user(name, in: request.container)
         if user?.isRestricted == true, request.scope != .public,
             !request.head.path.hasSuffix("/users/unrestrict")
@@ -161,9 +168,39 @@ package final class CredentialAuthenticator: Authenticator {
             principal: Principal(
                 kind: .user, userRecordName: name, roles: user?.roles ?? []),
             account: token.account,
-            webAuthToken: token.renewed(at: now).text(
-                in: request.container, sealedWith: self.store.keys.cipher),
+            webAuthToken: self.text(
+                of: token.renewed(at: now), standing, in: request.container),
             receivesNames: receivesNames)
+    }
+
+    private func open(_ text: String, in container: ContainerReference) -> WebAuthToken? {
+        let name = OpenedName(container: container, text: text)
+        if let token = self.opened.withLock({ $0[name] }) { return token }
+        guard let token = self.session(text, in: container) else { return nil }
+        self.opened.withLock { opened in
+            if opened.count >= 16_384 { opened = [:] }
+            opened[name] = token
+        }
+        return token
+    }
+
+    /// The standing was read less than a second ago, so its token is nearly always the one wanted.
+    private func text(
+        of token: WebAuthToken, _ standing: Standing, in container: ContainerReference
+    ) -> String {
+        token == standing.next
+            ? standing.nextText : token.text(in: container, sealedWith: self.store.keys.cipher)
+    }
+
+    private func hash(of token: String, among known: Credentials) -> Bytes {
+        if let hash = self.tokenHashes.withLock({ $0[token] }) { return hash }
+        let hash = self.store.keys.hash(ofToken: token)
+        guard known.tokens[hash] != nil else { return hash }
+        self.tokenHashes.withLock { hashes in
+            if hashes.count >= 4_096 { hashes = [:] }
+            hashes[token] = hash
+        }
+        return hash
     }
 
     /// The session a token stands for, if it is open.
@@ -291,7 +328,12 @@ package final class CredentialAuthenticator: Authenticator {
             guard account.status == .active, session.container == container,
                 session.openedMilliseconds >= account.sessionsValidFromMilliseconds
             else { return nil }
-            return Standing(epoch: account.epoch)
+            let next = token.renewed(at: self.store.now)
+            return Standing(
+                userRecordName: self.store.keys.userRecordName(
+                    of: token.account, epoch: account.epoch, in: container),
+                next: next,
+                nextText: next.text(in: container, sealedWith: self.store.keys.cipher))
         }
     }
 

@@ -3,8 +3,9 @@ package struct TokenCredentials: Sendable, Equatable {
     package var apiToken: String?
     package var webAuthToken: String?
 
-    package init(query: String?) {
-        let parameters = QueryParameters(query)
+    package init(query: String?) { self.init(QueryParameters(query)) }
+
+    private init(_ parameters: QueryParameters) {
         self.apiToken = parameters["ckAPIToken"].flatMap { $0.isEmpty ? nil : $0 }
         // Older clients say ckSession; signed out they send the words null or undefined.
         self.webAuthToken =
@@ -19,7 +20,7 @@ package struct TokenCredentials: Sendable, Equatable {
         where parameters.count(of: name) > 1 {
             return nil
         }
-        self.init(query: query)
+        self.init(parameters)
         // Both names of the user's token at once: 1.x clients' null beside a real one is no conflict.
         let texts = ["ckWebAuthToken", "ckSession"].compactMap { name in
             parameters[name].flatMap(Self.webAuthToken)

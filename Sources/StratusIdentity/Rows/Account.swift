@@ -71,6 +71,11 @@ package struct Account: Sendable, Equatable {
         /// Of the one-time secret in the link.
         package var hash: Bytes
         package var expiresAtMilliseconds: Int64
+
+        package init(hash: Bytes, expiresAtMilliseconds: Int64) {
+            self.hash = hash
+            self.expiresAtMilliseconds = expiresAtMilliseconds
+        }
     }
 
     package var email: String

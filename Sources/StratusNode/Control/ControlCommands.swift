@@ -76,6 +76,14 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case let path where ClusterControlCommands.serves(path):
+            let answer = try await self.ask("GET", "/v1/cluster")
+            if self.isJSON { return self.show(answer.text + "\n") }
+            guard
+                let text = ClusterControlCommands.text(
+                    self.invocation, try self.document(answer))
+            else { throw AdminClient.Failure(.usage, "there is no node of this name") }
+            return self.show(text)
         case let path where IdentityCommands.serves(path):
             return try await IdentityCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

@@ -89,7 +89,7 @@ package enum ControlProgram {
                         ]
                     ),
                 ]),
-        ] + IdentityCommands.definitions + [
+        ] + ClusterControlCommands.definitions + IdentityCommands.definitions + [
             CommandDefinition(
                 "log-level", "What the node writes to its log",
                 subcommands: [

@@ -51,7 +51,7 @@ extension ClusterView {
         else { return nil }
         return ClusterView(
             settings: ClusterSettings(forming: formation), nodes: nodes,
-            systemReplicas: nodes.map(\.id),
+            systemReplicas: Formation.systemReplicas(of: nodes.map(\.id)),
             table: .initial(
                 nodes: nodes.compactMap(\.forPlacement),
                 partitionCount: formation.partitionCount, replicaCount: formation.replicaCount),

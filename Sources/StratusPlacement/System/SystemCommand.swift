@@ -58,6 +58,11 @@ package struct Formation: Sendable, Equatable {
 
     package static let replicaCountMax = 7
 
+    /// The first system group of a list of peers: all of a short list, five of a long one.
+    package static func systemReplicas(of nodes: [NodeID]) -> [NodeID] {
+        Array(nodes.sorted().prefix(5))
+    }
+
     package init(
         cluster: ClusterID, partitionCount: Int = PlacementTable.ordinaryPartitionCount,
         replicaCount: Int = 3, nodes: [ClusterNode]

@@ -212,6 +212,22 @@ import Testing
         #expect(try await status(three, spare) == 421)
     }
 
+    @Test func `an account has so many sessions, and the oldest end first`() async throws {
+        let town = Neighbourhood()
+        let api = try await town.apiToken()
+        let id = try await town.account("a@example.org")
+        var tokens: [String] = []
+        for _ in 0...Accounts.sessionCountMax {
+            town.world.advance(by: .milliseconds(5))
+            tokens.append(try await town.signIn(id))
+        }
+        #expect(try await town.accounts.sessions(of: id).count == Accounts.sessionCountMax)
+        for (token, status) in [(tokens[0], 421), (tokens[1], 200), (tokens[100], 200)] {
+            #expect(
+                try await town.post("public/users/caller", api: api, user: token).status == status)
+        }
+    }
+
     @Test func `while nobody can be asked, what was known stands for ten seconds and no longer`()
         async throws
     {

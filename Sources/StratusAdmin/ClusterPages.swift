@@ -1,0 +1,132 @@
+import StratusHTTP
+package import StratusModel
+package import StratusPlacement
+import StratusRuntime
+
+/// What administrators see of the cluster a node is in.
+package protocol ClusterControl: Sendable {
+    var node: NodeID { get }
+    /// The system partition's view, linearizable; nil before the cluster is formed.
+    func view() async throws(NodeControlFailure) -> ClusterView?
+    /// Who leads a group, as far as this node knows.
+    func leader(of group: GroupID) -> NodeID?
+}
+
+/// `/v1/cluster`: nodes, placement and moves.
+struct ClusterPages {
+    let cluster: (any ClusterControl)?
+
+    func show() async -> HTTPResponse {
+        guard let cluster else {
+            return AdminAnswer.error(
+                404, "NOT_CLUSTERED", "this node works alone: it has no 'cluster.peers'")
+        }
+        do throws(NodeControlFailure) {
+            guard let view = try await cluster.view() else {
+                return AdminAnswer.error(
+                    503, "NOT_FORMED",
+                    "the cluster is not formed yet: too few of its peers are here")
+            }
+            return AdminAnswer.json(Self.json(view, cluster))
+        } catch {
+            switch error {
+            case .failed(let text): return AdminAnswer.error(500, "INTERNAL", text)
+            case .unavailable, .outcomeUnknown, .overtaken, .refused:
+                return AdminAnswer.error(
+                    503, "UNAVAILABLE",
+                    "the system partition has no leader now: a majority of its replicas is needed")
+            }
+        }
+    }
+
+    static func json(_ view: ClusterView, _ cluster: any ClusterControl) -> Bytes {
+        let plan = MembershipController.plan(for: view)
+        let shares = FairShares(
+            nodes: view.placementNodes, partitionCount: view.table.partitionCount,
+            replicaCount: view.settings.replicaCount)
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("cluster", "\(view.settings.cluster)")
+        json.member("answeredBy", Int64(cluster.node.raw))
+        json.member("revision", Int64(clamping: view.settings.revision))
+        json.member("placementEpoch", Int64(clamping: view.table.epoch))
+        json.member("featureLevel", Int64(view.settings.featureLevel))
+        json.member("partitionCount", Int64(view.table.partitionCount))
+        json.member("replicaCount", Int64(view.settings.replicaCount))
+        json.key("shortfalls")
+        json.beginArray()
+        for shortfall in plan.shortfalls { json.write(Self.text(shortfall)) }
+        json.endArray()
+        json.key("nodes")
+        json.beginArray()
+        for node in view.nodes {
+            let share = shares.nodes.firstIndex { $0.id == node.id }.map { shares.shares[$0].value }
+            Self.write(
+                node, held: view.table.partitions(on: node.id).count, share: share, to: &json)
+        }
+        json.endArray()
+        json.key("moves")
+        json.beginArray()
+        for move in view.moves { Self.write(move, to: &json) }
+        json.endArray()
+        json.key("partitions")
+        json.beginArray()
+        for group in view.groups {
+            json.beginObject()
+            json.member(
+                "partition", PartitionID(group: group).map { "\($0.raw)" } ?? "system")
+            json.key("replicas")
+            json.beginArray()
+            for node in view.replicas(of: group) { json.write(Int64(node.raw)) }
+            json.endArray()
+            json.key("leader")
+            if let leader = cluster.leader(of: group) {
+                json.write(Int64(leader.raw))
+            } else {
+                json.writeNull()
+            }
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return json.finish()
+    }
+
+    private static func write(
+        _ node: ClusterNode, held: Int, share: Double?, to json: inout JSONWriter
+    ) {
+        json.beginObject()
+        json.member("node", Int64(node.id.raw))
+        json.member("name", node.name)
+        json.member("address", node.address)
+        json.member("state", "\(node.state)")
+        json.member("weight", Int64(node.weight))
+        json.member("rack", node.rack)
+        json.member("partitions", Int64(held))
+        json.key("share")
+        if let share { json.write((share * 100).rounded() / 100) } else { json.writeNull() }
+        json.member("wasHeard", node.directory != 0)
+        json.member("featureLevel", Int64(node.featureLevel))
+        json.endObject()
+    }
+
+    private static func write(_ move: ReplicaMove, to json: inout JSONWriter) {
+        json.beginObject()
+        json.member("partition", PartitionID(group: move.group).map { "\($0.raw)" } ?? "system")
+        for (name, node) in [("from", move.from), ("to", move.to)] {
+            json.key(name)
+            if let node { json.write(Int64(node.raw)) } else { json.writeNull() }
+        }
+        json.endObject()
+    }
+
+    private static func text(_ shortfall: PlacementPlan.Shortfall) -> String {
+        switch shortfall {
+        case .tooFewNodes(let wanted, let possible):
+            "partitions have \(possible) of \(wanted) replicas: there are too few nodes"
+        case .tooFewRacks(let perRack):
+            "some racks hold \(perRack) replicas of one partition: there are too few racks"
+        case .unsettled(let count): "\(count) replicas are not where they should be"
+        }
+    }
+}

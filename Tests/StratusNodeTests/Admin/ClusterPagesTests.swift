@@ -1,0 +1,119 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusPlacement
+import StratusRuntime
+import StratusSimulation
+import Synchronization
+import Testing
+
+@testable import StratusAdmin
+@testable import StratusNode
+
+/// `/v1/cluster`, and what `stratusctl` makes of it.
+@Suite struct ClusterPagesTests {
+    struct Cluster: ClusterControl {
+        var answer: Result<ClusterView?, NodeControlFailure>
+        var node: NodeID { NodeID(2) }
+        func view() async throws(NodeControlFailure) -> ClusterView? { try self.answer.get() }
+        func leader(of group: GroupID) -> NodeID? { group == .system ? NodeID(3) : nil }
+    }
+
+    /// Three founders, the second drained by somebody who knew what it costs, one partition on the move.
+    static func view() throws -> ClusterView {
+        var rows = MemoryRowStore()
+        var state = SystemState()
+        let nodes = (1...4).map { number in
+            ClusterNode(
+                id: NodeID(UInt32(number)), name: "node-\(number)",
+                address: "10.0.0.\(number):7400", rack: number == 1 ? "east" : "")
+        }
+        let commands: [SystemCommand] = [
+            .form(
+                Formation(
+                    cluster: ClusterID(high: 1, low: 2), partitionCount: 4, replicaCount: 3,
+                    nodes: nodes)),
+            .drain(NodeID(2), leavesWhenEmpty: false, acceptedReplicaCount: nil),
+        ]
+        for (number, command) in commands.enumerated() {
+            let outcome = try state.apply(
+                command.enveloped(
+                    identity: RequestIdentity(high: 0, low: UInt64(number)),
+                    deadlineMilliseconds: .max, principal: Principal(kind: .administrator)),
+                at: EntryPosition(
+                    index: LogIndex(UInt64(number + 1)), time: HybridTime(milliseconds: 1)),
+                over: &rows)
+            #expect(outcome.verdict == .decided)
+        }
+        let query = Query(kind: .system, body: SystemQuery.view.encoded())
+        guard
+            case .view(let view?) = try SystemAnswer(
+                decoding: state.answer(query, over: rows).body)
+        else { throw SystemRefusal(.notFormed) }
+        return view
+    }
+
+    private func ask(_ cluster: (any ClusterControl)?) async throws -> (Int, JSONValue) {
+        let answer = await ClusterPages(cluster: cluster).show()
+        guard case .bytes(let body) = answer.body else { throw SystemRefusal(.badRequest) }
+        return (answer.status, try JSONDocument(parsing: body).root)
+    }
+
+    @Test func `the cluster's page shows nodes with their shares, and where everything is`()
+        async throws
+    {
+        let (status, json) = try await self.ask(Cluster(answer: .success(try Self.view())))
+        #expect(status == 200)
+        #expect(json["cluster"]?.string == "00000000000000010000000000000002")
+        #expect(json["partitionCount"]?.int64 == 4 && json["answeredBy"]?.int64 == 2)
+        let nodes = try #require(json["nodes"]?.array.map(Array.init))
+        #expect(nodes.map { $0["state"]?.string } == ["active", "draining", "active", "active"])
+        #expect(nodes[0]["share"]?.double == 4 && nodes[1]["share"]?.double == nil)
+        #expect(nodes[0]["rack"]?.string == "east" && nodes[0]["wasHeard"]?.bool == false)
+        let partitions = try #require(json["partitions"]?.array.map(Array.init))
+        #expect(partitions.count == 5 && partitions[0]["partition"]?.string == "system")
+        #expect(partitions[0]["leader"]?.int64 == 3 && partitions[1]["leader"]?.int64 == nil)
+        #expect(partitions[1]["replicas"]?.array.map(Array.init)?.count == 3)
+    }
+
+    static let without: [(name: String, cluster: Cluster?, status: Int, code: String)] = [
+        ("alone", nil, 404, "NOT_CLUSTERED"),
+        ("not formed", Cluster(answer: .success(nil)), 503, "NOT_FORMED"),
+        ("no leader", Cluster(answer: .failure(.unavailable)), 503, "UNAVAILABLE"),
+        ("damage", Cluster(answer: .failure(.failed("torn"))), 500, "INTERNAL"),
+    ]
+
+    @Test func `what keeps the cluster from answering has a code of its own`() async throws {
+        for (name, cluster, status, code) in Self.without {
+            let (got, json) = try await self.ask(cluster)
+            #expect(got == status, "\(name)")
+            #expect(json["error"]?["code"]?.string == code, "\(name)")
+        }
+    }
+
+    private func text(_ arguments: [String]) throws -> String? {
+        let request = CommandLineParser(ControlProgram.definition, width: 100).parse(arguments)
+        guard case .run(let invocation) = request else { throw SystemRefusal(.badRequest) }
+        let view = try Self.view()
+        let json = ClusterPages.json(view, Cluster(answer: .success(view)))
+        return ClusterControlCommands.text(invocation, try JSONDocument(parsing: json).root)
+    }
+
+    @Test func `stratusctl shows the cluster, its nodes and its partitions as tables`() throws {
+        let status = try #require(try self.text(["cluster", "status"]))
+        #expect(status.contains("leaders known  1 of 5\n"))
+        let nodes = try #require(try self.text(["node", "list"]))
+        #expect(status.hasSuffix(nodes))
+        #expect(nodes.contains("node-2  10.0.0.2:7400  draining, never heard of"))
+        let rows = nodes.split(separator: "\n")
+        #expect(rows.count == 5 && rows[1].hasSuffix("4"), "a whole share has no digits after it")
+        let all = try #require(try self.text(["partition", "list"]))
+        #expect(all.split(separator: "\n").count == 6)
+        let leaderless = try #require(try self.text(["partition", "list", "--leaderless"]))
+        #expect(leaderless.split(separator: "\n").count == 5)
+        #expect(!leaderless.contains("system"))
+        let one = try #require(try self.text(["partition", "list", "--on", "node-1"]))
+        #expect(one.split(separator: "\n").dropFirst().allSatisfy { $0.contains("node-1") })
+        #expect(try self.text(["partition", "list", "--on", "nobody"]) == nil)
+    }
+}
