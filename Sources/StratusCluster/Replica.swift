@@ -191,7 +191,9 @@ package final class Replica {
     package var waitingCount: Int { self.waiting.count + self.reads.count }
 
     /// Whether the state is well: only then may its owner commit, checkpoint or read it.
-    package var isStateWell: Bool { self.retryAt == nil && !self.mustReset }
+    package var isStateWell: Bool {
+        self.retryAt == nil && !self.mustReset && !self.state.mustReset
+    }
 
     /// Lets go what the state has on stable storage, but for the entries slow followers may want.
     ///
@@ -342,7 +344,8 @@ package final class Replica {
         guard self.retryAt == nil else { return }
         let before = self.state.applied
         do throws(StoreError) {
-            if self.mustReset { try self.resetState(into: &effects) }
+            // A checkpoint or a snapshot may have failed since: the state says so itself.
+            if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
             while self.state.applied < self.ordered { try self.applyOnce(into: &effects) }
         } catch {
             self.recover(from: error, at: now, into: &effects)

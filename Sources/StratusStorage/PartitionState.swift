@@ -16,6 +16,8 @@ package protocol PartitionState: AnyObject {
     func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome]) throws(StoreError)
     /// Makes what was applied one commit. Bounded: the caller commits every 512 row writes or 20 ms.
     func commit() throws(StoreError)
+    /// An error left it where only ``reset()`` may be called: also one of a checkpoint or a snapshot.
+    var mustReset: Bool { get }
     /// After any error: back to the last commit. Returns the index to replay from.
     func reset() throws(StoreError) -> LogIndex
     /// Answers a read at `applied`.

@@ -39,7 +39,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private var position: AppliedPosition
     private var committed: AppliedPosition
     package private(set) var durable: LogIndex
-    private var mustReset = false
+    package private(set) var mustReset = false
     private var writeCountAtCommit = 0
 
     /// Finds what is on disk in `parent`. Opens a database only if there is one.
@@ -202,7 +202,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// Returns whether every frame was copied: a reader elsewhere may hold some back.
     @discardableResult
     package func checkpoint() throws(StoreError) -> Bool {
-        if self.number == nil, self.position.index > .zero { _ = try self.beginTransaction() }
+        if self.number == nil, self.position.index > .zero {
+            do throws(StoreError) { _ = try self.beginTransaction() } catch {
+                // The file may be there and know nothing of what was applied without it.
+                self.mustReset = true
+                throw error
+            }
+        }
         try self.commit()
         guard let rows else { return true }
         let index = try self.gate.checkpoint { () throws(StoreError) in

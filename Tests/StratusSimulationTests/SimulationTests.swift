@@ -36,7 +36,7 @@ import Testing
     }
 
     /// Seeds that once failed, with the faults they failed under.
-    @Test(arguments: [4, 11, 64, 165, 166, 197, 658, 757, 1660] as [UInt64])
+    @Test(arguments: [4, 11, 64, 165, 166, 197, 201, 658, 757, 1660] as [UInt64])
     func `what was mended stays mended`(seed: UInt64) {
         var options = SimulationOptions(seed: seed)
         options.groupCount = min(options.groupCount, 3)

@@ -28,6 +28,7 @@ package final class ObservedPartition: PartitionState {
         }
     }
 
+    package var mustReset: Bool { self.store.mustReset }
     package func commit() throws(StoreError) { try self.store.commit() }
     package func reset() throws(StoreError) -> LogIndex { try self.store.reset() }
     package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {
