@@ -104,10 +104,9 @@ class Stratus:
     headers = ["content-type: application/json"]
 
     def __init__(self, directory, cluster):
-        """`cluster` prints one JSON object: urls (of the nodes), pids, token, user; ended by the same command with `down`."""
-        self.command = [cluster, "--directory", f"{directory}/stratus"]
+        self.cluster, self.directory = cluster, f"{directory}/stratus"
         started = json.loads(subprocess.run(
-            self.command + ["up", "--json"], capture_output=True, text=True, check=True).stdout)
+            [cluster, "up", "--json", "--release", "--directory", self.directory], capture_output=True, text=True, check=True).stdout)
         self.pids = started["pids"]
         query = f"ckAPIToken={started['apiToken']}&ckWebAuthToken={started['webAuthToken']}"
         base = f"{started['urls'][0]}/database/1/iCloud.bench/development/private/records"
@@ -128,7 +127,8 @@ class Stratus:
             sys.exit(f"the first save failed: {answer}")
 
     def stop(self):
-        subprocess.run(self.command + ["down"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [self.cluster, "down", "--directory", self.directory], check=True, stdout=subprocess.DEVNULL)
 
 
 def round_of(system, kind, seconds):
