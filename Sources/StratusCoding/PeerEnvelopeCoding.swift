@@ -9,6 +9,8 @@ package import StratusModel
 // | 2    | welcome   | 2 protocol, 8 incarnation, 4 feature level                                  |
 // | 3    | refusal   | 1 reason, text                                                              |
 // | 4    | taken     | 8 bytes taken since the link was opened                                     |
+// | 5    | hello     | as 1, with 8 + 8 identity of the data directory: high, low, before the name |
+// | 6    | welcome   | as 2, then 8 + 8 identity of the data directory: high, low                  |
 // | 16   | heartbeat | `NodeHeartbeat`                                                             |
 // | 32   | consensus | 2 group, `ConsensusMessage`                                                 |
 // | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then        |
@@ -16,8 +18,9 @@ package import StratusModel
 // | 49   | response  | varint number, 1 answer, see below                                          |
 //
 // One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command` begin
-// with a version of their own. Kinds 1 to 3 never change; what else there is, and how it looks, follows
-// from the protocol both sides agreed on. This is protocol 1.
+// with a version of their own. Kinds 1 to 3, 5 and 6 never change; what else there is, and how it looks,
+// follows from the protocol both sides agreed on. This is protocol 1. Kinds 1 and 2 are read, so that a
+// build that still says them can be refused in words.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |
@@ -35,7 +38,7 @@ extension PeerMessage {
         var writer = ByteWriter(reserving: 96)
         switch self {
         case .hello(let hello):
-            writer.write(1 as UInt8)
+            writer.write(hello.data == nil ? 1 : 5 as UInt8)
             writer.write(raw: Self.mark)
             writer.write(fixed: hello.cluster.high)
             writer.write(fixed: hello.cluster.low)
@@ -45,12 +48,20 @@ extension PeerMessage {
             writer.write(fixed: hello.protocolMin)
             writer.write(fixed: hello.protocolMax)
             writer.write(fixed: hello.featureLevel)
+            if let data = hello.data {
+                writer.write(fixed: data.high)
+                writer.write(fixed: data.low)
+            }
             writer.write(text: hello.name)
         case .welcome(let welcome):
-            writer.write(2 as UInt8)
+            writer.write(welcome.data == nil ? 2 : 6 as UInt8)
             writer.write(fixed: welcome.protocolVersion)
             writer.write(fixed: welcome.incarnation.raw)
             writer.write(fixed: welcome.featureLevel)
+            if let data = welcome.data {
+                writer.write(fixed: data.high)
+                writer.write(fixed: data.low)
+            }
         case .refusal(let refusal):
             writer.write(3 as UInt8)
             writer.write(refusal.reason.rawValue)
@@ -77,8 +88,9 @@ extension PeerMessage {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        switch try reader.byte() {
-        case 1:
+        let kind = try reader.byte()
+        switch kind {
+        case 1, 5:
             guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 1) }
             let cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
             let node = NodeID(try reader.fixed32())
@@ -86,17 +98,19 @@ extension PeerMessage {
             let receiver = NodeID(try reader.fixed32())
             let (least, most) = (try reader.fixed16(), try reader.fixed16())
             let level = try reader.fixed32()
+            let data = kind == 5 ? try Self.data(reading: &reader) : nil
             self = .hello(
                 PeerHello(
                     cluster: cluster, node: node, name: try reader.text(),
                     incarnation: incarnation, receiver: receiver, protocolMin: least,
-                    protocolMax: most, featureLevel: level))
-        case 2:
-            self = .welcome(
-                PeerWelcome(
-                    protocolVersion: try reader.fixed16(),
-                    incarnation: NodeIncarnation(try reader.fixed64()),
-                    featureLevel: try reader.fixed32()))
+                    protocolMax: most, featureLevel: level, data: data))
+        case 2, 6:
+            var welcome = PeerWelcome(
+                protocolVersion: try reader.fixed16(),
+                incarnation: NodeIncarnation(try reader.fixed64()),
+                featureLevel: try reader.fixed32())
+            if kind == 6 { welcome.data = try Self.data(reading: &reader) }
+            self = .welcome(welcome)
         case 3:
             guard let reason = PeerRefusal.Reason(rawValue: try reader.byte()) else {
                 throw DecodingError(.malformed, at: 1)
@@ -113,6 +127,12 @@ extension PeerMessage {
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()
+    }
+
+    private static func data(reading reader: inout ByteReader) throws(DecodingError)
+        -> RequestIdentity
+    {
+        RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
     }
 }
 

@@ -47,7 +47,12 @@ final class NodeCluster: Sendable {
         let table = formation.table
         let own = PeerIdentity(
             cluster: formation.cluster, node: formation.node, name: formation.name,
-            incarnation: NodeIncarnation(world.random()))
+            incarnation: NodeIncarnation(world.random()), data: directory.identity)
+        let memory: PeerMemory
+        do throws(PeerMemory.Refusal) { memory = try PeerMemory(in: world) } catch {
+            throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
+        }
+        let refusals = PeerRefusals(health)
         let others = formation.members.map(\.node).filter { $0 != formation.node }
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             try? await loop.sleep(until: time)
@@ -58,7 +63,7 @@ final class NodeCluster: Sendable {
         var links: PeerLinks?
         if let certificates {
             links = PeerLinks(
-                own, certificates: certificates.forLinks, loop: loop,
+                own, memory: memory, certificates: certificates.forLinks, loop: loop,
                 events: PeerLinks.Events(
                     received: { node, message, receipt in
                         if case .response(let response) = message {
@@ -72,8 +77,13 @@ final class NodeCluster: Sendable {
                         log.info(
                             "a link changed",
                             ["peer": .describing(node), "open": .text(isOpen ? "yes" : "no")])
-                        if !isOpen { receivers.router.withLock { $0 }?.lost(node) }
+                        if isOpen {
+                            refusals.heard(by: node)
+                        } else {
+                            receivers.router.withLock { $0 }?.lost(node)
+                        }
                     },
+                    refused: { node, refusal in refusals.refused(by: node, refusal) },
                     trouble: { peer, what in
                         log.warning("a link", ["peer": .text(peer), "reason": .text(what)])
                     }))

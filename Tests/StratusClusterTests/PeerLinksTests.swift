@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusRuntime
+import StratusSimulation
 import StratusTLS
 import Synchronization
 import Testing
@@ -91,11 +92,12 @@ import Testing
     @Test func `a certificate speaks for the node it names, and for no other`() {
         let own = PeerIdentity(
             cluster: ClusterID(high: 1, low: 2), node: NodeID(1), name: "a",
-            incarnation: NodeIncarnation(5))
+            incarnation: NodeIncarnation(5), data: RequestIdentity(high: 1, low: 1))
         let peers = [PeerAddress(node: NodeID(2), name: "b", host: "h", port: 1)]
         let good = PeerGreeting.hello(
             from: PeerIdentity(
-                cluster: own.cluster, node: NodeID(2), name: "b", incarnation: NodeIncarnation(6)),
+                cluster: own.cluster, node: NodeID(2), name: "b", incarnation: NodeIncarnation(6),
+                data: RequestIdentity(high: 2, low: 2)),
             to: NodeID(1))
         func refusal(_ hello: PeerHello, _ name: String?) -> PeerRefusal.Reason? {
             switch PeerGreeting.answer(to: hello, certificateName: name, own: own, peers: peers) {
@@ -122,6 +124,41 @@ import Testing
         other.protocolMin = 0
         other.protocolMax = 9
         #expect(refusal(other, "b") == nil)
+        other.data = nil
+        #expect(refusal(other, "b") == .noCommonProtocol)
+    }
+
+    @Test func `C-41 M-07 S-35 a node without its data is refused by who knew it, and not called`()
+        async throws
+    {
+        let pair = try await LinkPair.make()
+        defer { pair.stop() }
+        #expect(await pair.bothOpen())
+        await pair.two.stop()
+        #expect(await LinkPair.eventually { !pair.one.isOpen(to: NodeID(2)) })
+        // The same name, certificate and place; nothing remembered, and another directory.
+        let wiped = try await LinkPair.node(
+            2, pair.material, port: pair.ports[1], tuning: .init(), data: 7)
+        wiped.links.setPeers(pair.addresses)
+        #expect(await LinkPair.eventually { !wiped.heard.refusals.withLock { $0.isEmpty } })
+        #expect(wiped.heard.refusals.withLock { $0.first?.reason } == .otherData)
+        #expect(
+            await LinkPair.eventually {
+                let lines = pair.log.lines.withLock { $0 }
+                return lines.contains { $0.contains("is not sent anything") }
+                    && lines.contains { $0.contains("was refused") }
+            })
+        #expect(!pair.one.isOpen(to: NodeID(2)) && !wiped.links.isOpen(to: NodeID(1)))
+        #expect(!wiped.links.send(.taken(0), to: NodeID(1)))
+        await wiped.links.stop()
+        wiped.loop.stop()
+        // With the old data it is heard again.
+        let back = try await LinkPair.node(2, pair.material, port: pair.ports[1], tuning: .init())
+        back.links.setPeers(pair.addresses)
+        #expect(await LinkPair.eventually { pair.one.isOpen(to: NodeID(2)) })
+        #expect(await LinkPair.eventually { back.links.isOpen(to: NodeID(1)) })
+        await back.links.stop()
+        back.loop.stop()
     }
 }
 
@@ -157,6 +194,7 @@ final class LinkPair: Sendable {
 
     final class LinkHeard: Sendable {
         let messages = Mutex<[PeerMessage]>([])
+        let refusals = Mutex<[PeerRefusal]>([])
     }
 
     let material: LinkMaterial
@@ -199,7 +237,8 @@ final class LinkPair: Sendable {
     }
 
     static func node(
-        _ number: UInt32, _ material: LinkMaterial, port: UInt16, tuning: PeerLinks.Tuning
+        _ number: UInt32, _ material: LinkMaterial, port: UInt16, tuning: PeerLinks.Tuning,
+        data: UInt64? = nil
     ) async throws -> Running {
         let (identity, authority) = try material.certificate(of: number)
         let client = try TLSContext(
@@ -210,7 +249,9 @@ final class LinkPair: Sendable {
         let links = PeerLinks(
             PeerIdentity(
                 cluster: material.clusters[Int(number - 1)], node: NodeID(number),
-                name: "node-\(number)", incarnation: NodeIncarnation(UInt64(number))),
+                name: "node-\(number)", incarnation: NodeIncarnation(UInt64(number)),
+                data: RequestIdentity(high: data ?? UInt64(number), low: 1)),
+            memory: try PeerMemory(in: SimulatedWorld(seed: UInt64(number))),
             certificates: .init(
                 server: try TLSContextSource(
                     TLSServerConfiguration(
@@ -223,6 +264,7 @@ final class LinkPair: Sendable {
                     heard.messages.withLock { $0.append(message) }
                     receipt.settle()
                 },
+                refused: { _, refusal in heard.refusals.withLock { $0.append(refusal) } },
                 trouble: { peer, what in
                     material.log.lines.withLock { $0.append("\(number): \(peer): \(what)") }
                 }))

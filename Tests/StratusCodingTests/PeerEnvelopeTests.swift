@@ -57,6 +57,39 @@ import Testing
         ("refused", .response(PeerResponse(number: 1, answer: .refused("no")))),
     ]
 
+    /// Since hello and welcome say which data directory their sender works on.
+    static let withData: [(name: String, message: PeerMessage)] = [
+        (
+            "hello with data",
+            .hello(
+                PeerHello(
+                    cluster: ClusterID(high: 0x0102, low: 0x0304), node: NodeID(1), name: "a",
+                    incarnation: NodeIncarnation(0xABCD), receiver: NodeID(2), protocolMin: 1,
+                    protocolMax: 3, featureLevel: 7,
+                    data: RequestIdentity(high: 0x0506, low: 0x0708)))
+        ),
+        (
+            "welcome with data",
+            .welcome(
+                PeerWelcome(
+                    protocolVersion: 1, incarnation: NodeIncarnation(0xABCE), featureLevel: 7,
+                    data: RequestIdentity(high: 0x0506, low: 0x0708)))
+        ),
+        ("refusal of data", .refusal(PeerRefusal(.otherData, "no"))),
+    ]
+
+    @Test func `every envelope with an identity of the data reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.withData { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-envelopes-2")
+        #expect(GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.withData {
+            #expect(try PeerMessage(decoding: reader.prefixed()) == message, "\(name)")
+        }
+        try reader.finish()
+    }
+
     @Test func `every envelope of protocol 1 reads and writes as ever`() throws {
         var writer = ByteWriter()
         for (_, message) in Self.messages { writer.write(prefixed: message.encoded()) }
@@ -69,11 +102,12 @@ import Testing
         try reader.finish()
     }
 
-    @Test(arguments: messages.map(\.name))
+    @Test(arguments: (messages + withData).map(\.name))
     func `an envelope cut short or with one bit changed is refused or another, and never traps`(
         name: String
     ) throws {
-        let message = try #require(Self.messages.first { $0.name == name }).message
+        let all = Self.messages + Self.withData
+        let message = try #require(all.first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {
             #expect(throws: DecodingError.self) {

@@ -156,7 +156,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         let verdict = PeerGreeting.answer(
             to: hello, certificateName: self.certificateName, own: self.links.own,
             peers: self.links.peers)
-        switch verdict {
+        switch self.remembered(hello, verdict) {
         case .success(let welcome):
             self.node = hello.node
             self.links.didGreet(self)
@@ -169,6 +169,17 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         }
         self.stream?.wantsToSend()
         return self.node != nil
+    }
+
+    /// The first meeting is on disk before the peer is heard: what it says from here on counts.
+    private func remembered(
+        _ hello: PeerHello, _ verdict: Result<PeerWelcome, PeerRefusal>
+    ) -> Result<PeerWelcome, PeerRefusal> {
+        guard case .success = verdict, let data = hello.data,
+            let refusal = PeerGreeting.refusal(
+                of: hello.name, self.links.memory.meet(hello.name, data))
+        else { return verdict }
+        return .failure(refusal)
     }
 
     private static func frame(_ message: PeerMessage, into output: inout Bytes) {

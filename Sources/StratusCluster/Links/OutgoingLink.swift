@@ -162,6 +162,17 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
                 self.rest("chose link protocol \(welcome.protocolVersion), which was not offered")
                 return false
             }
+            guard let data = welcome.data else {
+                self.rest("does not say which data directory it works on")
+                return false
+            }
+            let met = self.links.memory.meet(self.peer.name, data)
+            if let refusal = PeerGreeting.refusal(of: self.peer.name, met) {
+                // It hears of it on the link that it opens.
+                self.backoff = self.links.tuning.backoffMax
+                self.rest("is not sent anything: \(refusal.text)")
+                return false
+            }
             self.phase = .open
             self.backoff = self.links.tuning.backoffMin
             self.lastTrouble = ""
@@ -170,6 +181,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
             return true
         case (.greeting, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax
+            self.links.events.refused(self.peer.node, refusal)
             self.rest("refused us: \(refusal.text)")
             return false
         case (.open, .taken(let count)):

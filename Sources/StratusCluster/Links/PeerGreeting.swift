@@ -6,12 +6,18 @@ package struct PeerIdentity: Sendable, Equatable {
     package var node: NodeID
     package var name: String
     package var incarnation: NodeIncarnation
+    /// Of the data directory: the same as long as the data is.
+    package var data: RequestIdentity
 
-    package init(cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation) {
+    package init(
+        cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation,
+        data: RequestIdentity
+    ) {
         self.cluster = cluster
         self.node = node
         self.name = name
         self.incarnation = incarnation
+        self.data = data
     }
 }
 
@@ -40,7 +46,7 @@ package struct PeerGreeting: Sendable {
         PeerHello(
             cluster: own.cluster, node: own.node, name: own.name, incarnation: own.incarnation,
             receiver: receiver, protocolMin: Self.protocolMin, protocolMax: Self.protocolMax,
-            featureLevel: Self.featureLevel)
+            featureLevel: Self.featureLevel, data: own.data)
     }
 
     /// - Parameters:
@@ -85,9 +91,31 @@ package struct PeerGreeting: Sendable {
                     "link protocols \(Self.protocolMin) to \(Self.protocolMax) here, "
                         + "\(hello.protocolMin) to \(hello.protocolMax) there"))
         }
+        guard hello.data != nil else {
+            return .failure(
+                PeerRefusal(
+                    .noCommonProtocol,
+                    "your build does not say which data directory it works on: update it"))
+        }
         return .success(
             PeerWelcome(
                 protocolVersion: common, incarnation: own.incarnation,
-                featureLevel: Self.featureLevel))
+                featureLevel: Self.featureLevel, data: own.data))
+    }
+
+    /// What a peer is told that does not work on the data it was met with.
+    package static func refusal(of name: String, _ met: PeerMemory.Meeting) -> PeerRefusal? {
+        switch met {
+        case .known: nil
+        case .other(let known, let said):
+            PeerRefusal(
+                .otherData,
+                "\(name) was met with data directory \(known) and comes with \(said): what it "
+                    + "acknowledged and voted is not there, so it is not counted; stop it and bring "
+                    + "the old data directory back")
+        case .notKept(let why):
+            PeerRefusal(
+                .fenced, "cannot note on disk whom it meets, so it takes nobody new: \(why)")
+        }
     }
 }

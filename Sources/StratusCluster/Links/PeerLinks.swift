@@ -12,7 +12,8 @@ import Synchronization
 /// Promises:
 /// - A message arrives whole and unaltered, or not at all; those of one priority in the order sent, as
 ///   long as the connection lasts.
-/// - Only a node of this cluster, with its own certificate, is heard.
+/// - Only a node of this cluster, with its own certificate, is heard, and only as long as it works on the
+///   data it was first met with.
 /// - What waits for a peer is bounded, and gone once its link breaks: whoever sent it finds out by the
 ///   silence, or by ``Events/linkChanged``.
 ///
@@ -33,16 +34,20 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
         /// `isOpen`: the link to the node was opened, or one of the two broke.
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
+        /// The peer took our hello and will not hear us.
+        package var refused: @Sendable (NodeID, PeerRefusal) -> Void
         /// For the log: what went wrong with whom. Told once for each change.
         package var trouble: @Sendable (_ peer: String, _ what: String) -> Void
 
         package init(
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
             linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
+            refused: @escaping @Sendable (NodeID, PeerRefusal) -> Void = { _, _ in },
             trouble: @escaping @Sendable (_ peer: String, _ what: String) -> Void = { _, _ in }
         ) {
             self.received = received
             self.linkChanged = linkChanged
+            self.refused = refused
             self.trouble = trouble
         }
     }
@@ -58,6 +63,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     }
 
     let own: PeerIdentity
+    let memory: PeerMemory
     let loop: EventLoop
     let certificates: Certificates
     let events: Events
@@ -70,10 +76,11 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private(set) var isStopped = false
 
     package init(
-        _ own: PeerIdentity, certificates: Certificates, loop: EventLoop,
+        _ own: PeerIdentity, memory: PeerMemory, certificates: Certificates, loop: EventLoop,
         tuning: Tuning = Tuning(), events: Events
     ) {
         self.own = own
+        self.memory = memory
         self.certificates = certificates
         self.loop = loop
         self.tuning = tuning

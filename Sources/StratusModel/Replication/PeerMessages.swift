@@ -27,10 +27,13 @@ package struct PeerHello: Sendable, Equatable {
     package var protocolMax: UInt16
     /// The newest kinds of entries the sender can apply.
     package var featureLevel: UInt32
+    /// Which data directory the sender works on; nil when it is of a build that did not say.
+    package var data: RequestIdentity?
 
     package init(
         cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation,
-        receiver: NodeID, protocolMin: UInt16, protocolMax: UInt16, featureLevel: UInt32
+        receiver: NodeID, protocolMin: UInt16, protocolMax: UInt16, featureLevel: UInt32,
+        data: RequestIdentity? = nil
     ) {
         self.cluster = cluster
         self.node = node
@@ -40,6 +43,7 @@ package struct PeerHello: Sendable, Equatable {
         self.protocolMin = protocolMin
         self.protocolMax = protocolMax
         self.featureLevel = featureLevel
+        self.data = data
     }
 }
 
@@ -49,11 +53,17 @@ package struct PeerWelcome: Sendable, Equatable {
     package var protocolVersion: UInt16
     package var incarnation: NodeIncarnation
     package var featureLevel: UInt32
+    /// Which data directory the answering node works on, as in ``PeerHello/data``.
+    package var data: RequestIdentity?
 
-    package init(protocolVersion: UInt16, incarnation: NodeIncarnation, featureLevel: UInt32) {
+    package init(
+        protocolVersion: UInt16, incarnation: NodeIncarnation, featureLevel: UInt32,
+        data: RequestIdentity? = nil
+    ) {
         self.protocolVersion = protocolVersion
         self.incarnation = incarnation
         self.featureLevel = featureLevel
+        self.data = data
     }
 }
 
@@ -68,6 +78,9 @@ package struct PeerRefusal: Error, Sendable, Equatable {
         case noCommonProtocol = 4
         /// The receiver's log cannot be trusted any more: it takes no part.
         case fenced = 5
+        /// The sender works on another data directory than the one it was met with: its votes and
+        /// acknowledgements are not those of the node that is known here.
+        case otherData = 6
     }
     package var reason: Reason
     /// For the operator who reads the other node's log.
