@@ -42,7 +42,8 @@ package struct TokenCredentials: Sendable, Equatable {
         let space = UInt8(ascii: " ")
         let spaced =
             value.utf8.contains(space)
-            ? String(decoding: value.utf8.map { $0 == space ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
+            ? String(
+                decoding: value.utf8.map { $0 == space ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
             : value
         let token = PercentEncoding.decode(spaced[...]) ?? spaced
         return token.isEmpty || token == "null" || token == "undefined" ? nil : token
