@@ -66,7 +66,7 @@ final class NodeCluster: Sendable {
         do throws(PeerMemory.Refusal) { memory = try PeerMemory(in: world) } catch {
             throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
         }
-        let refusals = PeerRefusals(health)
+        let refusals = PeerRefusals(health) { directory.peers.count }
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             try? await loop.sleep(until: time)
         }
@@ -240,7 +240,7 @@ final class NodeCluster: Sendable {
             health.raise("cluster", why)
             log.error("membership", ["reason": .text(why)])
         }
-        log.info(
+        log.debug(
             "the cluster's view",
             [
                 "revision": .integer(Int64(clamping: view.settings.revision)),
@@ -271,7 +271,16 @@ final class NodeCluster: Sendable {
         do throws(SocketError) { _ = try await links.listen(on: address) } catch {
             throw NodeFailure(.system, "cannot listen for peers on \(listen): \(error)")
         }
-        links.setPeers(self.directory.peers)
+        // A whole cluster may have moved to other addresses, and have no majority to hear that from: until
+        // there is a newer view the configuration knows best.
+        let listed = ClusterPeers.parse(settings)
+        Self.follow(self.directory.view, self.directory, self.memory, nil, log, self.health)
+        links.setPeers(
+            self.directory.peers.map { peer in
+                guard let place = listed.first(where: { $0.name == peer.name }) else { return peer }
+                return PeerAddress(
+                    node: peer.node, name: peer.name, host: place.host, port: place.port)
+            })
         let follower = self.follower
         let keeper = MembershipKeeper(
             self.directory, replicas: self.replicas, router: self.router, follower: follower,

@@ -92,6 +92,9 @@ struct SystemPartition: ClusterControl {
     }
 
     func view() async throws(NodeControlFailure) -> ClusterView? {
+        let last = self.cluster.directory.view
+        // Nobody answers a node that was removed; it knows that much itself.
+        if last.node(self.node)?.isMember == false { return last }
         let query = Query(kind: .system, body: SystemQuery.view.encoded())
         let answer: QueryAnswer
         do throws(RouteError) {

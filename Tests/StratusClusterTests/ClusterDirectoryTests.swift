@@ -188,6 +188,7 @@ import Testing
             .configure(
                 GroupID(3), at: LogIndex(9), voters: [NodeID(1)], learners: [NodeID(4)]),
             .transfer(GroupID(3), to: NodeID(4)), .changed(revision: 1 << 40), .health,
+            .offer(try Committed().view()),
         ]
         for question in questions {
             #expect(try NodeQuestion(decoding: question.encoded()) == question)

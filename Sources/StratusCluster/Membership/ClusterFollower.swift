@@ -26,11 +26,13 @@ package actor ClusterFollower {
     private var isWorking = false
     private var wantsAgain = false
     private var askCount = 0
+    private var offered: ClusterView?
     /// The number the next notice would have got when the own copy was last read.
     private var noticeSeen: UInt64?
     /// Groups whose files are still to be removed.
     private var leaving: Set<GroupID> = []
-    private var applied: UInt64?
+    /// What the node began with it goes by already.
+    private var applied: UInt64
 
     package init(
         _ directory: ClusterDirectory, replicas: NodeReplicas, router: ClusterRouter,
@@ -41,6 +43,7 @@ package actor ClusterFollower {
         self.router = router
         self.events = events
         self.sleep = sleep
+        self.applied = directory.revision
     }
 
     /// Until cancelled.
@@ -58,6 +61,12 @@ package actor ClusterFollower {
         if revision > self.directory.revision { await self.look() }
     }
 
+    /// A member says that this is the view now, unasked.
+    func take(_ view: ClusterView) async {
+        self.offered = view
+        await self.look()
+    }
+
     /// Looks for a newer view and follows it. Returns once what was there to be seen has been followed.
     package func look() async {
         if self.isWorking {
@@ -70,7 +79,11 @@ package actor ClusterFollower {
             self.wantsAgain = false
             if let view = await self.newer() {
                 do throws(DiskError) {
-                    if try self.directory.adopt(view) { self.tellOthers(view) }
+                    let before = self.directory.view
+                    if try self.directory.adopt(view) {
+                        self.tellOthers(view)
+                        await self.tellRemoved(before, view)
+                    }
                 } catch {
                     self.noticeSeen = nil
                     self.events.trouble("a newer view cannot be kept: \(error)")
@@ -84,6 +97,10 @@ package actor ClusterFollower {
 
     private func newer() async -> ClusterView? {
         let known = self.directory.revision
+        if let view = self.offered {
+            self.offered = nil
+            if view.settings.revision > known { return view }
+        }
         if self.directory.keeps(.system) {
             // A few bytes, most of the time: the feed says whether anything has changed at all.
             if let view = await self.peek(newerThan: known) { return view }
@@ -130,6 +147,14 @@ package actor ClusterFollower {
                 _ = await router.ask(
                     .changed(revision: revision), of: node.id, within: Self.patience)
             }
+        }
+    }
+
+    /// Before its links are cut: so that it knows why.
+    private func tellRemoved(_ before: ClusterView, _ now: ClusterView) async {
+        guard self.replicas.leader(of: .system) == self.directory.own else { return }
+        for node in now.nodes where !node.isMember && before.node(node.id)?.isMember == true {
+            _ = await self.router.ask(.offer(now), of: node.id, within: Self.patience)
         }
     }
 

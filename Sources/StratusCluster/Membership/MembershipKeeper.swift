@@ -52,6 +52,8 @@ package struct MembershipKeeper: Sendable {
     private struct Memory {
         var heardAt: [NodeID: MonotonicTime] = [:]
         var balanceAt: MonotonicTime?
+        /// Groups that had a leader in the last round: nobody has to wake them.
+        var led: Set<GroupID> = []
         /// Of the last look for moves to be begun: they follow from the view.
         var planned: (revision: UInt64, wanted: [ReplicaMove])?
     }
@@ -86,7 +88,8 @@ package struct MembershipKeeper: Sendable {
         memory.balanceAt = now + self.tuning.balanceInterval
 
         let urgent = view.moves.map(\.group) + wanted.map(\.group)
-        let seen = await self.observe(view, urgent)
+        let seen = await self.observe(view, urgent, awake: memory.led)
+        memory.led = Set(seen.groups.keys)
         for node in seen.alive { memory.heardAt[node] = self.world.now }
         var dead: Set<NodeID> = []
         for node in view.nodes where node.isMember && !seen.alive.contains(node.id) {
@@ -108,12 +111,12 @@ package struct MembershipKeeper: Sendable {
         var alive: Set<NodeID> = []
     }
 
-    private func observe(_ view: ClusterView, _ urgent: [GroupID]) async -> Sight {
+    private func observe(_ view: ClusterView, _ urgent: [GroupID], awake: Set<GroupID>) async
+        -> Sight
+    {
         var waking: [NodeID: [GroupID]] = [:]
         var count = 0
-        for group in urgent where count < self.tuning.wakeCountMax {
-            // A group that somebody leads needs nobody to wake it.
-            if self.replicas.leader(of: group) != nil { continue }
+        for group in urgent where count < self.tuning.wakeCountMax && !awake.contains(group) {
             count += 1
             for node in view.replicas(of: group) { waking[node, default: []].append(group) }
         }

@@ -14,6 +14,7 @@ package import StratusPlacement
 // |       | 4 transfer: 2 group, 4 node                                                       |
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
+// |       | 7 offer: prefixed view                                                            |
 //
 // Its answer, version 1
 //
@@ -42,6 +43,8 @@ package enum NodeQuestion: Sendable, Equatable {
     /// There is a view of this revision.
     case changed(revision: UInt64)
     case health
+    /// A view for a node that it removes: nobody will answer its questions any more.
+    case offer(ClusterView)
 }
 
 package enum NodeReply: Sendable, Equatable {
@@ -103,6 +106,9 @@ extension NodeQuestion {
             writer.write(5 as UInt8)
             writer.write(varint: revision)
         case .health: writer.write(6 as UInt8)
+        case .offer(let view):
+            writer.write(7 as UInt8)
+            writer.write(prefixed: view.encoded())
         }
         return writer.bytes
     }
@@ -129,6 +135,7 @@ extension NodeQuestion {
             self = .transfer(group, to: NodeID(try reader.fixed32()))
         case 5: self = .changed(revision: try reader.varint())
         case 6: self = .health
+        case 7: self = .offer(try ClusterView(decoding: try reader.prefixed()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

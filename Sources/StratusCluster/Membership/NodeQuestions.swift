@@ -46,6 +46,9 @@ package struct NodeQuestions: Sendable {
             Task { await follower.heard(of: revision) }
             return .done(true)
         case .health: return .health(await self.health())
+        case .offer(let view):
+            await self.follower.take(view)
+            return .done(true)
         }
     }
 }

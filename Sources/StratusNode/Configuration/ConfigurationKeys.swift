@@ -101,8 +101,8 @@ extension ConfigurationKey {
             "cluster.peers", .list(.text), .list([]),
             "The nodes that form the cluster, this one too, each as `NAME@HOST:PORT`. Every node is "
                 + "given the same list: from it and the secret the cluster gets its identity, and nodes "
-                + "of different lists refuse each other. Once formed, only this node's address is taken "
-                + "from here: the cluster knows where the others are."),
+                + "of different lists refuse each other. Once formed, only addresses are taken from "
+                + "here, and those of the others only until the cluster has told where they are."),
         ConfigurationKey(
             "cluster.join", .list(.text), .list([]),
             "Instead of `cluster.peers`: members of the cluster that this node is to join, each as "

@@ -81,7 +81,7 @@ struct Diagnosis {
         case "data":
             "Stop '\(name)'. Bring its old data directory back, or remove it with 'stratusctl node remove "
                 + "\(name) --now' and let it join anew with an empty one."
-        case "cluster": "Stop '\(name)': the cluster does not count it any more."
+        case "cluster", "member": "Stop '\(name)': the cluster does not count it any more."
         default: "Look at the log of '\(name)'."
         }
     }
