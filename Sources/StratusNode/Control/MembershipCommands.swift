@@ -6,6 +6,8 @@ import StratusModel
 struct MembershipCommands {
     private typealias Failure = AdminClient.Failure
 
+    private static let patience = Duration.seconds(15)
+
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -45,12 +47,20 @@ struct MembershipCommands {
 
     private func value(_ name: String) -> String { self.invocation.value(name) }
 
+    /// Again for a while where the node could not do it just now: the system partition changes its leader while
+    /// nodes come and go. What is asked here may be asked twice.
     @discardableResult
     private func send(_ method: String, _ path: String, _ body: Bytes = [])
         async throws(AdminClient.Failure) -> JSONValue
     {
-        let answer = try self.client.require(
-            try await self.client.send(method, path, body: body))
+        let clock = ContinuousClock()
+        let deadline = clock.now + Self.patience
+        var answer = try await self.client.send(method, path, body: body)
+        while answer.status == 503, clock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(200))
+            answer = try await self.client.send(method, path, body: body)
+        }
+        answer = try self.client.require(answer)
         do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
             throw Failure(.inputOutput, "the node's answer is not JSON")
         }
