@@ -113,6 +113,7 @@ extension NodeReplicas {
             let isCommand = self.waiting[token]?.isCommand == true
             self.answer(token, isCommand ? .outcomeUnknown : .notLeader(nil))
         }
+        self.carryOut([])
     }
 
     /// Removes the files of retired groups. Called again after a crash, it finishes what was begun.
