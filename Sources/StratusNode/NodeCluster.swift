@@ -17,7 +17,7 @@ final class NodeCluster: Sendable {
     let replicas: NodeReplicas
     let router: ClusterRouter
     let follower: ClusterFollower
-    private let receivers: Receivers
+    private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
     private let health: Health
@@ -81,7 +81,7 @@ final class NodeCluster: Sendable {
         }
 
         // What comes in from peers finds its way once all of it stands.
-        let receivers = Receivers()
+        let receivers = PeerReceivers()
         var links: PeerLinks?
         if let certificates {
             links = PeerLinks(
@@ -238,10 +238,8 @@ final class NodeCluster: Sendable {
         _ view: ClusterView, _ directory: ClusterDirectory, _ memory: PeerMemory,
         _ links: PeerLinks?, _ log: Log, _ health: Health
     ) {
-        let members = view.nodes.filter { $0.isMember && $0.directory != 0 }
         do throws(DiskError) {
-            try memory.follow(
-                Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.directory) }))
+            try memory.follow(view)
         } catch { log.error("membership", ["reason": .text("PEERS: \(error)")]) }
         links?.setPeers(directory.peers)
         if view.node(directory.own)?.isMember == false {
