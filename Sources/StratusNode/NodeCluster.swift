@@ -341,7 +341,8 @@ final class NodeCluster: Sendable {
     /// Everything acknowledged is on disk already; this hands leadership over and spares the next start a
     /// recovery.
     func stop() async {
-        for task in self.tasks.withLock({ $0 }) { task.cancel() }
+        let tasks = self.tasks.withLock { $0 }
+        for task in tasks { task.cancel() }
         await self.replicas.stop()
         // What hands leadership over must still leave.
         if let links {
@@ -349,6 +350,8 @@ final class NodeCluster: Sendable {
             await links.stop()
         }
         self.router.stop()
+        // Nothing waits for anything from here on; whoever slept on the loop has to wake before it stops.
+        for task in tasks { await task.value }
     }
 
     func stopThreads() {
