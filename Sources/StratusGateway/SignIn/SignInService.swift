@@ -247,7 +247,11 @@ package final class SignInService: Sendable {
         _ html: SignInHTML
     ) async throws -> HTTPResponse {
         let token = try await self.authenticator.apiToken(link.tokenHash, in: link.container)
-        guard token != nil || self.authenticator.takesAnyToken(in: link.container) else {
+        var isWelcome = token != nil
+        if !isWelcome {
+            isWelcome = try await self.authenticator.takesAnyToken(in: link.container)
+        }
+        guard isWelcome else {
             return html.message(400, "The app may no longer ask people to sign in.")
         }
         guard try await self.access.use(link) else {
