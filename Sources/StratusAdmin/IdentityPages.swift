@@ -92,6 +92,10 @@ struct IdentityPages {
                 ? try await self.deleteUser(email) : try await self.showUser(email)
         case .userAction(let email, let action): return try await self.act(action, email, body)
         case .audit: return try await self.audit()
+        case .sealingKeys:
+            return body == nil
+                ? try await self.listSealingKeys() : try await self.rotateSealingKey()
+        case .sealingKeyRevocation: return try await self.revokeSealingKeys(body)
         }
     }
 

@@ -16,6 +16,8 @@ enum IdentityRoute: Equatable {
     case user(email: String)
     case userAction(email: String, Action)
     case audit
+    case sealingKeys
+    case sealingKeyRevocation
 
     enum Action: String, CaseIterable {
         case disable, enable, export
@@ -31,6 +33,7 @@ enum IdentityRoute: Equatable {
         Self.container + "/keys", Self.container + "/keys/{key}",
         Self.container + "/members", Self.container + "/access",
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
+        "/v1/sealing-keys", "/v1/sealing-keys/revocation",
     ]
 
     init?(_ path: String) {
@@ -42,6 +45,12 @@ enum IdentityRoute: Equatable {
         case "audit":
             guard segments.count == 2 else { return nil }
             self = .audit
+        case "sealing-keys":
+            switch segments.count {
+            case 2: self = .sealingKeys
+            case 3 where segments[2] == "revocation": self = .sealingKeyRevocation
+            default: return nil
+            }
         case "users":
             switch segments.count {
             case 2: self = .users
@@ -95,16 +104,18 @@ enum IdentityRoute: Equatable {
         case .user: Self.templates[10]
         case .userAction: Self.templates[11]
         case .audit: Self.templates[12]
+        case .sealingKeys: Self.templates[13]
+        case .sealingKeyRevocation: Self.templates[14]
         }
     }
 
     var methods: [String] {
         switch self {
-        case .tokens, .keys, .members, .users: ["GET", "POST"]
+        case .tokens, .keys, .members, .users, .sealingKeys: ["GET", "POST"]
         case .token, .key: ["DELETE"]
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
-        case .access, .userAction, .erasure: ["POST"]
+        case .access, .userAction, .erasure, .sealingKeyRevocation: ["POST"]
         case .audit, .containers: ["GET"]
         }
     }

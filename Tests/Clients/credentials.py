@@ -201,7 +201,8 @@ try:
     # Another container, shut and removed.
     old = ("--container", "iCloud.org.example.old", "--environment", "development")
     spare = control("token", "create", *old, "--name", "web").stdout.strip()
-    oldUser = control("user", "sign-in", "--email", "mara@example.org", *old).stdout.strip()
+    control("user", "add", "--email", "nils@example.org")
+    oldUser = control("user", "sign-in", "--email", "nils@example.org", *old).stdout.strip()
     oldBase = "/database/1/iCloud.org.example.old/development"
     oldBoth = f"?ckAPIToken={spare}&ckWebAuthToken={oldUser}"
     control("schema", "import", *old, str(schema))
@@ -329,6 +330,24 @@ try:
                for one in (spare, again)]
     say(answers == [401, 421], "with none of its tokens and sessions", answers)
 
+    # Keys that seal.
+    def standing(one):
+        return {ask(base + f"/public/users/caller?ckAPIToken={sealed}&ckWebAuthToken={one}")[0] for _ in range(3)}
+
+    sealed = control("token", "create", *place, "--name", "web").stdout.strip()
+    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    time.sleep(1.1)
+    say(standing(signedIn) == {200}, "signed in, on every node")
+    say(control("sealing-key", "rotate").returncode == 0, "sealing-key rotate")
+    say(standing(signedIn) == {200}, "signs nobody out")
+    say(control("sealing-key", "revoke", "--all").returncode == 0, "sealing-key revoke --all")
+    time.sleep(2)
+    say(standing(signedIn) == {421}, "ends every session's token, on every node")
+    keys = json.loads(control("--json", "sealing-key", "list").stdout)["keys"]
+    say([key["state"] for key in keys] == ["revoked", "revoked", "seals"], "sealing-key list", keys)
+    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    say(standing(signedIn) == {200}, "whoever signs in again is in, on every node")
+
     # Memory: what was used and is over.
     private_pem = private.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8,
                                         serialization.NoEncryption())
@@ -355,7 +374,7 @@ try:
     say([node.process.wait(30) for node in nodes] == [0] * count, "the nodes stop")
     files = [path for path in work.rglob("*") if path.is_file()]
     tokens = {path.read_text().strip() for path in files if path.name == "admin.token"}
-    planted = {"password": [password], "API token": [token, spare], "web-auth token": [user, oldUser],
+    planted = {"password": [password], "API token": [token, spare], "web-auth token": [user, oldUser, signedIn],
                "administrators' token": tokens}
     for what, texts in planted.items():
         places = [str(path.relative_to(work)) for path in files for text in texts

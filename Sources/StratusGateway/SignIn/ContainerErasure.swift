@@ -20,9 +20,8 @@ package struct ContainerErasure: Sendable {
 
     /// - Parameter settling: how long after the end of access the first piece waits: credentials are believed for
     ///   a second, and what was let in before that may take as long as a command may.
-    package init(
-        _ people: SignInService, settling: Duration = Limits().commandDeadline + .seconds(2)
-    ) {
+    package init(_ people: SignInService, settling: Duration? = nil) {
+        let settling = settling ?? people.settings.commandDeadline + .seconds(2)
         self.accounts = people.accounts
         self.access = people.access
         self.registry = people.authenticator.registry

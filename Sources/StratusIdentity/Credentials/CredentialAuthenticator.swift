@@ -16,6 +16,7 @@ package final class CredentialAuthenticator: Authenticator {
     package let store: IdentityStore
     package let access: ContainerAccess
     package let registry: ContainerRegistry
+    package let sealingKeys: SealingKeyRing
     package let accounts: Accounts
     /// Not nil: any well-formed API token is good in development environments, and web-auth tokens that
     /// were not made here stand for the development users.
@@ -30,6 +31,9 @@ package final class CredentialAuthenticator: Authenticator {
     private let tokenHashes = Mutex<[String: Bytes]>([:])
     /// Tokens of open sessions as they were opened: a client sends the same one for five minutes.
     private let opened = Mutex<[OpenedName: WebAuthToken]>([:])
+
+    /// The generation of keys that ``opened`` was filled with.
+    private let openedWith = Mutex<UInt64>(0)
 
     private struct OpenedName: Hashable, Sendable {
         var container: ContainerReference
@@ -67,12 +71,16 @@ package final class CredentialAuthenticator: Authenticator {
     }
 
     package init(
-        accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil
+        accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil,
+        feeds: TokenCipher? = nil
     ) {
         self.accounts = accounts
         self.store = accounts.store
         self.access = ContainerAccess(store: accounts.store)
         self.registry = ContainerRegistry(store: accounts.store)
+        self.sealingKeys = SealingKeyRing(
+            router: accounts.store.router, world: accounts.store.world,
+            keys: accounts.store.keys, feeds: feeds)
         self.development = development
         self.signInBase = signInBase
         self.containers = CredentialCache(world: accounts.store.world, countMax: 4_096)
@@ -85,6 +93,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.containers.forgetAll()
         self.sessions.forgetAll()
         self.users.forgetAll()
+        self.opened.withLock { $0 = [:] }
     }
 
     package func needsBody(_ head: RequestHead) -> Bool { SignedRequest.isPresent(in: head) }
@@ -96,6 +105,7 @@ package final class CredentialAuthenticator: Authenticator {
             throw .wrong
         }
         do {
+            try await self.keepUp()
             if SignedRequest.isPresent(in: request.head) {
                 guard credentials.webAuthToken == nil else { throw AuthenticationRefusal.wrong }
                 return try await self.signed(request)
@@ -107,6 +117,20 @@ package final class CredentialAuthenticator: Authenticator {
             throw .unavailable(retryAfter: retryAfter)
         } catch {
             throw .unavailable(retryAfter: .seconds(1))
+        }
+    }
+
+    /// Knows the sealing keys of now. What was opened with others is not remembered.
+    package func keepUp() async throws(RouteError) {
+        try await self.sealingKeys.keepUp()
+        let generation = self.sealingKeys.generation
+        let isNew = self.openedWith.withLock { known -> Bool in
+            defer { known = generation }
+            return known != generation
+        }
+        if isNew {
+            self.opened.withLock { $0 = [:] }
+            self.sessions.forgetAll()
         }
     }
 

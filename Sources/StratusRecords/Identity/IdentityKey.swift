@@ -27,6 +27,8 @@ package struct IdentityKey: Sendable, Hashable {
         case container = 11
         /// All containers, for the list.
         case containerListing = 12
+        /// What tokens are sealed with, wrapped.
+        case sealingKey = 13
     }
 
     package var kind: Kind
