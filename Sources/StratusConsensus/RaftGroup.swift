@@ -192,8 +192,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.runTimers(at: now, into: &actions)
         case .proposed(let proposals):
             self.propose(proposals, at: now, into: &actions)
-        case .readRequested(let token):
-            self.requestRead(token, at: now, into: &actions)
+        case .readsRequested(let tokens):
+            for token in tokens { self.requestRead(token, into: &actions) }
+            self.startRoundIfWanted(at: now, into: &actions)
         case .configurationProposed(let token, let voters, let learners, let wallMilliseconds):
             self.proposeConfiguration(
                 token, voters: voters, learners: learners, wallMilliseconds: wallMilliseconds,

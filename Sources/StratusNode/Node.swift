@@ -51,9 +51,12 @@ package final class Node: Sendable {
 
         let peerCertificates = try PeerCertificates.make(settings)
         let health = Health()
+        let loopCount = settings.integer("loopCount")
+        let loops = EventLoop.group(
+            count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
         let cluster = try await NodeCluster(
             plan, in: world, of: directory, log: log, health: health,
-            certificates: peerCertificates)
+            certificates: peerCertificates, loops: loops)
         let router = cluster.router
         let tokenKey: Bytes
         if let shared = cluster.sharedTokenKey {
@@ -104,9 +107,6 @@ package final class Node: Sendable {
             writesLines: settings.bool("log.access"), now: { world.now },
             route: ClientRoutes.route)
 
-        let loopCount = settings.integer("loopCount")
-        let loops = EventLoop.group(
-            count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
         let adminLoop = EventLoop(name: "admin")
         let clientServer = HTTPServer(
             configuration: HTTPServerConfiguration(

@@ -10,8 +10,13 @@ import Synchronization
 final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     private struct Credit {
         var taken: UInt64 = 0
-        var isSignalled = false
+        /// What the peer has been told, or is about to be.
+        var signalled: UInt64 = 0
     }
+
+    /// The peer is told of what was taken when it comes to so much, a small part of what it may have
+    /// under way; and of the rest with its next heartbeat, because a large message waits for all of it.
+    private var creditStep: UInt64 { UInt64(self.links.tuning.frames.windowSize / 64) }
 
     /// A peer that has opened a link beats on it many times a second.
     private static let silenceMax = Duration.seconds(10)
@@ -86,10 +91,19 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         guard size > 0 else { return }
         let mustSignal = self.credit.withLock { credit -> Bool in
             credit.taken += UInt64(size)
-            defer { credit.isSignalled = true }
-            return !credit.isSignalled
+            guard credit.taken - credit.signalled >= self.creditStep else { return false }
+            credit.signalled = credit.taken
+            return true
         }
-        if mustSignal { self.links.loop.perform { self.stream?.wantsToSend() } }
+        if mustSignal { self.links.loop.submit { self.stream?.wantsToSend() } }
+    }
+
+    private func tellCredit() {
+        let isNews = self.credit.withLock { credit -> Bool in
+            defer { credit.signalled = credit.taken }
+            return credit.taken > credit.signalled
+        }
+        if isNews { self.stream?.wantsToSend() }
     }
 
     // MARK: ByteStreamUser
@@ -108,10 +122,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             self.links.loop.submit { self.end(nil) }
             return
         }
-        let taken = self.credit.withLock { credit -> UInt64 in
-            credit.isSignalled = false
-            return credit.taken
-        }
+        let taken = self.credit.withLock { $0.signalled }
         if taken > self.told {
             self.told = taken
             Self.frame(.taken(taken), into: &output)
@@ -151,6 +162,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             self.end("said something out of turn")
             return false
         case .heartbeat:
+            self.tellCredit()
             self.links.events.received(node, message, .none)
         case .consensus, .request, .response:
             self.links.events.received(node, message, PeerReceipt(self, size: size))

@@ -92,7 +92,12 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     package func send(_ message: PeerMessage, to node: NodeID) -> Bool {
         let link = self.outgoing.withLock { $0[node] }
-        return link?.send(message) ?? false
+        return link?.send([message]).isEmpty ?? false
+    }
+
+    package func send(_ messages: [PeerMessage], to node: NodeID) -> [PeerMessage] {
+        let link = self.outgoing.withLock { $0[node] }
+        return link?.send(messages) ?? messages
     }
 
     /// Links that can be sent on now.

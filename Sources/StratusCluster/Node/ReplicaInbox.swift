@@ -19,7 +19,14 @@ package final class ReplicaInbox: Sendable {
         let group: GroupID
         let body: PeerRequest.Body
         let deadline: MonotonicTime
-        let answer: @Sendable (PeerResponse.Answer) -> Void
+        let asker: Asker
+
+        typealias Listener = @Sendable (PeerResponse.Answer) -> Void
+
+        enum Asker: Sendable {
+            case here(Listener)
+            case peer(NodeID, number: UInt64)
+        }
 
         var size: Int {
             switch self.body {
