@@ -86,7 +86,7 @@ package final class SealingKeyRing: Sendable {
             let age = reading.readAt.map { now - $0 } ?? .seconds(3_600)
             if age < Self.lifetime || (reading.isUnderWay && age < Self.grace) { return .nothing }
             reading.isUnderWay = true
-            return age < 2 * Self.lifetime ? .behind : .now
+            return age < Self.lifetime + Self.lifetime ? .behind : .now
         }
         switch step {
         case .nothing: return
