@@ -14,12 +14,15 @@ extension RaftGroup {
     /// may while that is not committed: it can be the only one with the entries the others need
     /// (§4.2.2).
     var mayCampaign: Bool {
-        if self.isInhibited || self.installing != nil { return false }
+        if self.isInhibited || self.installing != nil || self.isSilent { return false }
         if self.configuration.isVoter(self.node) { return true }
         let newest = self.log.configurationIndex
         return newest > self.commit && newest > self.log.base.index
             && self.log.configuration(at: newest.previous).isVoter(self.node)
     }
+
+    /// See ``silentThrough``.
+    private var isSilent: Bool { self.commit < self.silentThrough }
 
     private var isLearner: Bool {
         !self.isInhibited && self.configuration.members.contains(self.node)
@@ -119,7 +122,7 @@ extension RaftGroup {
             // before its reign says nothing.
             self.loseLeader(at: now, into: &actions)
         }
-        if term > self.term, !self.hasLiveLeader,
+        if term > self.term, !self.hasLiveLeader, !self.isSilent,
             last.isAtLeastAsUpToDate(as: self.log.lastPoint)
                 || self.bugs.contains(.ignoreLogUpToDate)
         {
@@ -159,7 +162,7 @@ extension RaftGroup {
         let isUpToDate = last.isAtLeastAsUpToDate(as: self.log.lastPoint)
         if !isUpToDate { actions.append(.reached(.voteRefusedLogBehind)) }
         let mayVote = isFree && self.leader == nil
-        guard
+        guard !self.isSilent,
             mayVote || (self.bugs.contains(.voteTwiceInATerm) && self.role != .leader),
             isUpToDate || self.bugs.contains(.ignoreLogUpToDate)
         else {

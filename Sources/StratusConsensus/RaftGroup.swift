@@ -31,6 +31,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         package var baseConfiguration: Configuration
         /// Every entry of the log after `base`, all durable.
         package var entries: [Entry]
+        /// See ``RaftGroup/silentThrough``.
+        package var silentThrough = LogIndex.zero
 
         package init(
             hardState: HardState, snapshot: SnapshotIdentity, base: LogPoint? = nil,
@@ -49,6 +51,11 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package let tuning: RaftTuning
     let bugs: PlantedBugs
     var random: SeededGenerator
+    /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held and
+    /// acknowledged is not here. Until everything through this index is known to be committed here, it
+    /// neither votes nor stands for election: a candidate that never heard of it could win by a vote
+    /// that the deleted replica would have refused.
+    package let silentThrough: LogIndex
 
     // MARK: What is remembered across a restart
 
@@ -139,6 +146,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             base: recovered.base, configuration: recovered.baseConfiguration,
             time: recovered.snapshot.time)
         for entry in recovered.entries { self.log.append(entry) }
+        self.silentThrough = recovered.silentThrough
         self.durable = self.log.last
         if bugs.contains(.termForgottenOnRestart) {
             self.hardState = HardState(term: self.log.lastPoint.term, vote: nil)

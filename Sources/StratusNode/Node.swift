@@ -134,7 +134,7 @@ package final class Node: Sendable {
                 }),
             loops: [adminLoop], world: world, handler: admin)
 
-        try await cluster.join(settings)
+        try await cluster.join(settings, admitting: systemPartition)
         let adminBound = try await Self.listen(adminServer, [adminAddress])
         let bound: [SocketAddress]
         do throws(NodeFailure) {

@@ -34,6 +34,8 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     /// Who it is, once it has said hello.
     private(set) var node: NodeID?
     private var certificateName: String?
+    private var certificateFingerprint: Bytes = []
+    private var isJoining = false
 
     init(of links: PeerLinks, from origin: String) {
         self.links = links
@@ -110,6 +112,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
 
     func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
         self.certificateName = certificate?.commonName
+        self.certificateFingerprint = certificate?.fingerprint ?? []
     }
 
     func stream(_ stream: ByteStream, fill output: inout Bytes) {
@@ -130,7 +133,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     }
 
     func stream(_ stream: ByteStream, received bytes: Bytes) {
-        guard !self.endsAfterAnswer else { return }
+        guard !self.endsAfterAnswer, !self.isJoining else { return }
         self.heardAt = self.links.loop.now
         var messages: [PeerFrameReader.Message] = []
         do throws(PeerFrameReader.Violation) {
@@ -142,6 +145,8 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             else { return self.end("sent what cannot be read") }
             if let node = self.node {
                 guard self.take(message, from: node, size: framed.bytes.count) else { return }
+            } else if case .join(let join) = message {
+                return self.admit(join)
             } else {
                 guard case .hello(let hello) = message else {
                     return self.end("did not say hello")
@@ -158,7 +163,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
 
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
         switch message {
-        case .hello, .welcome, .refusal, .taken:
+        case .hello, .welcome, .join, .admission, .refusal, .taken:
             self.end("said something out of turn")
             return false
         case .heartbeat:
@@ -188,6 +193,36 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         }
         self.stream?.wantsToSend()
         return self.node != nil
+    }
+
+    /// Somebody who is no member yet: gets one answer, and that is all.
+    private func admit(_ join: PeerJoin) {
+        guard self.certificateName == join.name else {
+            return self.finish(
+                .failure(
+                    PeerRefusal(
+                        .unknownNode,
+                        "the certificate is \(self.certificateName.map { "'\($0)'" } ?? "nobody")'s, "
+                            + "not that of '\(join.name)'")), of: join)
+        }
+        self.isJoining = true
+        let loop = self.links.loop
+        self.links.events.joining(join, self.certificateFingerprint) { [weak self] result in
+            loop.perform { [weak self] in self?.finish(result, of: join) }
+        }
+    }
+
+    private func finish(_ result: Result<PeerAdmission, PeerRefusal>, of join: PeerJoin) {
+        guard !self.isClosed, !self.endsAfterAnswer else { return }
+        self.endsAfterAnswer = true
+        switch result {
+        case .success(let admission): Self.frame(.admission(admission), into: &self.answer)
+        case .failure(let refusal):
+            Self.frame(.refusal(refusal), into: &self.answer)
+            self.links.events.trouble(
+                "\(join.name) at \(self.origin)", "may not join: \(refusal.text)")
+        }
+        self.stream?.wantsToSend()
     }
 
     /// The first meeting is on disk before the peer is heard: what it says from here on counts.

@@ -35,6 +35,10 @@ package actor NodeReplicas {
             @Sendable (GroupID) throws(StoreError) -> sending any NodePartition
         /// Who voted in a group when it began; nil for a group that this node has no part in.
         package var firstConfiguration: @Sendable (GroupID) -> Configuration?
+        /// Through which index a replica that begins anew stays silent: see ``RaftGroup/silentThrough``.
+        package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
+        /// Others may become peers later: the watch over nodes runs from the start.
+        package var isClustered = false
         package var sleep: @Sendable (MonotonicTime) async -> Void
         package var events = Events()
 
@@ -75,14 +79,14 @@ package actor NodeReplicas {
         package var problem: String?
     }
 
-    private struct Waiting {
+    struct Waiting {
         let question: ReplicaInbox.Question
         var isCommand: Bool {
             if case .command = self.question.body { true } else { false }
         }
     }
 
-    private struct Member {
+    struct Member {
         let partition: any NodePartition
         var usedAt: MonotonicTime
         var isCheckpointing = false
@@ -103,23 +107,23 @@ package actor NodeReplicas {
     private static let roundCountMax = 8
     private static let responseDelay = Duration.milliseconds(100)
 
-    private let setup: Setup
-    private let world: any World
-    private let log: SegmentedLog
-    private let sender: any PeerSender
+    let setup: Setup
+    let world: any World
+    let log: SegmentedLog
+    let sender: any PeerSender
     private let executor: any SerialExecutor & TaskExecutor
-    private let checkpointer: any TaskExecutor
+    let checkpointer: any TaskExecutor
     private nonisolated let inbox: ReplicaInbox
-    private nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
+    nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
     private nonisolated let faultText = Mutex<String?>(nil)
 
-    private let host: ReplicaHost
-    private var members: [GroupID: Member] = [:]
-    private var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    let host: ReplicaHost
+    var members: [GroupID: Member] = [:]
+    var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
-    private var waiting: [RaftGroup.RequestToken: Waiting] = [:]
+    var waiting: [RaftGroup.RequestToken: Waiting] = [:]
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
@@ -200,7 +204,9 @@ package actor NodeReplicas {
     package func start() {
         var effects: [ReplicaHost.Effect] = []
         // Alone there is nobody to beat to, and nobody to resign to.
-        if !self.setup.peers.isEmpty { self.host.start(at: self.world.now, into: &effects) }
+        if self.setup.isClustered || !self.setup.peers.isEmpty {
+            self.host.start(at: self.world.now, into: &effects)
+        }
         self.carryOut(effects)
         let executor = self.executor
         self.inbox.start { [weak self] in
@@ -371,7 +377,7 @@ package actor NodeReplicas {
             self.members[group]?.usedAt = now
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
         // Requests were taken before.
-        case .request, .hello, .welcome, .refusal, .taken, .response: break
+        case .request, .hello, .welcome, .join, .admission, .refusal, .taken, .response: break
         }
     }
 
@@ -397,6 +403,7 @@ package actor NodeReplicas {
                 self.byGroup[position].questions.commands.append((token, command))
             case .query(let query):
                 self.byGroup[position].questions.queries.append((token, query))
+            case .node: break
             }
         }
     }
@@ -430,15 +437,24 @@ package actor NodeReplicas {
             return self.departures.add(
                 .notExecuted(retryAfterMilliseconds: 100), to: question.asker)
         }
+        if case .node = question.body {
+            // The node's own: never a replica's.
+            return self.departures.add(
+                .refused("not a question for a partition"), to: question.asker)
+        }
         if let refusal = self.open(question.group, at: now, into: &effects) {
             return self.departures.add(refusal, to: question.asker)
         }
         self.members[question.group]?.usedAt = now
-        self.tokenCount += 1
-        let token = RaftGroup.RequestToken(self.tokenCount)
+        let token = self.nextToken()
         self.waiting[token] = Waiting(question: question)
         asked.add(question.body, as: token, to: question.group)
         self.armSweep(at: now)
+    }
+
+    func nextToken() -> RaftGroup.RequestToken {
+        self.tokenCount += 1
+        return RaftGroup.RequestToken(self.tokenCount)
     }
 
     private var vitals: NodeLiveness.Vitals {
@@ -450,7 +466,7 @@ package actor NodeReplicas {
 
     // MARK: Carrying out
 
-    private func carryOut(_ effects: [ReplicaHost.Effect]) {
+    func carryOut(_ effects: [ReplicaHost.Effect]) {
         for effect in effects {
             switch effect {
             case .heartbeat(let heartbeat, let to):
@@ -493,7 +509,7 @@ package actor NodeReplicas {
         }
     }
 
-    private func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
+    func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
         // Nil when its deadline has passed: it was answered then.
         guard let item = self.waiting.removeValue(forKey: token) else { return }
         self.departures.add(answer, to: item.question.asker)
@@ -579,7 +595,7 @@ package actor NodeReplicas {
     // MARK: Groups
 
     /// - Returns: why there is no replica of the group here, if so.
-    private func open(
+    func open(
         _ group: GroupID, at now: MonotonicTime, into effects: inout [ReplicaHost.Effect]
     ) -> PeerResponse.Answer? {
         if self.members[group] != nil { return nil }
@@ -593,8 +609,9 @@ package actor NodeReplicas {
             // What this node has promised is not known: it must not vote.
             if isDamaged { throw LogError(.corrupt, "the log has lost entries of it") }
             let partition = try self.setup.openPartition(group)
-            let recovered = try RaftGroup.Recovered(
+            var recovered = try RaftGroup.Recovered(
                 of: group, in: self.log, state: partition.appliedPosition, initial: first)
+            recovered.silentThrough = self.setup.silentThrough(group)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, seed: self.world.random())

@@ -32,6 +32,7 @@ package final class ReplicaInbox: Sendable {
             switch self.body {
             case .command(let command): command.body.count + 256
             case .query(let query): query.body.count + 128
+            case .node(let question): question.count + 128
             }
         }
     }

@@ -89,7 +89,8 @@ package enum ControlProgram {
                         ]
                     ),
                 ]),
-        ] + ClusterControlCommands.definitions + ContainerCommands.definitions
+        ] + ClusterControlCommands.definitions + MembershipCommands.definitions
+            + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(
                     "log-level", "What the node writes to its log",
