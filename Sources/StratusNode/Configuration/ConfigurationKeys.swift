@@ -51,6 +51,11 @@ extension ConfigurationKey {
             "Allows an address that other machines can reach without TLS. Only where something in "
                 + "front of the node speaks TLS: tokens travel in the URL."),
         ConfigurationKey(
+            "client.allowDevelopment", .bool, .bool(false),
+            "Allows `development` on an address that other machines can reach. Only where something "
+                + "else keeps them out, such as a container's port that is published on the loopback: "
+                + "nobody's credentials are checked."),
+        ConfigurationKey(
             "client.tls.certificateFile", .file, nil, reloads: true,
             "The certificate chain, PEM, the node's own certificate first. Read again on SIGHUP; "
                 + "connections that are open keep the old one."),
