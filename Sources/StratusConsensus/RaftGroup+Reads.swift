@@ -6,6 +6,10 @@ extension RaftGroup {
     mutating func requestRead(
         _ token: RequestToken, at now: MonotonicTime, into actions: inout [Action]
     ) {
+        if self.bugs.contains(.followerAnswersReads), self.role == .follower, self.leader != nil {
+            actions.append(.readReady(token, at: self.commit))
+            return
+        }
         guard self.role == .leader else {
             actions.append(.refused(token, .notLeader(self.leader)))
             return
