@@ -198,10 +198,12 @@ package final class Replica {
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
         if self.raft.lacksState {
-            return "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
+            return
+                "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
         }
         if let end = self.raft.mustReach {
-            return "its log has lost entries: it votes again when a leader has filled it to \(end.index)"
+            return
+                "its log has lost entries: it votes again when a leader has filled it to \(end.index)"
         }
         return nil
     }

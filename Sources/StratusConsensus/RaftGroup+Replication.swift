@@ -318,8 +318,9 @@ extension RaftGroup {
         let peer = self.peers[position]
         // Late or repeated: what it says about an earlier question is no news.
         guard peer.mode != .snapshot,
-            isLoss || previous > peer.match
-                && (peer.mode == .streaming || previous == peer.next.previous)
+            isLoss
+                || previous > peer.match
+                    && (peer.mode == .streaming || previous == peer.next.previous)
         else {
             actions.append(.reached(.refusalIgnored))
             return

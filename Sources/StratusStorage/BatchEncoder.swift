@@ -19,7 +19,9 @@ struct BatchEncoder: ~Copyable {
     deinit { self.buffer.deallocate() }
 
     /// What was put together last.
-    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.buffer[..<self.size]) }
+    var bytes: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self.buffer[..<self.size])
+    }
 
     /// - Parameters:
     ///   - segmentHeader: of the segment that the batch is the first of.

@@ -174,7 +174,9 @@ struct GroupTail {
     /// before it, and is owed then.
     var owedThrough: LogPoint {
         var index = self.last
-        while index > self.durableThrough, let slot = self.slot(at: index), case .pending = slot.place {
+        while index > self.durableThrough, let slot = self.slot(at: index),
+            case .pending = slot.place
+        {
             index = index.previous
         }
         return LogPoint(index: index, term: self.term(at: index) ?? .zero)

@@ -513,7 +513,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
                 written.segment.note(entry.index, of: group)
                 let location = GroupTail.Location(
                     segment: written.segment.number, offset: UInt32(written.places.offsets[number]),
-                    size: UInt32(entry.payload.count), crc: written.places.crcs[number], time: entry.time,
+                    size: UInt32(entry.payload.count), crc: written.places.crcs[number],
+                    time: entry.time,
                     kind: entry.kind)
                 self.groups[group]?.locate(location, at: entry.index, token: token)
             case .hardState(let group, let hardState):

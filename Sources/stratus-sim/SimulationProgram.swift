@@ -26,7 +26,10 @@ struct SimulationProgram {
             .value("groups", .integer(1...64), "Instead of what the seed draws"),
             .value(
                 "plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
-            .flag("planted", nil, "Plant each bug (or those of --plant) in turn and count the seeds until it is found"),
+            .flag(
+                "planted", nil,
+                "Plant each bug (or those of --plant) in turn and count the seeds until it is found"
+            ),
             .value("mix", .text("MIX"), "A world led by one mix, whatever the seed draws"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",

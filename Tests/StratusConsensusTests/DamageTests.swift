@@ -83,7 +83,8 @@ import Testing
                 base: Self.point(10, 2), entries: Self.entries(11...12, term: 3)))
     }
 
-    @Test func `S-16 a replica without its state acknowledges what its log holds and applies nothing`() {
+    @Test
+    func `S-16 a replica without its state acknowledges what its log holds and applies nothing`() {
         var bench = Self.withoutState()
         #expect(bench.group.lacksState)
         bench.hear(
@@ -165,7 +166,9 @@ import Testing
         #expect(bench.group.role == .follower)
     }
 
-    @Test func `S-08 S-44 it votes again when a leader has filled its log, and not before it is on disk`() {
+    @Test
+    func `S-08 S-44 it votes again when a leader has filled its log, and not before it is on disk`()
+    {
         var bench = Self.withoutEntries()
         bench.hear(3, .append(previous: Self.point(7, 1), entries: [], commit: .zero))
         bench.sync()
@@ -188,7 +191,8 @@ import Testing
         #expect(bench.said == [.voteAnswer(granted: true)])
     }
 
-    @Test func `S-44 an entry of a later leader makes a shorter log whole, and the disk cuts the rest`() {
+    @Test
+    func `S-44 an entry of a later leader makes a shorter log whole, and the disk cuts the rest`() {
         var bench = Self.withoutEntries()
         bench.hear(3, .append(previous: Self.point(4, 1), entries: [], commit: .zero))
         bench.sync()
@@ -240,7 +244,11 @@ import Testing
         bench.hear(2, .appendRefused(previous: .zero, hint: Self.point(2, 2)))
         #expect(bench.group.commit == LogIndex(4))
         let sent = bench.said.compactMap {
-            if case .append(let previous, let entries, _) = $0 { (previous, entries.count) } else { nil }
+            if case .append(let previous, let entries, _) = $0 {
+                (previous, entries.count)
+            } else {
+                nil
+            }
         }
         #expect(sent.first?.0 == Self.point(2, 2))
         #expect(sent.first?.1 == 2)

@@ -17,6 +17,7 @@ struct PlantedBugTests {
     func `a planted bug is found`(bug: PlantedBug) throws {
         let seed = try #require(Self.seeds[bug])
         let finding = PlantedBugSearch(bug).run(seeds: seed...(seed + 9))
-        #expect(finding != nil, "\(bug) is not found from seed \(seed) on: the simulation is too tame")
+        #expect(
+            finding != nil, "\(bug) is not found from seed \(seed) on: the simulation is too tame")
     }
 }

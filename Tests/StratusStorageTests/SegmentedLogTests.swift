@@ -263,7 +263,8 @@ extension SegmentedLog {
         #expect(try bench.open(isNew: false).indexes(1) == shown, "what a start showed is durable")
     }
 
-    @Test func `S-03 a full disk holds up the batch that needs a segment, and nothing acknowledged`()
+    @Test
+    func `S-03 a full disk holds up the batch that needs a segment, and nothing acknowledged`()
         throws
     {
         let bench = LogBench()
@@ -358,7 +359,9 @@ extension SegmentedLog {
         #expect(try again.all(1) == LogBench.entries(1...20))
     }
 
-    @Test func `S-44 what was lost stays owed through new segments, a snapshot and restarts`() throws {
+    @Test func `S-44 what was lost stays owed through new segments, a snapshot and restarts`()
+        throws
+    {
         let bench = LogBench(segmentSize: 16_384)
         do {
             let log = try bench.open()
@@ -407,6 +410,24 @@ extension SegmentedLog {
         log.append(1, 20...20)
         log.flushAll()
         #expect(log.loss(of: self.a, from: LogIndex(1)) == nil)
+    }
+
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func `S-22 a segment stays until the record of its release is on disk`(last: UInt64) throws {
+        let bench = LogBench(segmentSize: 4_096)
+        bench.limits.spareCountMax = 0
+        let log = try bench.open()
+        for index in 1...last {
+            log.append(1, index...index)
+            #expect(log.beginFlush())
+            // While the batch is being synced: its record goes with the next one.
+            log.release(self.a, through: LogIndex(index - 1))
+            log.endFlush()
+        }
+        bench.files.restart(after: .processCrash)
+        let again = try bench.open(isNew: false)
+        #expect(again.damage.isNone, "\(again.damage)")
+        #expect(again.last(of: self.a).index == LogIndex(last))
     }
 
     @Test func `S-03 S-05 a disk without room for a segment makes the log wait, not fail`() throws {

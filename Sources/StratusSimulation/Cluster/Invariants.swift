@@ -35,6 +35,8 @@ struct Invariants {
         var leaders: [Term: NodeID] = [:]
         /// Who said yes to whom, by term: told apart from what anybody remembers of it.
         var votes: [Term: [NodeID: NodeID]] = [:]
+        /// When a voter last told a leader that it still follows, by both.
+        var confirmations: [NodeID: [NodeID: Int64]] = [:]
         /// By the index of their entries, oldest first; the one the group was made with is at zero.
         var configurations: [(index: LogIndex, configuration: Configuration)] = []
 
@@ -60,13 +62,20 @@ struct Invariants {
 
     /// I-1, I-11: of what a node says to others, what it must never have to take back.
     mutating func said(
-        _ message: ConsensusMessage, _ node: SimulatedNode, _ replica: Replica, to other: NodeID
+        _ message: ConsensusMessage, _ node: SimulatedNode, _ replica: Replica, to other: NodeID,
+        at now: Int64
     ) {
         let group = replica.group
         switch message.body {
         case .preVoteRequest, .preVoteAnswer: return
-        case .voteAnswer(granted: true): self.votes(node, for: other, message.term, group)
+        case .voteAnswer(granted: true):
+            self.votes(node, for: other, message.term, group)
+            if replica.raft.mustReach != nil {
+                self.report("S-08 no vote", "\(group): \(node.id) votes, and its log is damaged")
+            }
         case .voteRequest: self.votes(node, for: node.id, message.term, group)
+        case .probeAnswer:
+            self.groups[group, default: Group()].confirmations[other, default: [:]][node.id] = now
         case .appendAccepted(let match, _, _):
             let term = replica.raft.log.term(at: match) ?? .zero
             // What a log begins behind was committed by others too: to say it again promises nothing.
@@ -97,6 +106,22 @@ struct Invariants {
             self.report(
                 "C-09 durable before said",
                 "\(group): \(node.id) votes in term \(term), which is not on its disk")
+        }
+    }
+
+    /// C-03, C-49: a leader answers a read when a majority has said, after it was asked, that it leads.
+    mutating func answersRead(_ replica: Replica, askedAt: Int64) {
+        // Who has been deposed since may answer what it was sure of before.
+        guard replica.raft.role == .leader else { return }
+        let said = self.groups[replica.group]?.confirmations[replica.node] ?? [:]
+        let voters = said.filter { $0.value >= askedAt }.map(\.key) + [replica.node]
+        let raft = replica.raft
+        let mayGoBy = [raft.configuration, raft.log.configuration(at: raft.commit)]
+        if !mayGoBy.contains(where: { $0.isQuorum(voters) }) {
+            self.report(
+                "I-5 read confirmed",
+                "\(replica.group): \(replica.node) answers a read that was asked when only "
+                    + voters.sorted().map(\.description).joined(separator: " ") + " followed it")
         }
     }
 
@@ -332,7 +357,9 @@ struct Invariants {
                 fail("forgot its vote in term \(before.term)")
             }
         }
-        if state < promised.state, !promised.hasLostState { fail("had its state at \(promised.state), finds \(state)") }
+        if state < promised.state, !promised.hasLostState {
+            fail("had its state at \(promised.state), finds \(state)")
+        }
         for (position, term) in promised.terms.enumerated() {
             let index = LogIndex(promised.start.raw + 1 + UInt64(position))
             guard index > log.start(of: group).index else { continue }

@@ -31,6 +31,7 @@ final class SimulatedNode {
     struct PendingRequest {
         var client: Int
         var operation: Int
+        var askedAt: Int64
     }
 
     /// What the log's thread reports, in order.

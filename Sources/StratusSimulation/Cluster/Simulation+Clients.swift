@@ -113,7 +113,8 @@ extension Simulation {
         self.mix(6, id.raw, UInt32(index), UInt64(number), 0)
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
-        node.requests[token] = SimulatedNode.PendingRequest(client: index, operation: number)
+        node.requests[token] = SimulatedNode.PendingRequest(
+            client: index, operation: number, askedAt: self.now)
         self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
                 switch asked.work {
@@ -154,6 +155,9 @@ extension Simulation {
         if isWrite, case .success = result, let replica = node.host?.replica(of: group) {
             self.invariants.acknowledged(
                 node.id, replica, at: replica.state.applied, disks: self.nodes)
+        }
+        if !isWrite, case .success = result, let replica = node.host?.replica(of: group) {
+            self.invariants.answersRead(replica, askedAt: pending.askedAt)
         }
         self.queue.add(
             .response(client: pending.client, number: pending.operation, answer),

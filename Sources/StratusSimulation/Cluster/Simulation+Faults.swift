@@ -76,7 +76,9 @@ extension Simulation {
             self.cut(self.nodes.map { ($0.id, node.id) }, for: self.drawTime(100...3_000))
         case .muteNode:
             self.cut(self.nodes.map { (node.id, $0.id) }, for: self.drawTime(100...3_000))
-        case .lostRows, .rottenLog, .crashOnRarePath, .loss, .duplication, .longDelay, .failedSync, .failedApply, .tinyLimits: break
+        case .lostRows, .rottenLog, .crashOnRarePath, .loss, .duplication, .longDelay, .failedSync,
+            .failedApply, .tinyLimits:
+            break
         }
     }
 

@@ -207,7 +207,7 @@ extension Simulation {
                 self.report.messageCount += 1
                 self.note("\(group) \(node.id) → \(to)  \(message)")
                 if let replica = node.host?.replica(of: group) {
-                    self.invariants.said(message, node, replica, to: to)
+                    self.invariants.said(message, node, replica, to: to, at: self.now)
                 }
                 let heard = self.options.encodesMessages ? Self.recoded(message) : message
                 self.send(from: node.id, to: to) { life in

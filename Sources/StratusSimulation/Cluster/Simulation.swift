@@ -178,7 +178,8 @@ package final class Simulation {
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
             .reported(let to, _, _):
             self.node(to)
-        case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
+        case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
+            .compareLogs,
             .checkConvergence:
             nil
         }
