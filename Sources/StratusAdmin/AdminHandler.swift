@@ -53,6 +53,7 @@ package struct AdminHandler: HTTPHandler {
         case healthz, readyz, metrics, status, configuration, logLevel, cluster
         case schema(ContainerReference), promotion(ContainerReference)
         case identity(IdentityRoute)
+        case clusterChange(ClusterRoute)
         /// The path of a schema whose container or environment cannot exist.
         case nowhere
 
@@ -64,11 +65,15 @@ package struct AdminHandler: HTTPHandler {
         static let schemaTemplate = "/v1/containers/{container}/environments/{environment}/schema"
         static let templates =
             Self.fixed.map(\.path) + [Self.schemaTemplate, Self.schemaTemplate + "/promote"]
-            + IdentityRoute.templates
+            + IdentityRoute.templates + ClusterRoute.templates
 
         init?(_ path: String) {
             if let page = Self.fixed.first(where: { $0.path == path })?.page {
                 self = page
+                return
+            }
+            if let route = ClusterRoute(path) {
+                self = .clusterChange(route)
                 return
             }
             if let route = IdentityRoute(path) {
@@ -97,6 +102,7 @@ package struct AdminHandler: HTTPHandler {
             case .schema, .nowhere: Self.schemaTemplate
             case .promotion: Self.schemaTemplate + "/promote"
             case .identity(let route): route.template
+            case .clusterChange(let route): route.template
             default: Self.fixed.first { $0.page == self }?.path ?? "other"
             }
         }
@@ -106,6 +112,7 @@ package struct AdminHandler: HTTPHandler {
             case .logLevel, .schema: ["GET", "PUT"]
             case .promotion: ["POST"]
             case .identity(let route): route.methods
+            case .clusterChange(let route): route.methods
             default: ["GET", "HEAD"]
             }
         }
@@ -167,6 +174,9 @@ package struct AdminHandler: HTTPHandler {
                 return AdminAnswer.error(404, "NOT_FOUND", "this node has no accounts")
             }
             return await IdentityPages(people: people, log: self.log, request: request)
+                .answer(route)
+        case .clusterChange(let route):
+            return await ClusterChanges(cluster: self.cluster, log: self.log, request: request)
                 .answer(route)
         case .nowhere:
             return AdminAnswer.error(

@@ -1,3 +1,4 @@
+package import StratusCluster
 import StratusHTTP
 package import StratusModel
 package import StratusPlacement
@@ -10,6 +11,16 @@ package protocol ClusterControl: Sendable {
     func view() async throws(NodeControlFailure) -> ClusterView?
     /// Who leads a group, as far as this node knows.
     func leader(of group: GroupID) -> NodeID?
+    /// Asks the system partition for a change; what it decided is followed here before this returns.
+    func change(_ command: SystemCommand) async throws(NodeControlFailure) -> SystemOutcome
+    /// Lets one more node in, once.
+    /// - Returns: the token in clear, which nobody can read again, and when it ends.
+    func makeJoinToken(validFor: Duration) async throws(NodeControlFailure) -> (
+        token: String, expiresMilliseconds: Int64
+    )
+    /// What another node, or this one, answers; nil when it does not.
+    func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply?
+    var wallMilliseconds: Int64 { get }
 }
 
 /// `/v1/cluster`: nodes, placement and moves.
@@ -113,6 +124,7 @@ struct ClusterPages {
     private static func write(_ move: ReplicaMove, to json: inout JSONWriter) {
         json.beginObject()
         json.member("partition", PartitionID(group: move.group).map { "\($0.raw)" } ?? "system")
+        json.member("number", Int64(clamping: move.number))
         for (name, node) in [("from", move.from), ("to", move.to)] {
             json.key(name)
             if let node { json.write(Int64(node.raw)) } else { json.writeNull() }

@@ -150,6 +150,7 @@ package final class ClusterRouter: PartitionRouter {
         _ body: PeerRequest.Body, to place: PlacedPartition, deadline: MonotonicTime
     ) async throws(RouteError) -> (PeerResponse.Answer, wasInDoubt: Bool) {
         let impatientAt = self.world.now + self.tuning.patience
+        var place = place
         var attempt = Attempt(place, own: self.replicas.node, known: self.leader(of: place.group))
         var isInDoubt = false
         var pause = self.tuning.pauseMin
@@ -180,7 +181,14 @@ package final class ClusterRouter: PartitionRouter {
             }
             await self.sleep(min(self.world.now + pause, deadline))
             pause = min(pause * 2, self.tuning.pauseMax)
-            attempt.next(known: self.leader(of: place.group))
+            let known = self.leader(of: place.group)
+            if let moved = self.placeOfGroup(place.group), moved.replicas != place.replicas {
+                // The partition lives elsewhere since: those who left would not know who leads.
+                place = moved
+                attempt = Attempt(place, own: self.replicas.node, known: known)
+            } else {
+                attempt.next(known: known)
+            }
         }
     }
 
@@ -230,6 +238,18 @@ package final class ClusterRouter: PartitionRouter {
 
     private func forget(_ node: NodeID, leads group: GroupID) {
         self.state.withLock { if $0.leaders[group] == node { $0.leaders[group] = nil } }
+    }
+
+    /// A question for another node itself, whatever it leads.
+    /// - Returns: nil when it did not answer in time.
+    package func ask(_ question: NodeQuestion, of node: NodeID, within patience: Duration) async
+        -> NodeReply?
+    {
+        let place = PlacedPartition(group: .system, replicas: [node], epoch: 0)
+        let answer = await self.ask(
+            .node(question.encoded()), place, node, deadline: self.world.now + patience)
+        guard case .answer(let answer) = answer else { return nil }
+        return try? NodeReply(decoding: answer.body)
     }
 
     private func ask(

@@ -67,6 +67,8 @@ package final class Replica {
     /// In the order of their indices.
     private var waiting: [Waiting] = []
     private var reads: [WaitingRead] = []
+    /// Some of `reads` got their index since they were last looked through.
+    private var hasReadyReads = false
     private var changes: [Request] = []
     /// Ordered by consensus, perhaps not yet applied.
     private var ordered: LogIndex
@@ -156,6 +158,7 @@ package final class Replica {
         _ commands: [(request: Request, command: Command)], wallMilliseconds: Int64,
         at now: MonotonicTime, into effects: inout [Effect]
     ) {
+        if commands.isEmpty { return }
         let proposals = commands.map {
             RaftGroup.Proposal(
                 token: $0.request, payload: $0.command.encoded(),
@@ -167,8 +170,19 @@ package final class Replica {
     package func read(
         _ query: Query, as request: Request, at now: MonotonicTime, into effects: inout [Effect]
     ) {
-        self.reads.append(WaitingRead(request: request, query: query, index: nil))
-        self.run(.readRequested(request), at: now, into: &effects)
+        self.read([(request, query)], at: now, into: &effects)
+    }
+
+    /// Several at once: one confirmation of the leader serves them all.
+    package func read(
+        _ queries: [(request: Request, query: Query)], at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) {
+        if queries.isEmpty { return }
+        for (request, query) in queries {
+            self.reads.append(WaitingRead(request: request, query: query, index: nil))
+        }
+        self.run(.readsRequested(queries.map(\.request)), at: now, into: &effects)
     }
 
     package func changeMembers(
@@ -248,6 +262,7 @@ package final class Replica {
             let termLed = self.raft.role == .leader ? self.raft.term : nil
             self.raft.handle(event, at: now, into: &actions)
             for action in actions { self.carryOut(action, at: now, into: &effects) }
+            if self.hasReadyReads { self.answerReads(into: &effects) }
             if let termLed, self.raft.role != .leader || self.raft.term != termLed {
                 effects.append(.resigned(term: termLed))
             }
@@ -293,7 +308,7 @@ package final class Replica {
                 return  // Abandoned.
             }
             self.reads[position].index = index
-            self.answerReads(into: &effects)
+            self.hasReadyReads = true
         case .roleChanged(let role, let term, let leader):
             effects.append(.roleChanged(role, term: term, leader: leader))
         case .sendSnapshot(let to, let term):
@@ -428,6 +443,7 @@ package final class Replica {
     }
 
     private func answerReads(into effects: inout [Effect]) {
+        self.hasReadyReads = false
         guard !self.reads.isEmpty, self.isStateWell else { return }
         var kept: [WaitingRead] = []
         for item in self.reads {

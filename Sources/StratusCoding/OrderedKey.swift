@@ -27,9 +27,7 @@ package enum OrderedKey {
     }
 
     package static func append(bits: UInt64, to key: inout Bytes) {
-        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
-            key.append(UInt8(truncatingIfNeeded: bits >> shift))
-        }
+        unsafe withUnsafeBytes(of: bits.bigEndian) { unsafe key.append(contentsOf: $0) }
     }
 
     /// An integer whose order is the double's.
@@ -40,7 +38,15 @@ package enum OrderedKey {
 
     /// - Returns: whether the value was cut, and this key stands for others too.
     @discardableResult
-    package static func append(text: some Sequence<UInt8>, to key: inout Bytes) -> Bool {
+    package static func append(text: Bytes, to key: inout Bytes) -> Bool {
+        // Nearly every text: nothing to escape, and it fits.
+        if text.count <= Self.textLengthMax, !text.contains(0) {
+            key.reserveCapacity(key.count + text.count + 2)
+            key.append(contentsOf: text)
+            key.append(0)
+            key.append(1)
+            return false
+        }
         var room = Self.textLengthMax
         for byte in text {
             let width = byte == 0 ? 2 : 1
@@ -59,7 +65,7 @@ package enum OrderedKey {
     }
 
     /// What every text that begins with `prefix` begins with as a key: no terminator.
-    package static func append(prefix: some Sequence<UInt8>, to key: inout Bytes) {
+    package static func append(prefix: Bytes, to key: inout Bytes) {
         var room = Self.textLengthMax
         for byte in prefix {
             let width = byte == 0 ? 2 : 1

@@ -11,10 +11,14 @@ package import StratusModel
 // | 4    | taken     | 8 bytes taken since the link was opened                                     |
 // | 5    | hello     | as 1, with 8 + 8 identity of the data directory: high, low, before the name |
 // | 6    | welcome   | as 2, then 8 + 8 identity of the data directory: high, low                  |
+// | 7    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,            |
+// |      |           | varint feature level, prefixed token                                        |
+// | 8    | admission | 4 node, prefixed view                                                       |
 // | 16   | heartbeat | `NodeHeartbeat`                                                             |
 // | 32   | consensus | 2 group, `ConsensusMessage`                                                 |
 // | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then        |
-// |      |           | 1 with prefixed `Command`, or 2 with 1 kind and the prefixed query          |
+// |      |           | 1 with prefixed `Command`, 2 with 1 kind and the prefixed query, or 3 with  |
+// |      |           | a prefixed question for the node itself                                     |
 // | 49   | response  | varint number, 1 answer, see below                                          |
 //
 // One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command` begin
@@ -62,6 +66,19 @@ extension PeerMessage {
                 writer.write(fixed: data.high)
                 writer.write(fixed: data.low)
             }
+        case .join(let join):
+            writer.write(7 as UInt8)
+            writer.write(raw: Self.mark)
+            writer.write(text: join.name)
+            writer.write(text: join.address)
+            writer.write(varint: UInt64(join.weight))
+            writer.write(text: join.rack)
+            writer.write(varint: UInt64(join.featureLevel))
+            writer.write(prefixed: join.token)
+        case .admission(let admission):
+            writer.write(8 as UInt8)
+            writer.write(fixed: admission.node.raw)
+            writer.write(prefixed: admission.view)
         case .refusal(let refusal):
             writer.write(3 as UInt8)
             writer.write(refusal.reason.rawValue)
@@ -117,6 +134,17 @@ extension PeerMessage {
             }
             self = .refusal(PeerRefusal(reason, try reader.text()))
         case 4: self = .taken(try reader.fixed64())
+        case 7:
+            guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 1) }
+            self = .join(
+                PeerJoin(
+                    name: try reader.text(), address: try reader.text(),
+                    weight: try reader.varint32(), rack: try reader.text(),
+                    featureLevel: try reader.varint32(), token: try reader.prefixed()))
+        case 8:
+            self = .admission(
+                PeerAdmission(
+                    node: NodeID(try reader.fixed32()), view: try reader.prefixed()))
         case 16: self = .heartbeat(try NodeHeartbeat(decoding: reader.raw(reader.remaining)))
         case 32:
             let group = GroupID(try reader.fixed16())
@@ -150,6 +178,9 @@ extension PeerRequest {
             writer.write(2 as UInt8)
             writer.write(query.kind.rawValue)
             writer.write(prefixed: query.body)
+        case .node(let question):
+            writer.write(3 as UInt8)
+            writer.write(prefixed: question)
         }
     }
 
@@ -166,6 +197,7 @@ extension PeerRequest {
                 throw DecodingError(.malformed, at: reader.offset - 1)
             }
             body = .query(Query(kind: kind, body: try reader.prefixed()))
+        case 3: body = .node(try reader.prefixed())
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         self.init(

@@ -13,7 +13,7 @@ extension RaftGroup {
         case woke
 
         case proposed([Proposal])
-        case readRequested(RequestToken)
+        case readsRequested([RequestToken])
         case configurationProposed(
             RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64)
         case transferRequested(to: NodeID)

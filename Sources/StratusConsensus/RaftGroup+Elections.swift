@@ -14,7 +14,9 @@ extension RaftGroup {
     /// may while that is not committed: it can be the only one with the entries the others need
     /// (§4.2.2).
     var mayCampaign: Bool {
-        if self.isInhibited || self.installing != nil || self.isImpaired { return false }
+        if self.isInhibited || self.installing != nil || self.isImpaired || self.isSilent {
+            return false
+        }
         if self.configuration.isVoter(self.node) { return true }
         let newest = self.log.configurationIndex
         return newest > self.commit && newest > self.log.base.index
@@ -23,6 +25,8 @@ extension RaftGroup {
 
     /// Something of what it held is lost: it leads nothing.
     private var isImpaired: Bool { self.lacksState || self.mustReach != nil }
+    /// See ``silentThrough``.
+    private var isSilent: Bool { self.commit < self.silentThrough }
 
     private var isLearner: Bool {
         !self.isInhibited && self.configuration.members.contains(self.node)
@@ -134,7 +138,7 @@ extension RaftGroup {
             // before its reign says nothing.
             self.loseLeader(at: now, into: &actions)
         }
-        if term > self.term, !self.hasLiveLeader, self.mustReach == nil,
+        if term > self.term, !self.hasLiveLeader, !self.isSilent, self.mustReach == nil,
             last.isAtLeastAsUpToDate(as: self.log.lastPoint)
                 || self.bugs.contains(.ignoreLogUpToDate)
         {
@@ -177,7 +181,7 @@ extension RaftGroup {
         let mayVote =
             isFree && self.leader == nil
             && (self.mustReach == nil || self.bugs.contains(.damagedLogVotes))
-        guard
+        guard !self.isSilent,
             mayVote || (self.bugs.contains(.voteTwiceInATerm) && self.role != .leader),
             isUpToDate || self.bugs.contains(.ignoreLogUpToDate)
         else {

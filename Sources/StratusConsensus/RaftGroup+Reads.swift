@@ -3,9 +3,7 @@ import StratusModel
 // Reads by read index (thesis §6.4) and the leader's own check that it still leads (§6.2). Both ask the
 // voters the same question, by group and term: one round answers for everything that waits.
 extension RaftGroup {
-    mutating func requestRead(
-        _ token: RequestToken, at now: MonotonicTime, into actions: inout [Action]
-    ) {
+    mutating func requestRead(_ token: RequestToken, into actions: inout [Action]) {
         if self.bugs.contains(.followerAnswersReads), self.role == .follower, self.leader != nil {
             actions.append(.readReady(token, at: self.commit))
             return
@@ -33,7 +31,6 @@ extension RaftGroup {
         self.waitingReads.append(token)
         if self.commit < self.termStart { actions.append(.reached(.readBeforeOwnTermCommit)) }
         if self.round != nil { actions.append(.reached(.readRoundBatched)) }
-        self.startRoundIfWanted(at: now, into: &actions)
     }
 
     /// A round that began earlier cannot serve a read that arrived since: the answers may be older

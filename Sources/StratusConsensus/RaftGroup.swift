@@ -35,6 +35,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         /// Of a log that has lost entries behind those: the last one it ever held, which may have been
         /// acknowledged. Its term may not be known: zero.
         package var lost: LogPoint?
+        /// See ``RaftGroup/silentThrough``.
+        package var silentThrough = LogIndex.zero
 
         package init(
             hardState: HardState, snapshot: SnapshotIdentity, base: LogPoint? = nil,
@@ -54,6 +56,11 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package let tuning: RaftTuning
     let bugs: PlantedBugs
     var random: SeededGenerator
+    /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held and
+    /// acknowledged is not here. Until everything through this index is known to be committed here, it
+    /// neither votes nor stands for election: a candidate that never heard of it could win by a vote
+    /// that the deleted replica would have refused.
+    package let silentThrough: LogIndex
 
     // MARK: What is remembered across a restart
 
@@ -155,6 +162,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             base: recovered.base, configuration: recovered.baseConfiguration,
             time: recovered.snapshot.time)
         for entry in recovered.entries { self.log.append(entry) }
+        self.silentThrough = recovered.silentThrough
         self.durable = self.log.last
         self.lacksState = recovered.snapshot.index < self.log.base.index
         self.mustReach = recovered.lost.map { lost in
@@ -215,8 +223,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.runTimers(at: now, into: &actions)
         case .proposed(let proposals):
             self.propose(proposals, at: now, into: &actions)
-        case .readRequested(let token):
-            self.requestRead(token, at: now, into: &actions)
+        case .readsRequested(let tokens):
+            for token in tokens { self.requestRead(token, into: &actions) }
+            self.startRoundIfWanted(at: now, into: &actions)
         case .configurationProposed(let token, let voters, let learners, let wallMilliseconds):
             self.proposeConfiguration(
                 token, voters: voters, learners: learners, wallMilliseconds: wallMilliseconds,

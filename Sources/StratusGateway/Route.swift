@@ -70,27 +70,39 @@ package struct Route: Sendable, Equatable {
     /// Reads `/database/1/<container>/<environment>/<database>/<operation>`. The path is as the client
     /// sent it: each segment is decoded here, and nothing else may rewrite it.
     package init(path: String) throws(InputRefusal) {
-        var segments = path.utf8.split(
-            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
-        ).map { Substring($0) }
+        // Every request comes by here more than once: bytes, not characters.
+        var rest = Bytes(path.utf8)[...]
         // A trailing slash is an empty last segment: some clients join paths so.
-        if segments.last?.isEmpty == true { segments.removeLast() }
-        guard segments.count >= 7, segments[0].isEmpty, segments[1] == "database",
-            segments[2] == "1"
+        if rest.last == Self.slash { rest.removeLast() }
+        guard rest.starts(with: Self.start) else { throw .unknownPath }
+        rest.removeFirst(Self.start.count)
+        guard let name = Self.segment(&rest), let environmentName = Self.segment(&rest),
+            let scopeName = Self.segment(&rest),
+            let container = PercentEncoding.decode(name), ContainerReference.isName(container)
         else { throw .unknownPath }
-        guard let container = PercentEncoding.decode(segments[3]),
-            ContainerReference.isName(container)
-        else { throw .unknownPath }
-        guard let environment = Environment(name: String(segments[4])) else {
-            throw .unknownEnvironment(String(segments[4]))
+        let environmentText = String(decoding: environmentName, as: UTF8.self)
+        guard let environment = Environment(name: environmentText) else {
+            throw .unknownEnvironment(environmentText)
         }
-        guard let scope = DatabaseScope(name: String(segments[5])) else {
-            throw .unknownDatabase(String(segments[5]))
+        let scopeText = String(decoding: scopeName, as: UTF8.self)
+        guard let scope = DatabaseScope(name: scopeText) else { throw .unknownDatabase(scopeText) }
+        let operationName = String(decoding: rest, as: UTF8.self)
+        guard let operation = Self.operations[operationName] else {
+            throw .unknownOperation(operationName)
         }
-        let name = segments[6...].joined(separator: "/")
-        guard let operation = Operation(rawValue: name) else { throw .unknownOperation(name) }
         self.init(
             container: ContainerReference(container: container, environment: environment),
             scope: scope, operation: operation)
+    }
+    private static let slash = UInt8(ascii: "/")
+    private static let start = Bytes("/database/1/".utf8)
+    private static let operations = Dictionary(
+        uniqueKeysWithValues: Operation.allCases.map { ($0.rawValue, $0) })
+
+    /// Cuts off what stands before the next slash. Nil: there is none, and so nothing after it.
+    private static func segment(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard let end = rest.firstIndex(of: Self.slash) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return rest[..<end]
     }
 }

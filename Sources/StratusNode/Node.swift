@@ -51,9 +51,12 @@ package final class Node: Sendable {
 
         let peerCertificates = try PeerCertificates.make(settings)
         let health = Health()
+        let loopCount = settings.integer("loopCount")
+        let loops = EventLoop.group(
+            count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
         let cluster = try await NodeCluster(
             plan, in: world, of: directory, log: log, health: health,
-            certificates: peerCertificates)
+            certificates: peerCertificates, loops: loops)
         let router = cluster.router
         let tokenKey: Bytes
         if let shared = cluster.sharedTokenKey {
@@ -96,9 +99,6 @@ package final class Node: Sendable {
             writesLines: settings.bool("log.access"), now: { world.now },
             route: ClientRoutes.route)
 
-        let loopCount = settings.integer("loopCount")
-        let loops = EventLoop.group(
-            count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
         let adminLoop = EventLoop(name: "admin")
         let clientServer = HTTPServer(
             configuration: HTTPServerConfiguration(
@@ -126,7 +126,7 @@ package final class Node: Sendable {
                 }),
             loops: [adminLoop], world: world, handler: admin)
 
-        try await cluster.join(settings)
+        try await cluster.join(settings, admitting: systemPartition)
         let adminBound = try await Self.listen(adminServer, [adminAddress])
         let bound: [SocketAddress]
         do throws(NodeFailure) {

@@ -13,27 +13,51 @@ import Synchronization
 /// alone has the same, and nobody to link to.
 final class NodeCluster: Sendable {
     let formation: ClusterFormation
+    let directory: ClusterDirectory
     let replicas: NodeReplicas
     let router: ClusterRouter
+    let follower: ClusterFollower
+    private let receivers: Receivers
+    private let world: RealWorld
+    private let log: Log
+    private let health: Health
+    private let memory: PeerMemory
+    private let dataPath: String
+    private let certificates: PeerCertificates?
+    private let tasks = Mutex<[Task<Void, Never>]>([])
     /// What clients' sync tokens are sealed with, when all nodes must share it.
     let sharedTokenKey: Bytes?
     private let links: PeerLinks?
-    private let loop: EventLoop
+    /// Of the links, where they do not share one with clients.
+    private let ownLoop: EventLoop?
     private let storage = WorkerThread(name: "storage")
     private let logThread = WorkerThread(name: "log")
     private let checkpoints = WorkerThread(name: "checkpoints")
-    private let peerCount: Int
+
+    /// Where so few loops serve clients, peers are served by the first of them as well: on two cores a
+    /// thread more costs every forwarded request two wake-ups, and gains nothing.
+    private static let sharedLoopCountMax = 2
 
     /// Opens the log and begins to work. Links are opened by ``join(_:)``.
+    ///
+    /// - Parameter loops: the clients'.
     init(
-        _ plan: NodePlan, in world: RealWorld, of directory: DataDirectory, log: Log,
-        health: Health, certificates: PeerCertificates?
+        _ plan: NodePlan, in world: RealWorld, of dataDirectory: DataDirectory, log: Log,
+        health: Health, certificates: PeerCertificates?, loops: [EventLoop]
     ) async throws(NodeFailure) {
         let settings = plan.settings
         let limits = NodePlan.limits(settings)
         let secret = try PeerCertificates.secret(settings)
-        let formation = try Self.formation(settings, secret, world, directory)
-        let loop = EventLoop(name: "peers")
+        let ownLoop =
+            loops.count > Self.sharedLoopCountMax ? EventLoop(name: "peers") : nil
+        let loop = ownLoop ?? loops[0]
+        if let certificates {
+            try await NodeAdmission(
+                settings, world: world, log: log, certificates: certificates, loop: loop
+            ).seek()
+        }
+        let formation = try Self.formation(settings, secret, world, dataDirectory)
+        let directory = try Self.directory(formation, settings, world)
         let inbox = ReplicaInbox()
         var logLimits = SegmentedLog.Limits()
         if settings.bool("development") { logLimits.segmentSize = .mebibytes(32) }
@@ -44,16 +68,14 @@ final class NodeCluster: Sendable {
         } catch {
             throw NodeFailure(.inputOutput, "the log in '\(plan.dataDirectory)': \(error.text)")
         }
-        let table = formation.table
         let own = PeerIdentity(
             cluster: formation.cluster, node: formation.node, name: formation.name,
-            incarnation: NodeIncarnation(world.random()), data: directory.identity)
+            incarnation: NodeIncarnation(world.random()), data: dataDirectory.identity)
         let memory: PeerMemory
         do throws(PeerMemory.Refusal) { memory = try PeerMemory(in: world) } catch {
             throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
         }
-        let refusals = PeerRefusals(health)
-        let others = formation.members.map(\.node).filter { $0 != formation.node }
+        let refusals = PeerRefusals(health) { directory.peers.count }
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             try? await loop.sleep(until: time)
         }
@@ -66,11 +88,17 @@ final class NodeCluster: Sendable {
                 own, memory: memory, certificates: certificates.forLinks, loop: loop,
                 events: PeerLinks.Events(
                     received: { node, message, receipt in
-                        if case .response(let response) = message {
+                        switch message {
+                        case .response(let response):
                             receivers.router.withLock { $0 }?.receive(response, from: node)
                             receipt.settle()
-                        } else {
-                            inbox.receive(message, from: node, receipt)
+                        case .request(let request):
+                            if case .node(let question) = request.body {
+                                receivers.answer(question, request.number, to: node, receipt)
+                            } else {
+                                inbox.receive(message, from: node, receipt)
+                            }
+                        default: inbox.receive(message, from: node, receipt)
                         }
                     },
                     linkChanged: { node, isOpen in
@@ -84,6 +112,9 @@ final class NodeCluster: Sendable {
                         }
                     },
                     refused: { node, refusal in refusals.refused(by: node, refusal) },
+                    joining: { join, fingerprint, answer in
+                        receivers.admit(join, fingerprint, answer)
+                    },
                     trouble: { peer, what in
                         log.warning("a link", ["peer": .text(peer), "reason": .text(what)])
                     }))
@@ -92,9 +123,9 @@ final class NodeCluster: Sendable {
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
         let bounds = RecordState()
-        let systemReplicas = Formation.systemReplicas(of: formation.members.map(\.node))
         var setup = NodeReplicas.Setup(
-            node: formation.node, incarnation: own.incarnation, peers: others,
+            node: formation.node, incarnation: own.incarnation,
+            peers: directory.peers.map(\.node),
             openPartition: { (group) throws(StoreError) in
                 if group == .system {
                     return try PartitionStore(
@@ -102,17 +133,9 @@ final class NodeCluster: Sendable {
                 }
                 return try PartitionStore(bounds, group: group, in: "partitions", of: system)
             },
-            firstConfiguration: { group in
-                if group == .system {
-                    return systemReplicas.contains(formation.node)
-                        ? Configuration(voters: systemReplicas) : nil
-                }
-                guard let partition = PartitionID(group: group),
-                    Int(partition.raw) < table.partitionCount
-                else { return nil }
-                let voters = table.replicas(of: partition)
-                return voters.contains(formation.node) ? Configuration(voters: voters) : nil
-            }, sleep: sleep)
+            firstConfiguration: { directory.firstConfiguration(of: $0) }, sleep: sleep)
+        setup.silentThrough = { directory.silentThrough(of: $0) }
+        setup.isClustered = certificates != nil
         setup.limits = limits
         setup.events.fenced = { why in
             health.raise("storage", why)
@@ -137,39 +160,35 @@ final class NodeCluster: Sendable {
             checkpointsOn: self.checkpoints)
         let router = ClusterRouter(
             replicas, sender: sender, in: world, limits: limits,
-            place: { key in
-                let partition = table.partition(of: key)
-                return PlacedPartition(
-                    group: partition.group, replicas: table.replicas(of: partition),
-                    epoch: table.epoch)
-            },
-            placeOfGroup: { group in
-                if group == .system {
-                    return PlacedPartition(
-                        group: group, replicas: systemReplicas, epoch: table.epoch)
-                }
-                guard let partition = PartitionID(group: group),
-                    Int(partition.raw) < table.partitionCount
-                else { return nil }
-                return PlacedPartition(
-                    group: group, replicas: table.replicas(of: partition), epoch: table.epoch)
-            }, sleep: sleep)
+            place: { directory.place(of: $0) }, placeOfGroup: { directory.place(of: $0) },
+            sleep: sleep)
         receivers.router.withLock { $0 = router }
 
         self.formation = formation
         self.replicas = replicas
         self.router = router
         self.links = linksMade
-        self.loop = loop
-        self.peerCount = others.count
+        self.ownLoop = ownLoop
+        self.dataPath = plan.dataDirectory
+        self.certificates = certificates
+        self.directory = directory
+        self.receivers = receivers
+        self.world = world
+        self.log = log
+        self.health = health
+        self.memory = memory
+        var events = ClusterFollower.Events()
+        events.changed = { view in
+            Self.follow(view, directory, memory, linksMade, log, health)
+        }
+        events.trouble = { what in log.error("membership", ["reason": .text(what)]) }
+        self.follower = ClusterFollower(
+            directory, replicas: replicas, router: router, events: events,
+            sleep: { try? await Task.sleep(for: $0) })
         self.sharedTokenKey = secret.map {
             ClusterFormation.key(for: "sync tokens", secret: $0)
         }
         await replicas.start()
-    }
-
-    private final class Receivers: Sendable {
-        let router = Mutex<ClusterRouter?>(nil)
     }
 
     private static func formation(
@@ -177,6 +196,12 @@ final class NodeCluster: Sendable {
         _ directory: DataDirectory
     ) throws(NodeFailure) -> ClusterFormation {
         let count = settings.integer("cluster.partitionCount")
+        if ClusterPeers.isJoining(settings) {
+            do throws(ClusterFormation.Refusal) {
+                if let kept = try ClusterFormation.kept(in: world) { return kept }
+            } catch { throw NodeFailure(.configuration, error.description) }
+            preconditionFailure("a node that was admitted wrote it down")
+        }
         let wanted: ClusterFormation
         if let secret, let name = settings.text("cluster.name") {
             wanted = ClusterFormation(
@@ -190,40 +215,135 @@ final class NodeCluster: Sendable {
         }
     }
 
-    /// Listens for peers and opens links to them.
-    func join(_ settings: ConfigurationSettings) async throws(NodeFailure) {
-        guard let links else { return }
-        let peers = ClusterPeers.parse(settings)
-        let listen: ListenAddress
-        if let address = settings.address("cluster.listen") {
-            listen = address
-        } else {
-            guard let own = peers.first(where: { $0.name == self.formation.name }) else {
-                preconditionFailure("a node that is not in its own list of peers")
+    /// Where everything is, as it was last known here.
+    private static func directory(
+        _ formation: ClusterFormation, _ settings: ConfigurationSettings, _ world: RealWorld
+    ) throws(NodeFailure) -> ClusterDirectory {
+        var founding: ClusterView?
+        if formation.isFounder {
+            founding = ClusterView.formed(
+                by: formation.formation(addresses: ClusterPeers.addresses(settings)))
+            if founding == nil {
+                throw NodeFailure(
+                    .configuration, "'cluster.peers': two nodes cannot have one address")
             }
-            listen = .tcp(host: own.host, port: own.port)
+        }
+        do throws(ClusterDirectory.Refusal) {
+            return try ClusterDirectory(formation.node, founding: founding, in: world)
+        } catch { throw NodeFailure(.inputOutput, error.description) }
+    }
+
+    /// Makes links and memory follow a view. On the follower's executor.
+    private static func follow(
+        _ view: ClusterView, _ directory: ClusterDirectory, _ memory: PeerMemory,
+        _ links: PeerLinks?, _ log: Log, _ health: Health
+    ) {
+        let members = view.nodes.filter { $0.isMember && $0.directory != 0 }
+        do throws(DiskError) {
+            try memory.follow(
+                Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.directory) }))
+        } catch { log.error("membership", ["reason": .text("PEERS: \(error)")]) }
+        links?.setPeers(directory.peers)
+        if view.node(directory.own)?.isMember == false {
+            let why = "this node was removed from the cluster: stop it"
+            health.raise("cluster", why)
+            log.error("membership", ["reason": .text(why)])
+        }
+        log.debug(
+            "the cluster's view",
+            [
+                "revision": .integer(Int64(clamping: view.settings.revision)),
+                "nodes": .count(view.nodes.count(where: \.isMember)),
+                "moves": .count(view.moves.count),
+            ])
+    }
+
+    /// Listens for peers, opens links to them, and takes part in what the cluster does.
+    func join(_ settings: ConfigurationSettings, admitting: SystemPartition?)
+        async throws(NodeFailure)
+    {
+        guard let links else { return }
+        guard let listen = ClusterPeers.listen(settings, name: self.formation.name) else {
+            throw NodeFailure(
+                .configuration, "'cluster.listen' or 'cluster.address' must say where peers connect"
+            )
         }
         guard let address = await Endpoints.addresses(listen).first else {
             throw NodeFailure(.system, "cannot listen on \(listen): the name is not known")
         }
+        let log = self.log
+        self.receivers.become(
+            questions: NodeQuestions(
+                self.directory, replicas: self.replicas, follower: self.follower,
+                health: { [self] in await self.ownHealth() }), sender: links,
+            admission: admitting)
         do throws(SocketError) { _ = try await links.listen(on: address) } catch {
             throw NodeFailure(.system, "cannot listen for peers on \(listen): \(error)")
         }
+        // A whole cluster may have moved to other addresses, and have no majority to hear that from: until
+        // there is a newer view the configuration knows best.
+        let listed = ClusterPeers.parse(settings)
+        Self.follow(self.directory.view, self.directory, self.memory, nil, log, self.health)
         links.setPeers(
-            self.formation.members.compactMap { member in
-                peers.first { $0.name == member.name }.map {
-                    PeerAddress(
-                        node: member.node, name: member.name, host: $0.host, port: $0.port)
-                }
+            self.directory.peers.map { peer in
+                guard let place = listed.first(where: { $0.name == peer.name }) else { return peer }
+                return PeerAddress(
+                    node: peer.node, name: peer.name, host: place.host, port: place.port)
             })
+        let follower = self.follower
+        let keeper = MembershipKeeper(
+            self.directory, replicas: self.replicas, router: self.router, follower: follower,
+            in: self.world, log: { log.info("membership", ["step": .text($0)]) },
+            sleep: { try? await Task.sleep(for: $0) })
+        self.tasks.withLock {
+            $0 = [Task { await follower.run() }, Task { await keeper.run() }]
+        }
+    }
+
+    /// What this node says of itself to whoever looks for what is wrong.
+    func ownHealth() async -> NodeHealth {
+        var health = NodeHealth()
+        health.version = Versions.stratus
+        health.wallMilliseconds = self.world.wallMilliseconds
+        health.complaints = self.health.reasons.map {
+            NodeHealth.Complaint(component: $0.component, reason: $0.text)
+        }
+        if let fault = self.replicas.fault {
+            health.complaints.append(.init(component: "storage", reason: fault))
+        }
+        for group in await self.replicas.status() {
+            if let problem = group.problem {
+                health.complaints.append(.init(component: "\(group.group)", reason: problem))
+            }
+        }
+        health.ledCount = await self.replicas.observations().count
+        health.revision = self.directory.revision
+        health.residentBytes = UInt64(max(0, ProcessFacts.residentBytes))
+        if let space = DiskSpace.of(self.dataPath) {
+            health.freeBytes = space.free
+            health.diskBytes = space.all
+        }
+        health.certificateEnds = self.certificates?.end ?? 0
+        return health
+    }
+
+    /// As ``NodeQuestions`` answers others.
+    func ownReply(to question: NodeQuestion) async -> NodeReply {
+        await NodeQuestions(
+            self.directory, replicas: self.replicas, follower: self.follower,
+            health: { [self] in await self.ownHealth() }
+        ).reply(to: question)
     }
 
     /// Peers that this node can send to now, of all there are.
-    var linkCounts: (open: Int, all: Int) { (self.links?.openCount ?? 0, self.peerCount) }
+    var linkCounts: (open: Int, all: Int) {
+        (self.links?.openCount ?? 0, self.directory.peers.count)
+    }
 
     /// Everything acknowledged is on disk already; this hands leadership over and spares the next start a
     /// recovery.
     func stop() async {
+        for task in self.tasks.withLock({ $0 }) { task.cancel() }
         await self.replicas.stop()
         // What hands leadership over must still leave.
         if let links {
@@ -237,6 +357,6 @@ final class NodeCluster: Sendable {
         self.storage.stop()
         self.logThread.stop()
         self.checkpoints.stop()
-        self.loop.stop()
+        self.ownLoop?.stop()
     }
 }

@@ -8,10 +8,11 @@ import Synchronization
 final class PeerCertificates: Sendable {
     private let server: TLSContextSource
     private let client: Mutex<TLSContext>
+    private let ends: Mutex<Int64>
 
     /// Nil for a node alone.
     static func make(_ settings: ConfigurationSettings) throws(NodeFailure) -> PeerCertificates? {
-        guard !settings.texts("cluster.peers").isEmpty else { return nil }
+        guard ClusterPeers.isClustered(settings) else { return nil }
         return try PeerCertificates(settings)
     }
 
@@ -20,11 +21,19 @@ final class PeerCertificates: Sendable {
         do throws(TLSError) {
             self.server = try TLSContextSource(server)
             self.client = Mutex(try TLSContext(client: client))
+            self.ends = Mutex(Self.end(of: client))
         } catch { throw NodeFailure(.configuration, "TLS between peers: \(error)") }
     }
 
     var forLinks: PeerLinks.Certificates {
         PeerLinks.Certificates(server: self.server) { self.client.withLock { $0 } }
+    }
+
+    /// When the node's certificate ends, in seconds since 1970; 0 if that cannot be read.
+    var end: Int64 { self.ends.withLock { $0 } }
+
+    private static func end(of configuration: TLSClientConfiguration) -> Int64 {
+        configuration.identity.flatMap { CertificateValidity.end(of: $0.certificatePEM) } ?? 0
     }
 
     /// Links opened from now on use what the files hold now.
@@ -34,6 +43,7 @@ final class PeerCertificates: Sendable {
             let context = try TLSContext(client: client)
             try self.server.reload(server)
             self.client.withLock { $0 = context }
+            self.ends.withLock { $0 = Self.end(of: client) }
         } catch { throw NodeFailure(.configuration, "TLS between peers: \(error)") }
     }
 
@@ -54,7 +64,7 @@ final class PeerCertificates: Sendable {
 
     /// What makes this cluster and no other; nil for a node alone. Space around it does not count.
     static func secret(_ settings: ConfigurationSettings) throws(NodeFailure) -> Bytes? {
-        guard !settings.texts("cluster.peers").isEmpty else { return nil }
+        guard ClusterPeers.isClustered(settings) else { return nil }
         var bytes = try Self.file("cluster.secretFile", settings)
         while let last = bytes.last, last <= 0x20 { bytes.removeLast() }
         let start = bytes.firstIndex { $0 > 0x20 } ?? bytes.endIndex

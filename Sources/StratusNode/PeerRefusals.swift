@@ -2,29 +2,57 @@ import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// Which peers refuse this node because its data is not what they know: while one does, it is not ready.
+/// Which peers refuse this node for what it is: because its data is not what they know, or because it is no
+/// member any more. While it is so, the node is not ready.
 final class PeerRefusals: Sendable {
-    private let health: Health
-    private let refusing = Mutex<[NodeID: String]>([:])
+    private struct State {
+        var data: [NodeID: String] = [:]
+        var strange: Set<NodeID> = []
+    }
 
-    init(_ health: Health) { self.health = health }
+    private let health: Health
+    /// Peers there are.
+    private let count: @Sendable () -> Int
+    private let state = Mutex(State())
+
+    init(_ health: Health, count: @escaping @Sendable () -> Int) {
+        self.health = health
+        self.count = count
+    }
 
     func refused(by node: NodeID, _ refusal: PeerRefusal) {
-        guard refusal.reason == .otherData else { return }
-        self.change { $0[node] = refusal.text }
+        switch refusal.reason {
+        case .otherData: self.change { $0.data[node] = refusal.text }
+        case .unknownNode: self.change { $0.strange.insert(node) }
+        case .otherCluster, .otherNode, .noCommonProtocol, .fenced, .notAdmitted: break
+        }
     }
 
     /// It welcomed us.
-    func heard(by node: NodeID) { self.change { $0[node] = nil } }
+    func heard(by node: NodeID) {
+        self.change {
+            $0.data[node] = nil
+            $0.strange.remove(node)
+        }
+    }
 
-    private func change(_ body: (inout [NodeID: String]) -> Void) {
-        self.refusing.withLock { refusing in
-            body(&refusing)
-            if let first = refusing.min(by: { $0.key < $1.key }) {
+    private func change(_ body: (inout State) -> Void) {
+        self.state.withLock { state in
+            body(&state)
+            if let first = state.data.min(by: { $0.key < $1.key }) {
                 self.health.raise(
-                    "data", "refused by \(refusing.count) of its peers: \(first.value)")
+                    "data", "refused by \(state.data.count) of its peers: \(first.value)")
             } else {
                 self.health.clear("data")
+            }
+            // One that does not know us yet may be a moment behind. Most of them know better than we do.
+            if state.strange.count * 2 > self.count() {
+                self.health.raise(
+                    "member",
+                    "\(state.strange.count) of its peers say that this node is no member: if it was removed, "
+                        + "stop it")
+            } else {
+                self.health.clear("member")
             }
         }
     }

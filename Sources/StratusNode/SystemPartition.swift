@@ -13,10 +13,12 @@ struct SystemPartition: ClusterControl {
 
     private let replicas: NodeReplicas
     private let router: ClusterRouter
-    private let world: RealWorld
-    private let log: Log
+    let world: RealWorld
+    let log: Log
     private let health: Health
-    private let formation: Formation
+    let cluster: NodeCluster
+    /// What a founder says; nil for a node that joined.
+    private let formation: Formation?
     private let own: ClusterNode
 
     /// Nil for a node that works alone.
@@ -25,25 +27,22 @@ struct SystemPartition: ClusterControl {
         _ cluster: NodeCluster, world: RealWorld, log: Log, health: Health,
         settings: ConfigurationSettings, directory: UInt64
     ) {
-        let peers = ClusterPeers.parse(settings)
-        guard !peers.isEmpty else { return nil }
+        guard ClusterPeers.isClustered(settings) else { return nil }
+        self.cluster = cluster
         self.replicas = cluster.replicas
         self.router = cluster.router
         self.world = world
         self.log = log
         self.health = health
-        let nodes = cluster.formation.members.map { member in
-            let peer = peers.first { $0.name == member.name }
-            return ClusterNode(
-                id: member.node, name: member.name,
-                address: peer.map { "\($0.host):\($0.port)" } ?? member.name)
-        }
-        self.formation = Formation(
-            cluster: cluster.formation.cluster, partitionCount: cluster.formation.partitionCount,
-            replicaCount: ClusterFormation.replicaCount, nodes: nodes)
-        guard var own = nodes.first(where: { $0.id == cluster.formation.node }) else {
-            preconditionFailure("a node that is not in its own cluster")
-        }
+        let addresses = ClusterPeers.addresses(settings)
+        self.formation =
+            cluster.formation.isFounder ? cluster.formation.formation(addresses: addresses) : nil
+        let known = cluster.directory.view.node(cluster.formation.node)
+        guard
+            var own = known
+                ?? self.formation?.nodes.first(where: { $0.id == cluster.formation.node })
+        else { preconditionFailure("a node that is not in its own cluster") }
+        if let address = addresses[own.name] { own.address = address }
         own.directory = max(1, directory)
         own.incarnation = NodeIncarnation(world.random())
         self.own = own
@@ -56,7 +55,8 @@ struct SystemPartition: ClusterControl {
     /// Says what the cluster is made of, then who this node is, until both are heard. Every founder says
     /// it at every start: the first one forms the cluster, the others hear that it is formed.
     func takePart() async {
-        for command in [SystemCommand.form(self.formation), .announce(self.own)] {
+        let forming = self.formation.map { [SystemCommand.form($0)] } ?? []
+        for command in forming + [.announce(self.own)] {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
             let deadline = self.world.wallMilliseconds + 20 * 60 * 1_000
@@ -76,7 +76,7 @@ struct SystemPartition: ClusterControl {
         }
     }
 
-    private func submit(_ command: Command) async -> SystemOutcome? {
+    func submit(_ command: Command) async -> SystemOutcome? {
         do throws(RouteError) {
             let outcome = try await self.router.submit(
                 command, to: .system, deadline: self.world.now + Self.patience)
@@ -92,6 +92,9 @@ struct SystemPartition: ClusterControl {
     }
 
     func view() async throws(NodeControlFailure) -> ClusterView? {
+        let last = self.cluster.directory.view
+        // Nobody answers a node that was removed; it knows that much itself.
+        if last.node(self.node)?.isMember == false { return last }
         let query = Query(kind: .system, body: SystemQuery.view.encoded())
         let answer: QueryAnswer
         do throws(RouteError) {

@@ -157,7 +157,9 @@ struct GroupTail {
     }
 
     /// As the log's own record of a start says it: keeps what follows the start if it is known here.
+    /// A start of zero is that of a group that was forgotten: nothing of it counts.
     mutating func replay(start: LogPoint) {
+        if start.index == .zero { return self.restart(after: start) }
         guard start.index > self.start.index else { return }
         if let position = self.position(of: start.index) {
             let isDamaged = if case .damaged = self.slots[position].place { true } else { false }

@@ -274,6 +274,23 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.schedule(on: executor)
     }
 
+    /// Forgets what the group held, for good: its replica here is deleted. What it voted is kept.
+    package func forget(_ group: GroupID) {
+        guard self.start(of: group).index > .zero || self.last(of: group).index > .zero else {
+            return
+        }
+        self.restart(
+            group,
+            after: SnapshotIdentity(
+                index: .zero, term: .zero, configuration: Configuration(voters: []),
+                digest: .empty))
+    }
+
+    /// Whether a cut or ``forget(_:)`` of the group is not on stable storage yet.
+    package func hasUnsyncedCut(of group: GroupID) -> Bool {
+        self.lock.withLock { _ in (self.groups[group]?.unsyncedCutCount ?? 0) > 0 }
+    }
+
     package func release(_ group: GroupID, through index: LogIndex) {
         // The record of it goes with the next batch: nobody waits for it.
         self.lock.withLock { _ in

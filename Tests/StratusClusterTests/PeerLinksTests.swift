@@ -53,6 +53,31 @@ import Testing
         #expect(await pair.heard(by: 2, count: 50).count == 50)
     }
 
+    @Test func `a message as large as the window goes once a heartbeat has told the last credit`()
+        async throws
+    {
+        var tuning = PeerLinks.Tuning()
+        tuning.frames.windowSize = 100_000
+        let pair = try await LinkPair.make(tuning: tuning)
+        defer { pair.stop() }
+        #expect(await pair.bothOpen())
+        for (number, size) in [(0, 500), (1, 120_000)] as [(UInt64, Int)] {
+            let request = PeerRequest(
+                number: number, group: GroupID(1), epoch: 1, remainingMilliseconds: 1,
+                body: .query(Query(kind: .reference, body: Bytes(repeating: 5, count: size))))
+            #expect(pair.one.send(.request(request), to: NodeID(2)))
+        }
+        // The first is less than a step of credit, and the second may begin only when all is taken.
+        #expect(await pair.heard(by: 2, count: 1).count == 1)
+        let heartbeat = PeerMessage.heartbeat(
+            NodeHeartbeat(
+                incarnation: NodeIncarnation(1), sequence: 1, unsyncedMilliseconds: 0,
+                wallMilliseconds: 1, declinesLeadership: false, resigned: []))
+        #expect(pair.one.send(heartbeat, to: NodeID(2)))
+        let heard = await pair.heard(by: 2, count: 3)
+        #expect(heard.contains(heartbeat) && heard.count == 3)
+    }
+
     @Test func `a link is opened again when the peer comes back`() async throws {
         let pair = try await LinkPair.make()
         defer { pair.stop() }

@@ -80,7 +80,7 @@ import Testing
         #expect(OrderedKey.append(text: long, to: &key))
         #expect(key.count <= 256)
         var exact = Bytes()
-        #expect(!OrderedKey.append(text: long.prefix(OrderedKey.textLengthMax), to: &exact))
+        #expect(!OrderedKey.append(text: Bytes(long.prefix(OrderedKey.textLengthMax)), to: &exact))
         #expect(Bytes.isOrdered(exact, before: key))
         var zeros = Bytes()
         #expect(OrderedKey.append(text: Bytes(repeating: 0, count: 500), to: &zeros))

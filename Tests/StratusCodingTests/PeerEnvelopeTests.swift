@@ -78,6 +78,38 @@ import Testing
         ("refusal of data", .refusal(PeerRefusal(.otherData, "no"))),
     ]
 
+    /// Since nodes join, and ask each other for the sake of the cluster.
+    static let ofMembers: [(name: String, message: PeerMessage)] = [
+        (
+            "join",
+            .join(
+                PeerJoin(
+                    name: "d", address: "h:7400", weight: 300, rack: "east", featureLevel: 7,
+                    token: [1, 2]))
+        ),
+        ("admission", .admission(PeerAdmission(node: NodeID(4), view: [9, 8]))),
+        (
+            "question for a node",
+            .request(
+                PeerRequest(
+                    number: 302, group: .system, epoch: 0, remainingMilliseconds: 2_000,
+                    body: .node([1, 6])))
+        ),
+        ("not admitted", .refusal(PeerRefusal(.notAdmitted, "no"))),
+    ]
+
+    @Test func `every envelope of membership reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.ofMembers { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-envelopes-3")
+        #expect(GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.ofMembers {
+            #expect(try PeerMessage(decoding: reader.prefixed()) == message, "\(name)")
+        }
+        try reader.finish()
+    }
+
     @Test func `every envelope with an identity of the data reads and writes as ever`() throws {
         var writer = ByteWriter()
         for (_, message) in Self.withData { writer.write(prefixed: message.encoded()) }
@@ -102,11 +134,11 @@ import Testing
         try reader.finish()
     }
 
-    @Test(arguments: (messages + withData).map(\.name))
+    @Test(arguments: (messages + withData + ofMembers).map(\.name))
     func `an envelope cut short or with one bit changed is refused or another, and never traps`(
         name: String
     ) throws {
-        let all = Self.messages + Self.withData
+        let all = Self.messages + Self.withData + Self.ofMembers
         let message = try #require(all.first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {

@@ -89,7 +89,7 @@ struct Conversation {
                     }))
         case "read":
             self.tokens += 1
-            self.handle(nodes[0], .readRequested(.init(self.tokens)))
+            self.handle(nodes[0], .readsRequested([.init(self.tokens)]))
         case "members":
             self.tokens += 1
             self.handle(

@@ -79,4 +79,30 @@ import Testing
             )
         }
     }
+
+    @Test(arguments: 1...5 as ClosedRange<UInt64>)
+    func `the short way for plain text finds the words of the long one`(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let pieces = ["The", "tide", " ", ",", "\u{0}", "x9", "_", "Z", "of", "-", "\u{7f}"]
+        for _ in 0..<200 {
+            let text = (0..<Int.random(in: 0..<12, using: &generator)).map { _ in
+                pieces.randomElement(using: &generator)!
+            }.joined()
+            // A dash beyond ASCII separates as a space does, and sends the text the long way.
+            #expect(Self.words(text) == Self.words(text + "\u{2014}"), "\(text), seed \(seed)")
+            #expect(
+                TextFolding.caseFolded(text) + "\u{2014}".utf8
+                    == TextFolding.caseFolded(text + "\u{2014}"), "\(text), seed \(seed)")
+        }
+    }
+
+    @Test func `a text that only changes how it is composed changes its index rows`() {
+        var shelf = QueryShelf(QueryLibrary.schema)
+        for title in ["caf\u{e9}", "cafe\u{301}", "cafe\u{301}"] {
+            let field = Field(name: "title", value: .scalar(.string(title)))
+            let record = QueryFilterTests.record([field])
+            shelf.set(record.name, to: record, zone: 0)
+            #expect(shelf.indexKeys == shelf.indexFromScratch(), "\(title.unicodeScalars.count)")
+        }
+    }
 }

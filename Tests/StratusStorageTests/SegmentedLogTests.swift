@@ -589,3 +589,54 @@ extension SegmentedLog {
         }
     }
 }
+
+extension SegmentedLogTests {
+    @Test func `a forgotten group begins at one again, and keeps what it voted`() throws {
+        let bench = LogBench()
+        let vote = HardState(term: Term(4), vote: NodeID(2))
+        do {
+            let log = try bench.open()
+            log.append(1, 1...20)
+            log.append(2, 1...3)
+            log.submit([LogBatch(group: self.a, hardState: vote)])
+            log.flushAll()
+            log.release(self.a, through: LogIndex(10))
+            log.append(2, 4...4)
+            log.flushAll()
+            log.forget(self.a)
+            #expect(log.hasUnsyncedCut(of: self.a))
+            log.flushAll()
+            #expect(!log.hasUnsyncedCut(of: self.a))
+            #expect(log.last(of: self.a).index == .zero && log.hardState(of: self.a) == vote)
+            // Entries at the very indexes that were there before.
+            log.append(1, 1...7, term: 5)
+            log.flushAll()
+        }
+        bench.files.restart(after: .powerLoss)
+        let log = try bench.open(isNew: false)
+        #expect(log.start(of: self.a).index == .zero)
+        #expect(try log.all(1) == LogBench.entries(1...7, term: 5))
+        #expect(try log.indexes(2) == [1, 2, 3, 4])
+        #expect(log.hardState(of: self.a) == vote && log.damage == SegmentedLog.Damage())
+    }
+
+    @Test func `what was forgotten stays forgotten when its segments are gone`() throws {
+        let bench = LogBench()
+        do {
+            let log = try bench.open()
+            log.append(1, 1...20)
+            log.flushAll()
+            log.forget(self.a)
+            log.append(2, 1...60)
+            log.flushAll()
+            log.release(self.b, through: LogIndex(60))
+            log.append(2, 61...61)
+            log.flushAll()
+            #expect(log.segmentCount <= 2, "nothing holds the old segments")
+        }
+        bench.files.restart(after: .powerLoss)
+        let log = try bench.open(isNew: false)
+        #expect(try log.indexes(1) == [] && log.start(of: self.a).index == .zero)
+        #expect(log.damage == SegmentedLog.Damage())
+    }
+}

@@ -10,8 +10,13 @@ import Synchronization
 final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     private struct Credit {
         var taken: UInt64 = 0
-        var isSignalled = false
+        /// What the peer has been told, or is about to be.
+        var signalled: UInt64 = 0
     }
+
+    /// The peer is told of what was taken when it comes to so much, a small part of what it may have
+    /// under way; and of the rest with its next heartbeat, because a large message waits for all of it.
+    private var creditStep: UInt64 { UInt64(self.links.tuning.frames.windowSize / 64) }
 
     /// A peer that has opened a link beats on it many times a second.
     private static let silenceMax = Duration.seconds(10)
@@ -29,6 +34,8 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     /// Who it is, once it has said hello.
     private(set) var node: NodeID?
     private var certificateName: String?
+    private var certificateFingerprint: Bytes = []
+    private var isJoining = false
 
     init(of links: PeerLinks, from origin: String) {
         self.links = links
@@ -79,16 +86,26 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         guard size > 0 else { return }
         let mustSignal = self.credit.withLock { credit -> Bool in
             credit.taken += UInt64(size)
-            defer { credit.isSignalled = true }
-            return !credit.isSignalled
+            guard credit.taken - credit.signalled >= self.creditStep else { return false }
+            credit.signalled = credit.taken
+            return true
         }
-        if mustSignal { self.links.loop.perform { self.stream?.wantsToSend() } }
+        if mustSignal { self.links.loop.submit { self.stream?.wantsToSend() } }
+    }
+
+    private func tellCredit() {
+        let isNews = self.credit.withLock { credit -> Bool in
+            defer { credit.signalled = credit.taken }
+            return credit.taken > credit.signalled
+        }
+        if isNews { self.stream?.wantsToSend() }
     }
 
     // MARK: ByteStreamUser
 
     func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
         self.certificateName = certificate?.commonName
+        self.certificateFingerprint = certificate?.fingerprint ?? []
     }
 
     func stream(_ stream: ByteStream, fill output: inout Bytes) {
@@ -101,10 +118,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             self.links.loop.submit { self.end(nil) }
             return
         }
-        let taken = self.credit.withLock { credit -> UInt64 in
-            credit.isSignalled = false
-            return credit.taken
-        }
+        let taken = self.credit.withLock { $0.signalled }
         if taken > self.told {
             self.told = taken
             Self.frame(.taken(taken), into: &output)
@@ -112,7 +126,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     }
 
     func stream(_ stream: ByteStream, received bytes: Bytes) {
-        guard !self.endsAfterAnswer else { return }
+        guard !self.endsAfterAnswer, !self.isJoining else { return }
         self.heardAt = self.links.loop.now
         var messages: [PeerFrameReader.Message] = []
         do throws(PeerFrameReader.Violation) {
@@ -124,6 +138,8 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             else { return self.end("sent what cannot be read") }
             if let node = self.node {
                 guard self.take(message, from: node, size: framed.bytes.count) else { return }
+            } else if case .join(let join) = message {
+                return self.admit(join)
             } else {
                 guard case .hello(let hello) = message else {
                     return self.end("did not say hello")
@@ -140,10 +156,11 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
 
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
         switch message {
-        case .hello, .welcome, .refusal, .taken:
+        case .hello, .welcome, .join, .admission, .refusal, .taken:
             self.end("said something out of turn")
             return false
         case .heartbeat:
+            self.tellCredit()
             self.links.events.received(node, message, .none)
         case .consensus, .request, .response:
             self.links.events.received(node, message, PeerReceipt(self, size: size))
@@ -169,6 +186,36 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         }
         self.stream?.wantsToSend()
         return self.node != nil
+    }
+
+    /// Somebody who is no member yet: gets one answer, and that is all.
+    private func admit(_ join: PeerJoin) {
+        guard self.certificateName == join.name else {
+            return self.finish(
+                .failure(
+                    PeerRefusal(
+                        .unknownNode,
+                        "the certificate is \(self.certificateName.map { "'\($0)'" } ?? "nobody")'s, "
+                            + "not that of '\(join.name)'")), of: join)
+        }
+        self.isJoining = true
+        let loop = self.links.loop
+        self.links.events.joining(join, self.certificateFingerprint) { [weak self] result in
+            loop.perform { [weak self] in self?.finish(result, of: join) }
+        }
+    }
+
+    private func finish(_ result: Result<PeerAdmission, PeerRefusal>, of join: PeerJoin) {
+        guard !self.isClosed, !self.endsAfterAnswer else { return }
+        self.endsAfterAnswer = true
+        switch result {
+        case .success(let admission): Self.frame(.admission(admission), into: &self.answer)
+        case .failure(let refusal):
+            Self.frame(.refusal(refusal), into: &self.answer)
+            self.links.events.trouble(
+                "\(join.name) at \(self.origin)", "may not join: \(refusal.text)")
+        }
+        self.stream?.wantsToSend()
     }
 
     /// The first meeting is on disk before the peer is heard: what it says from here on counts.

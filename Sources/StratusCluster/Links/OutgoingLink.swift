@@ -39,19 +39,25 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
 
     var isOpen: Bool { self.outbox.withLock { $0.isOpen } }
 
-    func send(_ message: PeerMessage) -> Bool {
+    /// - Returns: the messages that were not taken.
+    func send(_ messages: [PeerMessage]) -> [PeerMessage] {
         // Most messages are for links that are open; encoding for one that is not would be wasted.
-        guard self.isOpen else { return false }
-        let bytes = message.encoded()
-        let (isTaken, mustSignal) = self.outbox.withLock { outbox -> (Bool, Bool) in
-            guard outbox.isOpen, outbox.frames.add(bytes, message.priority) else {
-                return (false, false)
+        guard self.isOpen else { return messages }
+        let encoded = messages.map { $0.encoded() }
+        let (refused, mustSignal) = self.outbox.withLock { outbox -> ([PeerMessage], Bool) in
+            guard outbox.isOpen else { return (messages, false) }
+            var refused: [PeerMessage] = []
+            for (message, bytes) in zip(messages, encoded)
+            where !outbox.frames.add(bytes, message.priority) { refused.append(message) }
+            guard refused.count < messages.count, !outbox.isSignalled else {
+                return (refused, false)
             }
-            defer { outbox.isSignalled = true }
-            return (true, !outbox.isSignalled)
+            outbox.isSignalled = true
+            return (refused, true)
         }
-        if mustSignal { self.links.loop.perform { self.stream?.wantsToSend() } }
-        return isTaken
+        // Soon, not at once: what the loop is about to add leaves in the same write.
+        if mustSignal { self.links.loop.submit { self.stream?.wantsToSend() } }
+        return refused
     }
 
     // MARK: On the loop

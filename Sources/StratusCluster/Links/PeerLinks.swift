@@ -36,6 +36,10 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
         /// The peer took our hello and will not hear us.
         package var refused: @Sendable (NodeID, PeerRefusal) -> Void
+        /// A node wants to become a member; its certificate names it. Answered once, from any thread.
+        package var joining:
+            @Sendable (PeerJoin, _ fingerprint: Bytes, @escaping JoinAnswer) -> Void
+        package typealias JoinAnswer = @Sendable (Result<PeerAdmission, PeerRefusal>) -> Void
         /// For the log: what went wrong with whom. Told once for each change.
         package var trouble: @Sendable (_ peer: String, _ what: String) -> Void
 
@@ -43,11 +47,18 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
             linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
             refused: @escaping @Sendable (NodeID, PeerRefusal) -> Void = { _, _ in },
+            joining:
+                @escaping @Sendable (PeerJoin, _ fingerprint: Bytes, @escaping JoinAnswer) -> Void =
+                {
+                    _, _, answer in
+                    answer(.failure(PeerRefusal(.unknownNode, "nobody can join here")))
+                },
             trouble: @escaping @Sendable (_ peer: String, _ what: String) -> Void = { _, _ in }
         ) {
             self.received = received
             self.linkChanged = linkChanged
             self.refused = refused
+            self.joining = joining
             self.trouble = trouble
         }
     }
@@ -91,7 +102,12 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     package func send(_ message: PeerMessage, to node: NodeID) -> Bool {
         let link = self.outgoing.withLock { $0[node] }
-        return link?.send(message) ?? false
+        return link?.send([message]).isEmpty ?? false
+    }
+
+    package func send(_ messages: [PeerMessage], to node: NodeID) -> [PeerMessage] {
+        let link = self.outgoing.withLock { $0[node] }
+        return link?.send(messages) ?? messages
     }
 
     /// Links that can be sent on now.

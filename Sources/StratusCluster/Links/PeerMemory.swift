@@ -17,7 +17,7 @@ import Synchronization
 ///
 /// Promises:
 /// - What ``meet(_:_:)`` calls known is on disk: no vote and no acknowledgement of a peer counts before.
-/// - The first identity stays. Nothing takes a name out again.
+/// - The first identity stays, until the cluster itself says that the name belongs to another directory.
 package final class PeerMemory: Sendable {
     package enum Meeting: Sendable, Equatable {
         /// Met for the first time and noted, or the same as ever.
@@ -72,6 +72,21 @@ package final class PeerMemory: Sendable {
             }
             peers = all
             return .known
+        }
+    }
+
+    /// What the cluster committed counts for more than who was met first: a name that was removed and given
+    /// to another node is met anew.
+    /// - Parameter directories: by name, the high half of each member's identity.
+    package func follow(_ directories: [String: UInt64]) throws(DiskError) {
+        try self.peers.withLock { (peers) throws(DiskError) in
+            let stale = peers.filter { name, known in
+                directories[name].map { $0 != max(1, known.high) } ?? false
+            }
+            guard !stale.isEmpty else { return }
+            let kept = peers.filter { stale[$0.key] == nil }
+            try self.files.replace(Self.path, with: Self.encode(kept))
+            peers = kept
         }
     }
 

@@ -6,6 +6,16 @@ package protocol PeerSender: AnyObject, Sendable {
     ///   nothing: it may be lost on its way.
     @discardableResult
     func send(_ message: PeerMessage, to node: NodeID) -> Bool
+
+    /// Several at once, which leave together.
+    /// - Returns: those that were not taken.
+    func send(_ messages: [PeerMessage], to node: NodeID) -> [PeerMessage]
+}
+
+extension PeerSender {
+    package func send(_ messages: [PeerMessage], to node: NodeID) -> [PeerMessage] {
+        messages.filter { !self.send($0, to: node) }
+    }
 }
 
 /// A cluster of one: there is nobody to send to.

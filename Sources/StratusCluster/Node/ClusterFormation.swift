@@ -15,6 +15,8 @@ import StratusTLS
 // | 2      | number of partitions                                              |
 // | count  | the nodes the cluster was formed of, each 4 bytes and a text name |
 // | 4      | CRC-32C of the bytes before                                       |
+//
+// Version 2, of a node that joined later: after the number of partitions its name, and no nodes.
 
 /// What a cluster was formed of, and which of its nodes this is.
 ///
@@ -61,8 +63,9 @@ package struct ClusterFormation: Sendable, Equatable {
     package let cluster: ClusterID
     package let node: NodeID
     package let partitionCount: Int
-    /// In the order of their numbers.
+    /// In the order of their numbers; empty on a node that joined later, which founded nothing.
     package let members: [Member]
+    private let ownName: String
 
     /// A cluster of one node, which needs no secret: nobody else is ever let in.
     package init(alone identity: RequestIdentity, partitionCount: Int) {
@@ -70,6 +73,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.node = NodeID(1)
         self.partitionCount = partitionCount
         self.members = [Member(node: NodeID(1), name: "local")]
+        self.ownName = "local"
     }
 
     /// The cluster of a peer list and a secret: the same for whoever was given the same, in any order.
@@ -99,6 +103,16 @@ package struct ClusterFormation: Sendable, Equatable {
         self.members = sorted.enumerated().map {
             Member(node: NodeID(UInt32($0.offset + 1)), name: $0.element.name)
         }
+        self.ownName = name
+    }
+
+    /// Of a node that the cluster has admitted.
+    package init(joined cluster: ClusterID, as node: NodeID, name: String, partitionCount: Int) {
+        self.cluster = cluster
+        self.node = node
+        self.partitionCount = partitionCount
+        self.members = []
+        self.ownName = name
     }
 
     /// A key that all nodes of the cluster have and nobody else.
@@ -110,9 +124,8 @@ package struct ClusterFormation: Sendable, Equatable {
         return SHA256.hash(writer.bytes)
     }
 
-    package var name: String {
-        self.members.first { $0.node == self.node }?.name ?? "\(self.node)"
-    }
+    package var name: String { self.ownName }
+    package var isFounder: Bool { !self.members.isEmpty }
 
     /// Where everything is before the first change of the placement table.
     package var table: PlacementTable {
@@ -121,7 +134,34 @@ package struct ClusterFormation: Sendable, Equatable {
             replicaCount: min(Self.replicaCount, self.members.count))
     }
 
+    /// What every founder says that the cluster is made of.
+    /// - Parameter addresses: by name; a founder without one goes by its name.
+    package func formation(addresses: [String: String] = [:]) -> Formation {
+        Formation(
+            cluster: self.cluster, partitionCount: self.partitionCount,
+            replicaCount: Self.replicaCount,
+            nodes: self.members.map {
+                ClusterNode(
+                    id: $0.node, name: $0.name, address: addresses[$0.name] ?? $0.name)
+            })
+    }
+
     // MARK: On disk
+
+    /// What a data directory was made for; nil before its first start.
+    package static func kept(in world: any World) throws(Refusal) -> ClusterFormation? {
+        do {
+            guard try world.files.exists(Self.stamp) else { return nil }
+            return try Self(decoding: try world.files.contents(of: Self.stamp, limit: 1 << 20))
+        } catch let error as DecodingError {
+            throw .damaged("\(error)")
+        } catch { throw .disk("\(error)") }
+    }
+
+    /// Writes down that this node was admitted.
+    package func keep(in world: any World) throws(DiskError) {
+        try world.files.replace(Self.stamp, with: self.encoded())
+    }
 
     /// What the data directory was made for; at its first start that is `self`.
     package func adopted(in world: any World) throws(Refusal) -> ClusterFormation {
@@ -138,7 +178,9 @@ package struct ClusterFormation: Sendable, Equatable {
                 return self
             }
             let kept = try Self(decoding: try files.contents(of: Self.stamp, limit: 1 << 20))
-            guard kept.name == self.name, kept.members.count == 1 || self.members.count > 1 else {
+            guard kept.name == self.name,
+                !kept.isFounder || kept.members.count == 1 || self.members.count > 1
+            else {
                 throw Refusal.another(
                     "the data directory belongs to node '\(kept.name)' of a cluster of "
                         + "\(kept.members.count); the configuration is that of '\(self.name)'")
@@ -154,11 +196,12 @@ package struct ClusterFormation: Sendable, Equatable {
     package func encoded() -> Bytes {
         var writer = ByteWriter()
         writer.write(raw: Self.mark)
-        writer.write(1 as UInt8)
+        writer.write(self.isFounder ? 1 : 2 as UInt8)
         writer.write(fixed: self.cluster.high)
         writer.write(fixed: self.cluster.low)
         writer.write(fixed: self.node.raw)
         writer.write(fixed: UInt16(self.partitionCount))
+        if !self.isFounder { writer.write(text: self.ownName) }
         writer.write(count: self.members.count)
         for member in self.members {
             writer.write(fixed: member.node.raw)
@@ -172,22 +215,28 @@ package struct ClusterFormation: Sendable, Equatable {
         var reader = ByteReader(bytes)
         guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
         let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
+        guard version == 1 || version == 2 else {
+            throw DecodingError(.unknownVersion(version), at: 8)
+        }
         self.cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
         self.node = NodeID(try reader.fixed32())
         self.partitionCount = Int(try reader.fixed16())
+        let name = version == 2 ? try reader.text() : ""
         var members: [Member] = []
         for _ in 0..<(try reader.count(minimumSize: 5)) {
             members.append(
                 Member(node: NodeID(try reader.fixed32()), name: try reader.text()))
         }
         self.members = members
+        let node = self.node
+        self.ownName =
+            version == 2 ? name : members.first { $0.node == node }?.name ?? "\(node)"
         let end = reader.offset
         let crc = try reader.fixed32()
         try reader.finish()
         guard CRC32C.of(Bytes(bytes[..<end])) == crc,
             PlacementTable.isPartitionCount(self.partitionCount),
-            members.contains(where: { $0.node == self.node })
+            version == 2 ? members.isEmpty : members.contains(where: { $0.node == self.node })
         else { throw DecodingError(.malformed, at: end) }
     }
 }

@@ -35,6 +35,10 @@ package actor NodeReplicas {
             @Sendable (GroupID) throws(StoreError) -> sending any NodePartition
         /// Who voted in a group when it began; nil for a group that this node has no part in.
         package var firstConfiguration: @Sendable (GroupID) -> Configuration?
+        /// Through which index a replica that begins anew stays silent: see ``RaftGroup/silentThrough``.
+        package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
+        /// Others may become peers later: the watch over nodes runs from the start.
+        package var isClustered = false
         package var sleep: @Sendable (MonotonicTime) async -> Void
         package var events = Events()
 
@@ -75,14 +79,14 @@ package actor NodeReplicas {
         package var problem: String?
     }
 
-    private struct Waiting {
+    struct Waiting {
         let question: ReplicaInbox.Question
         var isCommand: Bool {
             if case .command = self.question.body { true } else { false }
         }
     }
 
-    private struct Member {
+    struct Member {
         let partition: any NodePartition
         var usedAt: MonotonicTime
         var isCheckpointing = false
@@ -102,31 +106,36 @@ package actor NodeReplicas {
     /// Between two looks whether a full disk has room again.
     private static let roomInterval = Duration.seconds(1)
 
+    /// Rounds of events in one turn.
+    private static let roundCountMax = 8
     private static let responseDelay = Duration.milliseconds(100)
 
-    private let setup: Setup
-    private let world: any World
-    private let log: SegmentedLog
-    private let sender: any PeerSender
+    let setup: Setup
+    let world: any World
+    let log: SegmentedLog
+    let sender: any PeerSender
     private let executor: any SerialExecutor & TaskExecutor
-    private let checkpointer: any TaskExecutor
+    let checkpointer: any TaskExecutor
     private nonisolated let inbox: ReplicaInbox
-    private nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
+    nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
     private nonisolated let faultText = Mutex<String?>(nil)
 
-    private let host: ReplicaHost
-    private var members: [GroupID: Member] = [:]
-    private var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
+    let host: ReplicaHost
+    var members: [GroupID: Member] = [:]
+    var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
-    private var waiting: [RaftGroup.RequestToken: Waiting] = [:]
+    var waiting: [RaftGroup.RequestToken: Waiting] = [:]
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
     private var isStopped = false
+    private var departures = Departures()
+    /// Within a turn, at whose end everything leaves.
+    private var isInTurn = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         self.executor.asUnownedSerialExecutor()
@@ -180,7 +189,7 @@ package actor NodeReplicas {
         _ answer: @escaping @Sendable (PeerResponse.Answer) -> Void
     ) {
         let question = ReplicaInbox.Question(
-            group: group, body: body, deadline: deadline, answer: answer)
+            group: group, body: body, deadline: deadline, asker: .here(answer))
         let isTaken = self.inbox.ask(
             question, countMax: self.setup.limits.pendingCommandCountMax,
             sizeMax: self.setup.limits.pendingCommandSizeMax.raw)
@@ -199,7 +208,9 @@ package actor NodeReplicas {
     package func start() {
         var effects: [ReplicaHost.Effect] = []
         // Alone there is nobody to beat to, and nobody to resign to.
-        if !self.setup.peers.isEmpty { self.host.start(at: self.world.now, into: &effects) }
+        if self.setup.isClustered || !self.setup.peers.isEmpty {
+            self.host.start(at: self.world.now, into: &effects)
+        }
         self.carryOut(effects)
         let executor = self.executor
         self.inbox.start { [weak self] in
@@ -223,6 +234,7 @@ package actor NodeReplicas {
         while self.work() {}
         self.isStopped = true
         self.answerAllUnknown()
+        self.depart()
         for group in self.members.keys.sorted() {
             guard let member = self.members[group], member.partition.isOpen, self.isWell(group)
             else { continue }
@@ -286,7 +298,7 @@ package actor NodeReplicas {
     // MARK: Working
 
     private func drain() {
-        guard self.work() else { return }
+        for _ in 0..<Self.roundCountMax where !self.work() { return }
         // Others wait for this executor too.
         Task(executorPreference: self.executor) { await self.drain() }
     }
@@ -297,25 +309,32 @@ package actor NodeReplicas {
         let events = self.inbox.take(countMax: Self.turnCountMax)
         if events.isEmpty { return false }
         let start = self.world.now
+        self.isInTurn = true
+        defer {
+            self.isInTurn = false
+            self.depart()
+        }
         var effects: [ReplicaHost.Effect] = []
-        var commands: [GroupID: [(RaftGroup.RequestToken, Command)]] = [:]
-        var order: [GroupID] = []
+        var asked = Asked()
         for event in events {
-            if case .asked(let question) = event {
-                self.take(question, &commands, &order, into: &effects)
-            } else {
-                self.take(event, into: &effects)
+            switch event {
+            case .asked(let question): self.take(question, &asked, into: &effects)
+            case .peer(let node, .request(let request), let receipt):
+                self.take(request, from: node, &asked, into: &effects)
+                receipt.settle()
+            default: self.take(event, into: &effects)
             }
             if !effects.isEmpty {
                 self.carryOut(effects)
                 effects.removeAll(keepingCapacity: true)
             }
         }
-        for group in order {
+        for (group, questions) in asked.byGroup {
             self.host.with(group, at: self.world.now, into: &effects) { replica, out in
                 replica.submit(
-                    (commands[group] ?? []).map { (request: $0.0, command: $0.1) },
-                    wallMilliseconds: self.world.wallMilliseconds, at: self.world.now, into: &out)
+                    questions.commands, wallMilliseconds: self.world.wallMilliseconds,
+                    at: self.world.now, into: &out)
+                replica.read(questions.queries, at: self.world.now, into: &out)
             }
         }
         self.carryOut(effects)
@@ -362,55 +381,89 @@ package actor NodeReplicas {
             guard self.open(group, at: now, into: &effects) == nil else { return }
             self.members[group]?.usedAt = now
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
-        case .request(let request):
-            let deadline = now + .milliseconds(Int64(request.remainingMilliseconds))
-            let (sender, sleep) = (self.sender, self.setup.sleep)
-            self.ask(request.body, of: request.group, deadline: deadline) { answer in
-                let response = PeerMessage.response(
-                    PeerResponse(number: request.number, answer: answer))
-                if sender.send(response, to: node) { return }
-                // The link back to a peer that has just started may be a moment behind its own.
-                Task {
-                    await sleep(now + Self.responseDelay)
-                    sender.send(response, to: node)
-                }
+        // Requests were taken before.
+        case .request, .hello, .welcome, .join, .admission, .refusal, .taken, .response: break
+        }
+    }
+
+    /// What a turn was asked, by group in the order of the first question.
+    private struct Asked {
+        typealias Questions = (
+            commands: [(request: RaftGroup.RequestToken, command: Command)],
+            queries: [(request: RaftGroup.RequestToken, query: Query)]
+        )
+        private(set) var byGroup: [(group: GroupID, questions: Questions)] = []
+        private var positions: [GroupID: Int] = [:]
+
+        mutating func add(
+            _ body: PeerRequest.Body, as token: RaftGroup.RequestToken, to group: GroupID
+        ) {
+            let position = self.positions[group] ?? self.byGroup.count
+            if position == self.byGroup.count {
+                self.positions[group] = position
+                self.byGroup.append((group, ([], [])))
             }
-        case .hello, .welcome, .refusal, .taken, .response: break
+            switch body {
+            case .command(let command):
+                self.byGroup[position].questions.commands.append((token, command))
+            case .query(let query):
+                self.byGroup[position].questions.queries.append((token, query))
+            case .node: break
+            }
         }
     }
 
     private func take(
-        _ question: ReplicaInbox.Question,
-        _ commands: inout [GroupID: [(RaftGroup.RequestToken, Command)]], _ order: inout [GroupID],
+        _ request: PeerRequest, from node: NodeID, _ asked: inout Asked,
+        into effects: inout [ReplicaHost.Effect]
+    ) {
+        // A fenced node does not speak to its peers.
+        guard self.fault == nil else { return }
+        let question = ReplicaInbox.Question(
+            group: request.group, body: request.body,
+            deadline: self.world.now + .milliseconds(Int64(request.remainingMilliseconds)),
+            asker: .peer(node, number: request.number))
+        guard self.waiting.count < self.setup.limits.pendingCommandCountMax else {
+            return self.departures.add(self.busy, to: question.asker)
+        }
+        self.take(question, &asked, into: &effects)
+    }
+
+    private func take(
+        _ question: ReplicaInbox.Question, _ asked: inout Asked,
         into effects: inout [ReplicaHost.Effect]
     ) {
         let now = self.world.now
         if self.fault != nil || self.isStopped {
-            return question.answer(.notExecuted(retryAfterMilliseconds: 1_000))
+            return self.departures.add(
+                .notExecuted(retryAfterMilliseconds: 1_000), to: question.asker)
         }
         guard question.deadline >= now else {
-            return question.answer(.notExecuted(retryAfterMilliseconds: 100))
+            return self.departures.add(
+                .notExecuted(retryAfterMilliseconds: 100), to: question.asker)
+        }
+        if case .node = question.body {
+            // The node's own: never a replica's.
+            return self.departures.add(
+                .refused("not a question for a partition"), to: question.asker)
         }
         if let refusal = self.open(question.group, at: now, into: &effects) {
-            return question.answer(refusal)
+            return self.departures.add(refusal, to: question.asker)
         }
         if case .command = question.body, self.log.isFull {
-            return question.answer(.notExecuted(retryAfterMilliseconds: 1_000))
+            return self.departures.add(
+                .notExecuted(retryAfterMilliseconds: 1_000), to: question.asker)
         }
         self.members[question.group]?.usedAt = now
-        self.tokenCount += 1
-        let token = RaftGroup.RequestToken(self.tokenCount)
+        let token = self.nextToken()
         self.waiting[token] = Waiting(question: question)
-        switch question.body {
-        case .command(let command):
-            if commands[question.group] == nil { order.append(question.group) }
-            commands[question.group, default: []].append((token, command))
-        case .query(let query):
-            self.host.with(question.group, at: now, into: &effects) { replica, out in
-                replica.read(query, as: token, at: now, into: &out)
-            }
-        }
+        asked.add(question.body, as: token, to: question.group)
         self.armSweep(at: now)
+    }
+
+    func nextToken() -> RaftGroup.RequestToken {
+        self.tokenCount += 1
+        return RaftGroup.RequestToken(self.tokenCount)
     }
 
     private var vitals: NodeLiveness.Vitals {
@@ -422,14 +475,28 @@ package actor NodeReplicas {
 
     // MARK: Carrying out
 
-    private func carryOut(_ effects: [ReplicaHost.Effect]) {
+    func carryOut(_ effects: [ReplicaHost.Effect]) {
         for effect in effects {
             switch effect {
-            case .heartbeat(let heartbeat, let to): self.sender.send(.heartbeat(heartbeat), to: to)
+            case .heartbeat(let heartbeat, let to):
+                self.departures.add(.heartbeat(heartbeat), to: to)
             case .message(let group, let message, let to):
-                self.sender.send(.consensus(group, message), to: to)
+                self.departures.add(.consensus(group, message), to: to)
             case .wake(let time): self.wake(at: time)
             case .replica(let group, let effect): self.take(effect, of: group)
+            }
+        }
+        if !self.isInTurn { self.depart() }
+    }
+
+    private func depart() {
+        for (node, responses) in self.departures.leave(by: self.sender) {
+            // The link back to a peer that has just started may be a moment behind its own.
+            let (sender, sleep) = (self.sender, self.setup.sleep)
+            let time = self.world.now + Self.responseDelay
+            Task {
+                await sleep(time)
+                _ = sender.send(responses, to: node)
             }
         }
     }
@@ -451,9 +518,10 @@ package actor NodeReplicas {
         }
     }
 
-    private func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
+    func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
         // Nil when its deadline has passed: it was answered then.
-        self.waiting.removeValue(forKey: token)?.question.answer(answer)
+        guard let item = self.waiting.removeValue(forKey: token) else { return }
+        self.departures.add(answer, to: item.question.asker)
     }
 
     private func text(_ refusal: ReplicaRefusal) -> PeerResponse.Answer {
@@ -489,8 +557,9 @@ package actor NodeReplicas {
         self.waiting = [:]
         for token in waiting.keys.sorted(by: { $0.raw < $1.raw }) {
             guard let item = waiting[token] else { continue }
-            item.question.answer(
-                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 1_000))
+            self.departures.add(
+                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 1_000),
+                to: item.question.asker)
         }
     }
 
@@ -525,8 +594,9 @@ package actor NodeReplicas {
         for token in late.sorted(by: { $0.raw < $1.raw }) {
             guard let item = self.waiting.removeValue(forKey: token) else { continue }
             self.host.replica(of: item.question.group)?.abandon(token)
-            item.question.answer(
-                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 100))
+            self.departures.add(
+                item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 100),
+                to: item.question.asker)
         }
         self.armSweep(at: now)
     }
@@ -534,7 +604,7 @@ package actor NodeReplicas {
     // MARK: Groups
 
     /// - Returns: why there is no replica of the group here, if so.
-    private func open(
+    func open(
         _ group: GroupID, at now: MonotonicTime, into effects: inout [ReplicaHost.Effect]
     ) -> PeerResponse.Answer? {
         if self.members[group] != nil { return nil }
@@ -548,9 +618,10 @@ package actor NodeReplicas {
                 throw LogError(.corrupt, "the log has lost entries, and nobody knows whose")
             }
             let partition = try self.setup.openPartition(group)
-            let recovered = try RaftGroup.Recovered(
+            var recovered = try RaftGroup.Recovered(
                 of: group, in: self.log, state: partition.appliedPosition, initial: first,
-                hasPeers: !self.setup.peers.isEmpty)
+                hasPeers: self.setup.isClustered || !self.setup.peers.isEmpty)
+            recovered.silentThrough = self.setup.silentThrough(group)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, seed: self.world.random())

@@ -19,12 +19,20 @@ package final class ReplicaInbox: Sendable {
         let group: GroupID
         let body: PeerRequest.Body
         let deadline: MonotonicTime
-        let answer: @Sendable (PeerResponse.Answer) -> Void
+        let asker: Asker
+
+        typealias Listener = @Sendable (PeerResponse.Answer) -> Void
+
+        enum Asker: Sendable {
+            case here(Listener)
+            case peer(NodeID, number: UInt64)
+        }
 
         var size: Int {
             switch self.body {
             case .command(let command): command.body.count + 256
             case .query(let query): query.body.count + 128
+            case .node(let question): question.count + 128
             }
         }
     }

@@ -5,18 +5,28 @@ package enum PercentEncoding {
     /// Nil where a `%` is not followed by two hexadecimal digits, or the bytes are no UTF-8.
     package static func decode(_ text: Substring) -> String? {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        return Self.decode(Bytes(text.utf8)[...])
+    }
+
+    package static func decode(_ encoded: ArraySlice<UInt8>) -> String? {
+        guard encoded.contains(UInt8(ascii: "%")) else {
+            return String(validating: encoded, as: UTF8.self)
+        }
         var bytes: Bytes = []
-        bytes.reserveCapacity(text.utf8.count)
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
+        bytes.reserveCapacity(encoded.count)
+        var position = encoded.startIndex
+        while position < encoded.endIndex {
+            let byte = encoded[position]
+            position += 1
             guard byte == UInt8(ascii: "%") else {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(Self.digit),
-                let low = rest.popFirst().flatMap(Self.digit)
+            guard position + 1 < encoded.endIndex, let high = Self.digit(encoded[position]),
+                let low = Self.digit(encoded[position + 1])
             else { return nil }
             bytes.append(high << 4 | low)
+            position += 2
         }
         return String(validating: bytes, as: UTF8.self)
     }

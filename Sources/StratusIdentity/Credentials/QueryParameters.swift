@@ -1,16 +1,20 @@
+import StratusModel
+
 /// What stands after the `?`: names and values, decoded once. Unknown names are nobody's error.
 package struct QueryParameters: Sendable, Equatable {
     private var pairs: [(name: String, value: String)]
 
     /// A pair that does not decode is left out, as if it had not been sent: none of them is vital.
     package init(_ query: String?) {
-        self.pairs = (query ?? "").split(separator: "&").compactMap { pair in
-            let parts = pair.split(
-                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentEncoding.decode(parts[0]),
-                let value = parts.count == 2 ? PercentEncoding.decode(parts[1]) : ""
-            else { return nil }
-            return (name, value)
+        self.pairs = []
+        guard let query else { return }
+        // Every request comes by here, some twice: bytes, not characters.
+        for pair in Bytes(query.utf8).split(separator: UInt8(ascii: "&")) {
+            let middle = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            guard let name = PercentEncoding.decode(pair[..<middle]),
+                let value = PercentEncoding.decode(pair[middle...].dropFirst())
+            else { continue }
+            self.pairs.append((name, value))
         }
     }
 

@@ -39,8 +39,13 @@ package struct TokenCredentials: Sendable, Equatable {
 
     /// One client percent-encodes twice, and a raw `+` may have become a space on its way.
     private static func webAuthToken(_ value: String) -> String? {
-        let spaced = value.replacing(" ", with: "+")
-        let token = spaced.contains("%") ? PercentEncoding.decode(spaced[...]) ?? spaced : spaced
-        return ["", "null", "undefined"].contains(token) ? nil : token
+        let space = UInt8(ascii: " ")
+        let spaced =
+            value.utf8.contains(space)
+            ? String(
+                decoding: value.utf8.map { $0 == space ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
+            : value
+        let token = PercentEncoding.decode(spaced[...]) ?? spaced
+        return token.isEmpty || token == "null" || token == "undefined" ? nil : token
     }
 }

@@ -81,6 +81,8 @@ package struct PeerRefusal: Error, Sendable, Equatable {
         /// The sender works on another data directory than the one it was met with: its votes and
         /// acknowledgements are not those of the node that is known here.
         case otherData = 6
+        /// The cluster has decided that the sender may not join, by the token it showed.
+        case notAdmitted = 7
     }
     package var reason: Reason
     /// For the operator who reads the other node's log.
@@ -92,11 +94,51 @@ package struct PeerRefusal: Error, Sendable, Equatable {
     }
 }
 
+/// The first thing said on a connection by a node that wants to become a member.
+package struct PeerJoin: Sendable, Equatable {
+    /// As it stands in the node's certificate.
+    package var name: String
+    /// Where peers will reach it: `host:port`.
+    package var address: String
+    package var weight: UInt32
+    package var rack: String
+    package var featureLevel: UInt32
+    /// What an administrator gave it, in clear: the connection is secret.
+    package var token: Bytes
+
+    package init(
+        name: String, address: String, weight: UInt32, rack: String, featureLevel: UInt32,
+        token: Bytes
+    ) {
+        self.name = name
+        self.address = address
+        self.weight = weight
+        self.rack = rack
+        self.featureLevel = featureLevel
+        self.token = token
+    }
+}
+
+/// The answer to a join that is good.
+package struct PeerAdmission: Sendable, Equatable {
+    /// Who the node is from here on.
+    package var node: NodeID
+    /// The cluster it is in, as the system partition writes its view.
+    package var view: Bytes
+
+    package init(node: NodeID, view: Bytes) {
+        self.node = node
+        self.view = view
+    }
+}
+
 /// What one node asks another to do for a client: it believes that the other leads the group.
 package struct PeerRequest: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
         case command(Command)
         case query(Query)
+        /// For the node itself, whatever the group: a question of membership, which its owner reads.
+        case node(Bytes)
     }
     /// The sender's number for it, given back with the response.
     package var number: UInt64
@@ -142,6 +184,8 @@ package struct PeerResponse: Sendable, Equatable {
 package enum PeerMessage: Sendable, Equatable {
     case hello(PeerHello)
     case welcome(PeerWelcome)
+    case join(PeerJoin)
+    case admission(PeerAdmission)
     case refusal(PeerRefusal)
     /// Flow control: so many bytes of messages were taken since the link was opened.
     case taken(UInt64)
@@ -162,7 +206,7 @@ package enum PeerMessage: Sendable, Equatable {
 
     package var priority: Priority {
         switch self {
-        case .hello, .welcome, .refusal, .taken, .heartbeat: .vital
+        case .hello, .welcome, .join, .admission, .refusal, .taken, .heartbeat: .vital
         case .consensus(_, let message):
             if case .snapshotChunk = message.body { .snapshot } else { .consensus }
         case .request, .response: .client

@@ -95,17 +95,39 @@ extension ConfigurationKey {
                 + "development everybody may."),
         ConfigurationKey(
             "cluster.name", .text, nil,
-            "This node's name, one of those in `cluster.peers`: lower-case letters, digits and `-`. It "
+            "This node's name, in `cluster.peers` that of one of them: lower-case letters, digits and `-`. It "
                 + "stands in the node's certificate and never changes."),
         ConfigurationKey(
             "cluster.peers", .list(.text), .list([]),
             "The nodes that form the cluster, this one too, each as `NAME@HOST:PORT`. Every node is "
                 + "given the same list: from it and the secret the cluster gets its identity, and nodes "
-                + "of different lists refuse each other. Once formed, only the addresses are taken from "
-                + "here."),
+                + "of different lists refuse each other. Once formed, only addresses are taken from "
+                + "here, and those of the others only until the cluster has told where they are."),
+        ConfigurationKey(
+            "cluster.join", .list(.text), .list([]),
+            "Instead of `cluster.peers`: members of the cluster that this node is to join, each as "
+                + "`NAME@HOST:PORT`. One of them that answers is enough. Asked at the first start only."
+        ),
+        ConfigurationKey(
+            "cluster.joinTokenFile", .text, nil,
+            "The file with the token of `stratusctl cluster join-token`. Read at the first start only: it "
+                + "opens once and may be removed then."),
+        ConfigurationKey(
+            "cluster.address", .address, nil,
+            "Where peers reach this node, where `cluster.peers` does not say it. Another one than before "
+                + "is told to the cluster at the next start."),
+        ConfigurationKey(
+            "cluster.weight", .integer(1...100_000), .integer(100),
+            "How much this node carries, relative to the others, when it joins. Later "
+                + "`stratusctl node weight` changes it."),
+        ConfigurationKey(
+            "cluster.rack", .text, nil,
+            "What this node falls together with, when it joins. Nodes of one rack hold as few replicas of "
+                + "one partition as possible."),
         ConfigurationKey(
             "cluster.listen", .address, nil,
-            "Where peers connect. The address of this node in `cluster.peers` unless set."),
+            "Where peers connect. The address of this node in `cluster.peers`, or `cluster.address`, unless "
+                + "set."),
         ConfigurationKey(
             "cluster.secretFile", .secretFile, nil,
             "The cluster's secret, 16 characters at least, the same on every node."),

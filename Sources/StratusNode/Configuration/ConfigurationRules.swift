@@ -80,28 +80,49 @@ package enum ConfigurationRules {
             refuse("cluster.partitionCount", "\(count) is no power of two")
         }
         let texts = settings.texts("cluster.peers")
+        let members = settings.texts("cluster.join")
         let needed = [
             "cluster.name", "cluster.secretFile", "cluster.tls.certificateFile",
             "cluster.tls.keyFile", "cluster.tls.authorityFile",
         ]
-        guard !texts.isEmpty else {
-            for key in needed + ["cluster.listen"] where settings.isSet(key) {
-                refuse(key, "means nothing without 'cluster.peers'")
+        let joinOnly = ["cluster.joinTokenFile"]
+        guard !texts.isEmpty || !members.isEmpty else {
+            for key in needed + joinOnly + ["cluster.listen", "cluster.address"]
+            where settings.isSet(key) {
+                refuse(key, "means nothing without 'cluster.peers' or 'cluster.join'")
             }
             return
         }
-        for key in needed where !settings.isSet(key) {
-            refuse("cluster.peers", "needs '\(key)' too")
+        let list = texts.isEmpty ? "cluster.join" : "cluster.peers"
+        if !texts.isEmpty && !members.isEmpty {
+            refuse("cluster.join", "a node that joins does not form: leave 'cluster.peers' out")
+        }
+        let asked = texts.isEmpty ? needed + joinOnly + ["cluster.address"] : needed
+        for key in asked where !settings.isSet(key) {
+            refuse(list, "needs '\(key)' too")
         }
         for text in texts where ClusterPeers.parse(text) == nil {
             refuse("cluster.peers", "'\(text)' is not NAME@HOST:PORT")
+        }
+        for text in members where ClusterPeers.parse(text) == nil {
+            refuse("cluster.join", "'\(text)' is not NAME@HOST:PORT")
+        }
+        if let address = settings.address("cluster.address") {
+            if case .tcp(_, port: 1...) = address {
+            } else {
+                refuse("cluster.address", "peers need HOST:PORT with a port")
+            }
         }
         let names = texts.compactMap { ClusterPeers.parse($0)?.name }
         for (index, name) in names.enumerated() where names[..<index].contains(name) {
             refuse("cluster.peers", "'\(name)' stands twice")
         }
-        if let name = settings.text("cluster.name"), !names.contains(name) {
-            refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
+        if let name = settings.text("cluster.name") {
+            if !texts.isEmpty, !names.contains(name) {
+                refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
+            } else if !ClusterPeers.isName(name) {
+                refuse("cluster.name", "'\(name)' is no name: lower-case letters, digits and '-'")
+            }
         }
     }
 

@@ -12,13 +12,13 @@ enum ClusterControlCommands {
                     examples: [
                         .init("stratusctl cluster status", "What any node of the cluster says")
                     ])
-            ]),
+            ] + MembershipCommands.clusterCommands),
         CommandDefinition(
             "node", "The nodes of the cluster",
             subcommands: [
                 CommandDefinition(
                     "list", "Every node: state, weight, rack, partitions and its share")
-            ]),
+            ] + MembershipCommands.nodeCommands),
         CommandDefinition(
             "partition", "Where the data is",
             subcommands: [
@@ -28,7 +28,7 @@ enum ClusterControlCommands {
                         .value("on", .text("NAME"), "Only those with a replica on this node"),
                         .flag("leaderless", nil, "Only those whose leader the node does not know"),
                     ])
-            ]),
+            ] + MembershipCommands.partitionCommands),
     ]
 
     static func serves(_ path: [String]) -> Bool {

@@ -76,6 +76,10 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case let path where MembershipCommands.serves(path):
+            return try await MembershipCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where ClusterControlCommands.serves(path):
             let answer = try await self.ask("GET", "/v1/cluster")
             if self.isJSON { return self.show(answer.text + "\n") }

@@ -89,21 +89,25 @@ package enum ControlProgram {
                         ]
                     ),
                 ]),
-        ] + ClusterControlCommands.definitions + IdentityCommands.definitions + [
-            CommandDefinition(
-                "log-level", "What the node writes to its log",
-                subcommands: [
-                    CommandDefinition("show", "The level in force"),
-                    CommandDefinition(
-                        "set", "Change it until the next SIGHUP or restart",
-                        positionals: [
-                            PositionalDefinition(
-                                "LEVEL", .choice(["debug", "info", "warning", "error"]), "the level"
-                            )
-                        ],
-                        examples: [.init("stratusctl log-level set debug", "While looking closer")]),
-                ])
-        ])
+        ] + ClusterControlCommands.definitions + MembershipCommands.definitions
+            + IdentityCommands.definitions + [
+                CommandDefinition(
+                    "log-level", "What the node writes to its log",
+                    subcommands: [
+                        CommandDefinition("show", "The level in force"),
+                        CommandDefinition(
+                            "set", "Change it until the next SIGHUP or restart",
+                            positionals: [
+                                PositionalDefinition(
+                                    "LEVEL", .choice(["debug", "info", "warning", "error"]),
+                                    "the level"
+                                )
+                            ],
+                            examples: [
+                                .init("stratusctl log-level set debug", "While looking closer")
+                            ]),
+                    ])
+            ])
 
     /// The whole of `main.swift`.
     package static func main() -> Never {

@@ -39,7 +39,7 @@ extension ClusterView {
     }
 
     /// - Returns: nil where the formation cannot be meant.
-    static func formed(by formation: Formation) -> ClusterView? {
+    package static func formed(by formation: Formation) -> ClusterView? {
         let nodes = formation.nodes
         guard PlacementTable.isPartitionCount(formation.partitionCount),
             (1...Formation.replicaCountMax).contains(formation.replicaCount),

@@ -22,8 +22,21 @@ package enum IndexMaintenance {
     package static func changes(
         in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?
     ) -> IndexChanges {
-        let before = old.map { Self.rows(of: $0, in: schema, zone: zone) } ?? []
-        let after = new.map { Self.rows(of: $0, in: schema, zone: zone) } ?? []
+        if let old, let new, old.type == new.type {
+            // Most saves change few fields, and deriving rows is most of what a save costs.
+            let indexes = schema.indexes(of: new.type).filter {
+                !Self.isUnchanged($0, from: old, to: new)
+            }
+            return Self.difference(
+                from: Self.rows(of: old, for: indexes, zone: zone),
+                to: Self.rows(of: new, for: indexes, zone: zone))
+        }
+        return Self.difference(
+            from: old.map { Self.rows(of: $0, in: schema, zone: zone) } ?? [],
+            to: new.map { Self.rows(of: $0, in: schema, zone: zone) } ?? [])
+    }
+
+    private static func difference(from before: [IndexRow], to after: [IndexRow]) -> IndexChanges {
         if before.isEmpty { return IndexChanges(put: after) }
         if after.isEmpty { return IndexChanges(removed: before.map(\.key)) }
         var changes = IndexChanges()
@@ -143,6 +156,32 @@ package enum IndexMaintenance {
                     if case .string(let text) = element { text } else { nil }
                 })
         case .scalar?, .list?, .sealed?, nil: []
+        }
+    }
+
+    /// Whether both records have the same rows in the index. False also where that is not plain.
+    private static func isUnchanged(_ index: FieldIndex, from old: Record, to new: Record) -> Bool {
+        if let field = index.systemField {
+            return ComparableValue(field, of: old) == ComparableValue(field, of: new)
+        }
+        switch (Self.value(of: index, in: old), Self.value(of: index, in: new)) {
+        case (nil, nil): return true
+        case (.scalar(let one), .scalar(let two)): return Self.isSame(one, two)
+        case (.list(_, let one), .list(_, let two)):
+            return one.count == two.count && zip(one, two).allSatisfy { Self.isSame($0, $1) }
+        default: return false
+        }
+    }
+
+    /// Strings by their bytes: to Swift, one accent composed and decomposed are equal.
+    private static func isSame(_ one: Scalar, _ two: Scalar) -> Bool {
+        switch (one, two) {
+        case (.string(let one), .string(let two)): Bytes(one.utf8) == Bytes(two.utf8)
+        case (.int64(let one), .int64(let two)): one == two
+        case (.timestamp(let one), .timestamp(let two)): one == two
+        case (.double(let one), .double(let two)): one.bitPattern == two.bitPattern
+        case (.bytes(let one), .bytes(let two)): one == two
+        default: false
         }
     }
 

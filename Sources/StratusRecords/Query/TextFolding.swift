@@ -13,12 +13,19 @@ package enum TextFolding {
 
     /// The UTF-8 of `text` without its case: what `EQUALS` compares and what strings are ordered by.
     package static func caseFolded(_ text: String) -> Bytes {
-        var folded = Bytes()
-        folded.reserveCapacity(text.utf8.count)
-        for scalar in text.unicodeScalars {
+        var folded = Bytes(text.utf8)
+        var asciiCount = 0
+        while asciiCount < folded.count, folded[asciiCount] < 0x80 {
+            folded[asciiCount] = Self.lowercased(folded[asciiCount])
+            asciiCount += 1
+        }
+        if asciiCount == folded.count { return folded }
+        // All before it is ASCII, so this is where a scalar begins.
+        folded.removeSubrange(asciiCount...)
+        let rest = text.utf8.index(text.utf8.startIndex, offsetBy: asciiCount)
+        for scalar in text.unicodeScalars[rest...] {
             if scalar.value < 0x80 {
-                let byte = UInt8(truncatingIfNeeded: scalar.value)
-                folded.append(byte &- 0x41 < 26 ? byte | 0x20 : byte)
+                folded.append(Self.lowercased(UInt8(truncatingIfNeeded: scalar.value)))
             } else if let mapped = Self.cases.mapped(scalar.value) {
                 for value in mapped { Self.append(value, to: &folded) }
             } else {
@@ -32,8 +39,7 @@ package enum TextFolding {
     static func appendSearchFolded(_ scalar: Unicode.Scalar, to folded: inout Bytes) {
         let value = scalar.value
         if value < 0x80 {
-            let byte = UInt8(truncatingIfNeeded: value)
-            folded.append(byte &- 0x41 < 26 ? byte | 0x20 : byte)
+            folded.append(Self.lowercased(UInt8(truncatingIfNeeded: value)))
         } else if value >= 0xAC00 && value < 0xD7A4 {
             // Hangul syllables decompose by arithmetic (Unicode, section 3.12).
             let index = value - 0xAC00
@@ -46,6 +52,9 @@ package enum TextFolding {
             Self.append(value, to: &folded)
         }
     }
+
+    /// Of an ASCII character.
+    static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     enum WordClass: UInt8 {
         /// Between words.
@@ -61,10 +70,14 @@ package enum TextFolding {
     static func wordClass(of scalar: Unicode.Scalar) -> WordClass {
         let value = scalar.value
         if value < 0x80 {
-            let byte = UInt8(truncatingIfNeeded: value)
-            return (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 ? .word : .separator
+            return Self.isWordCharacter(UInt8(truncatingIfNeeded: value)) ? .word : .separator
         }
         return WordClass(rawValue: Self.classes.value(of: value)) ?? .separator
+    }
+
+    /// Of an ASCII character.
+    static func isWordCharacter(_ byte: UInt8) -> Bool {
+        (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
     }
 
     private static func append(_ value: UInt32, to bytes: inout Bytes) {

@@ -14,6 +14,7 @@ package enum Tokeniser {
         "these", "they", "this", "to", "was", "will", "with",
     ]
     private static let stopWordBytes: Set<Bytes> = Set(Self.stopWords.map { Bytes($0.utf8) })
+    private static let stopWordLengthMax = Self.stopWords.reduce(0) { max($0, $1.utf8.count) }
 
     /// The words of `text`, folded, sorted, each once.
     package static func words(of text: String) -> [Bytes] {
@@ -30,14 +31,42 @@ package enum Tokeniser {
     }
 
     private static func visit(_ text: String, _ body: (Bytes) -> Void) {
+        let bytes = Bytes(text.utf8)
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            Self.visit(ascii: bytes, body)
+        } else {
+            Self.visit(scalars: text.unicodeScalars, body)
+        }
+    }
+
+    private static func visit(ascii bytes: Bytes, _ body: (Bytes) -> Void) {
+        var start = 0
+        while start < bytes.count {
+            guard TextFolding.isWordCharacter(bytes[start]) else {
+                start += 1
+                continue
+            }
+            var end = start + 1
+            while end < bytes.count, TextFolding.isWordCharacter(bytes[end]) { end += 1 }
+            let word = bytes[start..<end].map { TextFolding.lowercased($0) }
+            if !Self.isStopWord(word) { body(word) }
+            start = end
+        }
+    }
+
+    private static func isStopWord(_ word: Bytes) -> Bool {
+        word.count <= Self.stopWordLengthMax && Self.stopWordBytes.contains(word)
+    }
+
+    private static func visit(scalars: String.UnicodeScalarView, _ body: (Bytes) -> Void) {
         var word = Bytes()
         var isSingle = false
         func finish() {
-            if !word.isEmpty, !Self.stopWordBytes.contains(word) { body(word) }
+            if !word.isEmpty, !Self.isStopWord(word) { body(word) }
             word.removeAll(keepingCapacity: true)
             isSingle = false
         }
-        for scalar in text.unicodeScalars {
+        for scalar in scalars {
             switch TextFolding.wordClass(of: scalar) {
             case .separator:
                 finish()

@@ -27,7 +27,9 @@ package struct FieldIndex: Sendable, Hashable {
     package var number: UInt32
     package var recordType: String
     /// As the schema spells it: system fields by their mapped name.
-    package var field: String
+    package let field: String
+    /// The system field that ``field`` names, if any: asked for every record.
+    package let systemField: SystemField?
     package var kind: Kind
     package var type: FieldType
     package var state: State
@@ -39,12 +41,11 @@ package struct FieldIndex: Sendable, Hashable {
         self.number = number
         self.recordType = recordType
         self.field = field
+        self.systemField = SystemField(mappedName: field)
         self.kind = kind
         self.type = type
         self.state = state
     }
-
-    package var systemField: SystemField? { SystemField(mappedName: self.field) }
 
     /// The index rows a definition asks for, without number and state.
     static func kinds(for definition: FieldDefinition) -> [Kind] {

@@ -319,7 +319,7 @@ struct Invariants {
     mutating func acknowledged(
         _ node: NodeID, _ replica: Replica, at index: LogIndex, disks: [SimulatedNode]
     ) {
-        guard let applied = self.groups[replica.group]?.applied,
+        guard let applied = self.groups[replica.group]?.applied, index > .zero,
             Int(index.raw) <= applied.count
         else {
             self.report(

@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
@@ -17,6 +18,41 @@ import Testing
         var node: NodeID { NodeID(2) }
         func view() async throws(NodeControlFailure) -> ClusterView? { try self.answer.get() }
         func leader(of group: GroupID) -> NodeID? { group == .system ? NodeID(3) : nil }
+        var outcome = SystemOutcome.done(revision: 9)
+        let asked = Asked()
+        func change(_ command: SystemCommand) async throws(NodeControlFailure) -> SystemOutcome {
+            self.asked.commands.withLock { $0.append(command) }
+            return self.outcome
+        }
+        func makeJoinToken(validFor duration: Duration) async throws(NodeControlFailure) -> (
+            token: String, expiresMilliseconds: Int64
+        ) { ("secret", duration.components.seconds * 1_000) }
+        /// Node 3 is silent; node 2's clock is a minute ahead and its disk is nearly full.
+        func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply? {
+            switch question {
+            case .observe:
+                return .observed([
+                    GroupObservation(
+                        group: PartitionID(1).group, leader: NodeID(1),
+                        configuration: Configuration(voters: [NodeID(1), NodeID(4)]),
+                        configurationIndex: LogIndex(12), isCommitted: true,
+                        caughtUp: [NodeID(1)])
+                ])
+            case .health where node != NodeID(3):
+                var health = NodeHealth()
+                health.wallMilliseconds = node == NodeID(2) ? 61_000 : 1_000
+                health.diskBytes = 100 << 30
+                health.freeBytes = node == NodeID(2) ? 1 << 30 : 50 << 30
+                health.certificateEnds = 400 * 86_400
+                return .health(health)
+            default: return .done(true)
+            }
+        }
+        var wallMilliseconds: Int64 { 1_000 }
+    }
+
+    final class Asked: Sendable {
+        let commands = Mutex<[SystemCommand]>([])
     }
 
     /// Three founders, the second drained by somebody who knew what it costs, one partition on the move.

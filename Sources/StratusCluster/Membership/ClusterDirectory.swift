@@ -1,0 +1,189 @@
+package import StratusCoding
+package import StratusModel
+package import StratusPlacement
+import StratusStorage
+import Synchronization
+
+// The file VIEW in a data directory, version 1
+//
+// | bytes | what                                              |
+// | ----- | ------------------------------------------------- |
+// | 8     | "STRATUSV"                                        |
+// | 1     | version, 1                                        |
+// | bytes | the view, prefixed                                |
+// | 4     | CRC-32C of the bytes before                       |
+
+/// Nodes and placement as this node knows them: what the system partition committed, the newest this node
+/// has heard of. Routers, links and replicas go by it.
+///
+/// Promises:
+/// - A view counts once it is on disk, so after a restart the node never goes by an older one: a replica that
+///   was deleted by a view does not come back as a first voter.
+/// - Views only get newer, and are all of one cluster.
+package final class ClusterDirectory: Sendable {
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case damaged(String)
+        case disk(String)
+
+        package var description: String {
+            switch self {
+            case .damaged(let what):
+                "the file VIEW in the data directory is damaged: \(what); without it this node does not "
+                    + "know which replicas it may keep, so bring it back from a backup of this node"
+            case .disk(let text): "the file VIEW in the data directory: \(text)"
+            }
+        }
+    }
+
+    package static let path: DiskPath = "VIEW"
+    private static let mark = Bytes("STRATUSV".utf8)
+    private static let sizeMax = 16 << 20
+
+    package let own: NodeID
+    private let files: any Files
+    /// Where everything was when the cluster was formed; nil on a node that came later.
+    private let founding: ClusterView?
+    private let current: Mutex<ClusterView>
+
+    /// - Parameters:
+    ///   - founding: what the cluster is formed of; for a node that joined, nil.
+    package init(_ own: NodeID, founding: ClusterView?, in world: any World) throws(Refusal) {
+        self.own = own
+        self.files = world.files
+        self.founding = founding
+        do {
+            if try world.files.exists(Self.path) {
+                let bytes = try world.files.contents(of: Self.path, limit: Self.sizeMax)
+                let view = try Self.decode(bytes)
+                // An earlier process may have died between renaming it and this.
+                try world.files.syncDirectory(.root)
+                self.current = Mutex(view)
+            } else if let founding {
+                self.current = Mutex(founding)
+            } else {
+                throw Refusal.damaged("it is missing, and this node joined by it")
+            }
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch let error as DecodingError {
+            throw .damaged("\(error)")
+        } catch { throw .disk("\(error)") }
+    }
+
+    package var view: ClusterView { self.current.withLock { $0 } }
+    package var revision: UInt64 { self.current.withLock { $0.settings.revision } }
+
+    /// Makes a newer view the one that counts, once it is on disk. May block.
+    /// - Returns: whether it was newer.
+    package func adopt(_ view: ClusterView) throws(DiskError) -> Bool {
+        let now = self.view
+        guard view.settings.revision > now.settings.revision,
+            view.settings.cluster == now.settings.cluster,
+            view.table.partitionCount == now.table.partitionCount
+        else { return false }
+        try self.files.replace(Self.path, with: Self.encode(view))
+        return self.current.withLock { current in
+            guard view.settings.revision > current.settings.revision else { return false }
+            current = view
+            return true
+        }
+    }
+
+    // MARK: What follows from it
+
+    package func place(of key: ShardKey) -> PlacedPartition {
+        self.current.withLock { view in
+            let partition = view.table.partition(of: key)
+            return PlacedPartition(
+                group: partition.group, replicas: view.table.replicas(of: partition),
+                epoch: view.table.epoch)
+        }
+    }
+
+    /// Nil for a group that there is not.
+    package func place(of group: GroupID) -> PlacedPartition? {
+        self.current.withLock { view in
+            guard Int(group.raw) <= view.table.partitionCount else { return nil }
+            return PlacedPartition(
+                group: group, replicas: view.replicas(of: group), epoch: view.table.epoch)
+        }
+    }
+
+    /// Whether this node must keep a replica of the group.
+    package func keeps(_ group: GroupID) -> Bool {
+        self.current.withLock { view in
+            guard Int(group.raw) <= view.table.partitionCount else { return false }
+            return view.replicas(of: group).contains(self.own)
+                || view.move(of: group)?.to == self.own
+        }
+    }
+
+    /// Who voted when a replica begins that has nothing yet; nil where there is to be none. A newcomer knows of
+    /// nobody: the group's own log tells it.
+    package func firstConfiguration(of group: GroupID) -> Configuration? {
+        guard self.keeps(group) else { return nil }
+        let isArriving = self.current.withLock { $0.move(of: group)?.to == self.own }
+        let founders = self.founding?.replicas(of: group) ?? []
+        guard !isArriving, founders.contains(self.own) else { return Configuration(voters: []) }
+        return Configuration(voters: founders)
+    }
+
+    /// While a replica arrives here, the fence of its move: everything up to it was committed without it.
+    package func silentThrough(of group: GroupID) -> LogIndex {
+        self.current.withLock { view in
+            guard let move = view.move(of: group), move.to == self.own else { return .zero }
+            return move.fence
+        }
+    }
+
+    /// Everybody this node talks to.
+    package var peers: [PeerAddress] {
+        self.view.nodes.compactMap { node in
+            guard node.isMember, node.id != self.own,
+                let (host, port) = Self.parts(of: node.address)
+            else { return nil }
+            return PeerAddress(node: node.id, name: node.name, host: host, port: port)
+        }
+    }
+
+    /// `host:port`, the host in brackets where it has colons of its own.
+    package static func parts(of address: String) -> (host: String, port: UInt16)? {
+        guard let colon = address.lastIndex(of: ":"),
+            let port = UInt16(address[address.index(after: colon)...]), port > 0
+        else { return nil }
+        var host = String(address[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        return host.isEmpty ? nil : (host, port)
+    }
+
+    // MARK: On disk
+
+    /// Keeps the view that a node was admitted with: before ``ClusterFormation`` says that it is a member.
+    package static func keep(_ view: ClusterView, in world: any World) throws(DiskError) {
+        try world.files.replace(Self.path, with: Self.encode(view))
+    }
+
+    package static func encode(_ view: ClusterView) -> Bytes {
+        var writer = ByteWriter(reserving: 4_096)
+        writer.write(raw: Self.mark)
+        writer.write(1 as UInt8)
+        writer.write(prefixed: view.encoded())
+        writer.write(fixed: CRC32C.of(writer.bytes))
+        return writer.bytes
+    }
+
+    package static func decode(_ bytes: Bytes) throws(DecodingError) -> ClusterView {
+        var reader = ByteReader(bytes)
+        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
+        let view = try reader.prefixed()
+        let end = reader.offset
+        let crc = try reader.fixed32()
+        try reader.finish()
+        guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
+            throw DecodingError(.malformed, at: end)
+        }
+        return try ClusterView(decoding: view)
+    }
+}

@@ -1,0 +1,54 @@
+package import StratusModel
+import StratusPlacement
+
+/// Answers what other nodes ask this one.
+package struct NodeQuestions: Sendable {
+    private let directory: ClusterDirectory
+    private let replicas: NodeReplicas
+    private let follower: ClusterFollower
+    private let health: @Sendable () async -> NodeHealth
+
+    package init(
+        _ directory: ClusterDirectory, replicas: NodeReplicas, follower: ClusterFollower,
+        health: @escaping @Sendable () async -> NodeHealth
+    ) {
+        self.directory = directory
+        self.replicas = replicas
+        self.follower = follower
+        self.health = health
+    }
+
+    package func answer(_ body: Bytes) async -> PeerResponse.Answer {
+        guard let question = try? NodeQuestion(decoding: body) else {
+            return .refused("this build does not know the question")
+        }
+        return .answer(QueryAnswer(body: await self.reply(to: question).encoded()))
+    }
+
+    package func reply(to question: NodeQuestion) async -> NodeReply {
+        switch question {
+        case .view(let known):
+            let view = self.directory.view
+            let revision = view.settings.revision
+            return .view(revision: revision, revision > known ? view : nil)
+        case .observe(let groups):
+            await self.replicas.wake(groups)
+            return .observed(await self.replicas.observations())
+        case .configure(let group, let index, let voters, let learners):
+            return .done(
+                await self.replicas.configure(
+                    group, at: index, voters: voters, learners: learners))
+        case .transfer(let group, let node):
+            return .done(await self.replicas.transfer(group, to: node))
+        case .changed(let revision):
+            // Who says so does not wait for it to be followed.
+            let follower = self.follower
+            Task { await follower.heard(of: revision) }
+            return .done(true)
+        case .health: return .health(await self.health())
+        case .offer(let view):
+            await self.follower.take(view)
+            return .done(true)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import StratusConsensus
+package import StratusModel
+package import StratusPlacement
+import StratusStorage
+import Synchronization
+
+/// What a change of the cluster's membership asks of a node's replicas.
+extension NodeReplicas {
+    /// A member whose log ends so little behind what is committed has caught up: a round trip's worth.
+    private static let lagMax: UInt64 = 256
+
+    /// What the groups led here are like, in the order of their numbers.
+    package func observations() -> [GroupObservation] {
+        guard self.fault == nil else { return [] }
+        return self.host.allGroups.compactMap { self.observation(of: $0) }
+    }
+
+    private func observation(of group: GroupID) -> GroupObservation? {
+        guard let raft = self.host.replica(of: group)?.raft, raft.role == .leader else {
+            return nil
+        }
+        let index = raft.log.configurationIndex
+        var caughtUp = [raft.node]
+        for peer in raft.peers where peer.mode == .streaming && peer.match >= index {
+            if peer.match.raw + Self.lagMax >= raft.commit.raw { caughtUp.append(peer.node) }
+        }
+        return GroupObservation(
+            group: group, leader: raft.node, configuration: raft.configuration,
+            configurationIndex: index, isCommitted: index <= raft.commit,
+            caughtUp: caughtUp.sorted())
+    }
+
+    /// Opens replicas that nobody has asked for, so that their groups get a leader.
+    package func wake(_ groups: [GroupID]) {
+        guard self.fault == nil else { return }
+        for group in groups {
+            var effects: [ReplicaHost.Effect] = []
+            _ = self.open(group, at: self.world.now, into: &effects)
+            self.carryOut(effects)
+        }
+    }
+
+    /// Changes the configuration of a group led here, if the latest one still stands at `index`.
+    /// - Returns: whether it was proposed. Whether it was committed shows in the next observation.
+    package func configure(
+        _ group: GroupID, at index: LogIndex, voters: [NodeID], learners: [NodeID]
+    ) -> Bool {
+        guard self.fault == nil, let replica = self.host.replica(of: group),
+            replica.raft.role == .leader, replica.raft.log.configurationIndex == index
+        else { return false }
+        let token = self.nextToken()
+        var effects: [ReplicaHost.Effect] = []
+        self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+            replica.changeMembers(
+                voters: voters, learners: learners, as: token,
+                wallMilliseconds: self.world.wallMilliseconds, at: self.world.now, into: &out)
+        }
+        self.carryOut(effects)
+        return replica.raft.log.configurationIndex > index
+    }
+
+    /// Hands the leadership of a group over, if it is led here.
+    package func transfer(_ group: GroupID, to node: NodeID) -> Bool {
+        guard self.fault == nil, self.host.replica(of: group)?.raft.role == .leader else {
+            return false
+        }
+        var effects: [ReplicaHost.Effect] = []
+        self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+            replica.handle(.transferRequested(to: node), at: self.world.now, into: &out)
+        }
+        self.carryOut(effects)
+        return true
+    }
+
+    /// Whom to beat to, and whose silence to notice.
+    package func setPeers(_ nodes: [NodeID]) {
+        var effects: [ReplicaHost.Effect] = []
+        self.host.setPeers(nodes, at: self.world.now, into: &effects)
+        self.carryOut(effects)
+    }
+
+    // MARK: Deleting
+
+    /// Stops the replicas that are not to be kept, and forgets their log. Their files go by ``discard(_:)``
+    /// once that is on stable storage: a file without its log could be taken for a loss.
+    /// - Returns: groups to discard. One that is being checkpointed is left for the next call.
+    package func retire(keeping keeps: (GroupID) -> Bool) -> [GroupID] {
+        guard self.fault == nil else { return [] }
+        var retired: [GroupID] = []
+        for group in Set(self.host.allGroups + self.log.groupIDs).sorted() where !keeps(group) {
+            var isThere = self.log.last(of: group).index > .zero
+            if let member = self.members[group] {
+                isThere = true
+                guard !member.isCheckpointing else { continue }
+                self.host.remove(group)
+                self.members[group] = nil
+                self.leaders.withLock { $0[group] = nil }
+                self.answerWaiting(for: group)
+                // What cannot be closed is deleted all the same.
+                _ = try? member.partition.close()
+            }
+            self.unopenable[group] = nil
+            self.log.forget(group)
+            if isThere { retired.append(group) }
+        }
+        return retired
+    }
+
+    /// A replica that goes did not lead; what waits for it may have been committed by others.
+    private func answerWaiting(for group: GroupID) {
+        let tokens = self.waiting.filter { $0.value.question.group == group }.keys
+        for token in tokens.sorted(by: { $0.raw < $1.raw }) {
+            let isCommand = self.waiting[token]?.isCommand == true
+            self.answer(token, isCommand ? .outcomeUnknown : .notLeader(nil))
+        }
+        self.carryOut([])
+    }
+
+    /// Removes the files of retired groups. Called again after a crash, it finishes what was begun.
+    package nonisolated func discard(_ groups: [GroupID]) async throws(StoreError) {
+        let files = self.world.files
+        var waits = 0
+        while groups.contains(where: { self.log.hasUnsyncedCut(of: $0) }) {
+            waits += 1
+            guard waits < 2_000, self.fault == nil else { return }
+            await self.setup.sleep(self.world.now + .milliseconds(5))
+        }
+        let result = await Task(executorPreference: self.checkpointer) {
+            () -> Result<Void, StoreError> in
+            do throws(StoreError) {
+                return .success(
+                    try PartitionRemoval.remove(groups, in: "partitions", from: files))
+            } catch { return .failure(error) }
+        }.value
+        try result.get()
+    }
+}

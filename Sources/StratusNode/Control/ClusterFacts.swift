@@ -1,0 +1,81 @@
+import StratusCommandLine
+import StratusHTTP
+
+/// What the commands read out of `/v1/cluster` and `/v1/cluster/health`.
+enum ClusterFacts {
+    static func array(_ value: JSONValue, _ key: String) -> [JSONValue] {
+        value[key]?.array.map(Array.init) ?? []
+    }
+
+    static func nodes(_ cluster: JSONValue) -> [JSONValue] { self.array(cluster, "nodes") }
+
+    static func names(_ cluster: JSONValue) -> [Int64: String] {
+        var names: [Int64: String] = [:]
+        for node in self.nodes(cluster) {
+            if let id = node["node"]?.int64 { names[id] = node["name"]?.string ?? "\(id)" }
+        }
+        return names
+    }
+
+    /// Replicas placed on a node, that of the system partition among them.
+    static func replicaCount(of node: Int64, in cluster: JSONValue) -> Int {
+        self.array(cluster, "partitions").count { partition in
+            self.array(partition, "replicas").contains { $0.int64 == node }
+        }
+    }
+
+    static func partition(_ name: String, _ cluster: JSONValue, _ health: JSONValue) -> String? {
+        guard
+            let found = self.array(cluster, "partitions").first(where: {
+                $0["partition"]?.string == name
+            })
+        else { return nil }
+        let names = self.names(cluster)
+        func words(_ value: JSONValue, _ key: String) -> String {
+            self.array(value, key).compactMap(\.int64).map { names[$0] ?? "\($0)" }
+                .joined(separator: " ")
+        }
+        let seen = self.array(health, "groups").first { $0["partition"]?.string == name }
+        var table = TextTable([.init(""), .init("")])
+        table.append(["partition", name])
+        table.append(["replicas", words(found, "replicas")])
+        table.append([
+            "leader", seen?["leader"]?.int64.map { names[$0] ?? "\($0)" } ?? "nobody now",
+        ])
+        if let seen { table.append(["behind", words(seen, "behind")]) }
+        let move = self.array(cluster, "moves").first { $0["partition"]?.string == name }
+        if let move {
+            let ends = ["from", "to"].map { end in
+                move[end]?.int64.map { names[$0] ?? "\($0)" } ?? "nowhere"
+            }
+            table.append(["moving", "from \(ends[0]) to \(ends[1])"])
+        }
+        return table.write()
+    }
+
+    /// What `top` shows.
+    static func overview(_ cluster: JSONValue, _ health: JSONValue) -> String {
+        var table = TextTable([
+            .init("NODE"), .init("STATE"), .init("REPLICAS", alignsRight: true),
+            .init("LEADS", alignsRight: true), .init("IN FLIGHT", alignsRight: true),
+            .init("MEMORY", alignsRight: true), .init("DISK FREE", alignsRight: true),
+            .init("COMPLAINS OF"),
+        ])
+        for node in self.nodes(health) {
+            let isThere = node["reachable"]?.bool == true
+            table.append([
+                node["name"]?.string ?? "",
+                isThere ? node["state"]?.string ?? "" : "does not answer",
+                "\(self.replicaCount(of: node["node"]?.int64 ?? 0, in: cluster))",
+                node["leads"]?.numberText ?? "-", node["requestsInFlight"]?.numberText ?? "-",
+                node["residentBytes"]?.int64.map { "\($0 >> 20) MiB" } ?? "-",
+                node["freeBytes"]?.int64.map { "\($0 >> 30) GiB" } ?? "-",
+                self.array(node, "complaints").compactMap { $0["component"]?.string }
+                    .joined(separator: " "),
+            ])
+        }
+        let moves = self.array(cluster, "moves").count
+        return table.write() + "\nmoves \(moves), revision "
+            + (cluster["revision"]?.numberText ?? "") + "\n"
+    }
+}

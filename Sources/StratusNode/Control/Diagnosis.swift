@@ -1,0 +1,163 @@
+import StratusHTTP
+
+/// What is wrong with a cluster, and what to do about it. Decides from what the nodes said, and asks nobody.
+struct Diagnosis {
+    struct Finding: Equatable {
+        var what: String
+        var advice: String
+    }
+
+    private static let skewMaxMilliseconds: Int64 = 500
+    private static let certificateDaysMin: Int64 = 30
+
+    /// `/v1/cluster` now, and a few seconds before.
+    let cluster: JSONValue
+    let earlier: JSONValue
+    /// `/v1/cluster/health`.
+    let health: JSONValue
+
+    var findings: [Finding] {
+        self.nodeFindings + self.clockFindings + self.groupFindings + self.moveFindings
+            + ClusterFacts.array(self.cluster, "shortfalls").compactMap(\.string).map {
+                Finding(
+                    what: $0,
+                    advice: "Add nodes: 'stratusctl cluster join-token', then start one with it.")
+            }
+    }
+
+    private var nodes: [JSONValue] { ClusterFacts.nodes(self.health) }
+
+    private var nodeFindings: [Finding] {
+        var all: [Finding] = []
+        let now = (self.health["wallMilliseconds"]?.int64 ?? 0) / 1_000
+        for node in self.nodes {
+            let name = node["name"]?.string ?? "?"
+            guard node["reachable"]?.bool == true else {
+                all.append(
+                    Finding(
+                        what: "node '\(name)' does not answer",
+                        advice:
+                            "Start it, or look at its log and the network. If its machine is gone: let "
+                            + "another join, then 'stratusctl node replace \(name) NEW'."))
+                continue
+            }
+            for complaint in ClusterFacts.array(node, "complaints") {
+                let component = complaint["component"]?.string ?? ""
+                all.append(
+                    Finding(
+                        what: "node '\(name)', \(component): \(complaint["reason"]?.string ?? "")",
+                        advice: Self.advice(component, name)))
+            }
+            if let end = node["certificateEnds"]?.int64, end > 0 {
+                let days = (end - now) / 86_400
+                if days < Self.certificateDaysMin {
+                    all.append(
+                        Finding(
+                            what: "the certificate of node '\(name)' "
+                                + (end < now ? "has ended" : "ends in \(days) days"),
+                            advice:
+                                "Issue another with 'stratus cluster certificates', put it in its place, "
+                                + "and send the node SIGHUP."))
+                }
+            }
+            if let free = node["freeBytes"]?.int64, let whole = node["diskBytes"]?.int64,
+                whole > 0, free < max(whole / 10, 1 << 30)
+            {
+                all.append(
+                    Finding(
+                        what:
+                            "node '\(name)' has \(free >> 20) MiB of disk left, of \(whole >> 20)",
+                        advice:
+                            "Give it more, or lower its weight: 'stratusctl node weight \(name) N'."
+                    ))
+            }
+        }
+        return all
+    }
+
+    private static func advice(_ component: String, _ name: String) -> String {
+        switch component {
+        case "storage": "Look at the disk of '\(name)', then restart the node: only that mends it."
+        case "data":
+            "Stop '\(name)'. Bring its old data directory back, or remove it with 'stratusctl node remove "
+                + "\(name) --now' and let it join anew with an empty one."
+        case "cluster", "member": "Stop '\(name)': the cluster does not count it any more."
+        default: "Look at the log of '\(name)'."
+        }
+    }
+
+    private var clockFindings: [Finding] {
+        let clocks = self.nodes.compactMap { node in
+            node["wallMilliseconds"]?.int64.map { (node["name"]?.string ?? "?", $0) }
+        }
+        guard clocks.count > 1 else { return [] }
+        let sorted = clocks.map(\.1).sorted()
+        let median = sorted[sorted.count / 2]
+        return clocks.filter { abs($0.1 - median) > Self.skewMaxMilliseconds }.map { name, clock in
+            Finding(
+                what: "the clock of node '\(name)' is \(clock - median) ms off the others'",
+                advice: "Set it by NTP. Until then the node leads nothing.")
+        }
+    }
+
+    private var groupFindings: [Finding] {
+        var all: [Finding] = []
+        let names = ClusterFacts.names(self.cluster)
+        let moving = Set(
+            ClusterFacts.array(self.cluster, "moves").compactMap { $0["partition"]?.string })
+        var behind: [Int64: Int] = [:]
+        for group in ClusterFacts.array(self.health, "groups")
+        where !moving.contains(group["partition"]?.string ?? "") {
+            for node in ClusterFacts.array(group, "behind").compactMap(\.int64) {
+                behind[node, default: 0] += 1
+            }
+        }
+        for (node, count) in behind.sorted(by: { $0.key < $1.key }) {
+            let name = names[node] ?? "\(node)"
+            all.append(
+                Finding(
+                    what:
+                        "\(count) replicas on node '\(name)' are behind, or were not heard of yet",
+                    advice:
+                        "If the node has just started, wait. Otherwise look at its disk and its log."
+                ))
+        }
+        let led = Set(
+            ClusterFacts.array(self.health, "groups").compactMap { $0["partition"]?.string })
+        let unreachable = Set(
+            self.nodes.filter { $0["reachable"]?.bool != true }.compactMap { $0["node"]?.int64 })
+        for partition in ClusterFacts.array(self.cluster, "partitions") {
+            let name = partition["partition"]?.string ?? ""
+            let replicas = ClusterFacts.array(partition, "replicas").compactMap(\.int64)
+            let left = replicas.count { !unreachable.contains($0) }
+            // A partition that nobody has used since the start has no leader, and needs none.
+            guard !led.contains(name), left < replicas.count / 2 + 1 else { continue }
+            all.append(
+                Finding(
+                    what:
+                        "partition \(name) has \(left) of \(replicas.count) replicas, which is no "
+                        + "majority: it can neither be read nor written",
+                    advice: "Start "
+                        + replicas.filter { unreachable.contains($0) }
+                        .map { "'\(names[$0] ?? "\($0)")'" }.joined(separator: " or ") + "."))
+        }
+        return all
+    }
+
+    private var moveFindings: [Finding] {
+        func key(_ move: JSONValue) -> String {
+            ["partition", "number"].map {
+                move[$0]?.string ?? move[$0]?.numberText ?? ""
+            }.joined(separator: "/")
+        }
+        let before = Set(ClusterFacts.array(self.earlier, "moves").map(key))
+        guard self.earlier["revision"]?.int64 == self.cluster["revision"]?.int64 else { return [] }
+        return ClusterFacts.array(self.cluster, "moves").filter { before.contains(key($0)) }.map {
+            Finding(
+                what: "the move of partition \($0["partition"]?.string ?? "") makes no progress",
+                advice:
+                    "Look whether its nodes answer. A newcomer that stays silent is given up after "
+                    + "30 s; a partition without a majority waits for its nodes.")
+        }
+    }
+}

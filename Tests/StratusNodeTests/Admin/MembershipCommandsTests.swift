@@ -1,0 +1,143 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusPlacement
+import StratusRuntime
+import Synchronization
+import Testing
+
+@testable import StratusAdmin
+@testable import StratusNode
+
+/// What administrators change of the cluster, and what `stratusctl doctor` finds wrong with it.
+@Suite struct MembershipCommandsTests {
+    typealias Cluster = ClusterPagesTests.Cluster
+
+    private func send(
+        _ path: String, _ body: String = "", to cluster: Cluster?, method: String = "POST"
+    ) async throws -> (status: Int, json: JSONValue) {
+        let route = try #require(ClusterRoute(path))
+        #expect(route.methods.contains(method))
+        let stage = AdminHandlerTests.Stage()
+        let log = Log(level: .error, format: .json) { _ in }
+        let handler = AdminHandler(
+            control: stage.control, health: stage.health, metrics: stage.metrics, log: log,
+            settings: stage.settings, cluster: cluster)
+        var headers = HeaderFields()
+        headers.append("Authorization", "Bearer right")
+        let answer = await handler.respond(
+            to: HTTPRequest(
+                head: RequestHead(method: method, path: path, query: nil, headers: headers),
+                body: CollectedBody(Bytes(body.utf8)), peer: "test",
+                identity: RequestIdentity(high: 1, low: 1)))
+        guard case .bytes(let bytes) = answer.body else { throw SystemRefusal(.badRequest) }
+        return (answer.status, try JSONDocument(parsing: bytes).root)
+    }
+
+    private static func cluster(_ outcome: SystemOutcome = .done(revision: 9)) throws -> Cluster {
+        var cluster = Cluster(answer: .success(try ClusterPagesTests.view()))
+        cluster.outcome = outcome
+        return cluster
+    }
+
+    @Test func `every change becomes the command that it means`() async throws {
+        let cases: [(String, String, String, SystemCommand)] = [
+            (
+                "POST", "/v1/cluster/nodes/node-3/drain", #"{"accept":2,"leave":true}"#,
+                .drain(NodeID(3), leavesWhenEmpty: true, acceptedReplicaCount: 2)
+            ),
+            (
+                "POST", "/v1/cluster/nodes/node-3/drain", "",
+                .drain(NodeID(3), leavesWhenEmpty: false, acceptedReplicaCount: nil)
+            ),
+            ("POST", "/v1/cluster/nodes/node-2/undrain", "", .undrain(NodeID(2))),
+            (
+                "POST", "/v1/cluster/nodes/node-1/remove", #"{"accept":0}"#,
+                .remove(NodeID(1), acceptedLossCount: 0)
+            ),
+            (
+                "PUT", "/v1/cluster/nodes/node-1", #"{"weight":50,"rack":"west"}"#,
+                .configure(NodeID(1), weight: 50, rack: "west")
+            ),
+            (
+                "POST", "/v1/cluster/partitions/1/move", #"{"from":"node-1","to":"node-4"}"#,
+                .beginMove(
+                    ReplicaMove(
+                        PartitionID(1).group, from: NodeID(1), to: NodeID(4), fence: LogIndex(12)))
+            ),
+        ]
+        for (method, path, body, command) in cases {
+            let cluster = try Self.cluster()
+            let (status, json) = try await self.send(path, body, to: cluster, method: method)
+            #expect(status == 200 && json["revision"]?.int64 == 9, "\(path)")
+            #expect(cluster.asked.commands.withLock { $0 } == [command], "\(path)")
+        }
+    }
+
+    @Test func `M-20 a refusal names the number that insists`() async throws {
+        let refused = try Self.cluster(.refused(SystemRefusal(.holdsReplicas, count: 5, limit: 3)))
+        let (status, json) = try await self.send("/v1/cluster/nodes/node-1/remove", to: refused)
+        #expect(status == 409 && json["error"]?["accept"]?.int64 == 3)
+        #expect(json["error"]?["reason"]?.string?.contains("accept 3") == true)
+        let last = try Self.cluster(.refused(SystemRefusal(.lastNode)))
+        let (_, other) = try await self.send("/v1/cluster/nodes/node-1/remove", to: last)
+        #expect(other["error"]?["accept"]?.int64 == nil, "that cannot be insisted on")
+    }
+
+    @Test func `what cannot be meant is refused before anything is asked`() async throws {
+        let cluster = try Self.cluster()
+        let cases: [(String, String, Int)] = [
+            ("/v1/cluster/nodes/nobody/drain", "", 404),
+            ("/v1/cluster/nodes/node-1/drain", "{", 400),
+            ("/v1/cluster/partitions/4/move", #"{"from":"node-1","to":"node-4"}"#, 404),
+            ("/v1/cluster/partitions/1/move", "{}", 400),
+            ("/v1/cluster/partitions/1/leader", #"{"to":"node-3"}"#, 409),
+            ("/v1/cluster/join-tokens", #"{"validSeconds":0}"#, 400),
+        ]
+        for (path, body, wanted) in cases {
+            #expect(try await self.send(path, body, to: cluster).status == wanted, "\(path)")
+        }
+        #expect(cluster.asked.commands.withLock { $0 }.isEmpty)
+        #expect(try await self.send("/v1/cluster/nodes/a/drain", to: nil).status == 404)
+        #expect(ClusterRoute("/v1/cluster/nodes/a/burn") == nil)
+    }
+
+    @Test func `a join token is handed out once, with its end`() async throws {
+        let (status, json) = try await self.send(
+            "/v1/cluster/join-tokens", #"{"validSeconds":60}"#, to: try Self.cluster())
+        #expect(status == 200 && json["token"]?.string == "secret")
+        #expect(json["expiresMilliseconds"]?.int64 == 60_000)
+    }
+
+    @Test
+    func `doctor finds the silent node, the wrong clock, the full disk and the lagging replica`()
+        async throws
+    {
+        let cluster = try Self.cluster()
+        let (status, health) = try await self.send(
+            "/v1/cluster/health", to: cluster, method: "GET")
+        #expect(status == 200)
+        let page = ClusterPages.json(try ClusterPagesTests.view(), cluster)
+        let document = try JSONDocument(parsing: page).root
+        let findings = Diagnosis(cluster: document, earlier: document, health: health).findings
+        let text = findings.map(\.what).joined(separator: "\n")
+        #expect(text.contains("node 'node-3' does not answer"))
+        #expect(text.contains("the clock of node 'node-2' is 60000 ms off"))
+        #expect(text.contains("node 'node-2' has 1024 MiB of disk left"))
+        #expect(text.contains("are behind"))
+        #expect(!text.contains("certificate"), "they end in 400 days")
+        #expect(findings.allSatisfy { !$0.advice.isEmpty })
+    }
+
+    @Test func `top and partition show read the same pages`() async throws {
+        let cluster = try Self.cluster()
+        let (_, health) = try await self.send("/v1/cluster/health", to: cluster, method: "GET")
+        let page = ClusterPages.json(try ClusterPagesTests.view(), cluster)
+        let document = try JSONDocument(parsing: page).root
+        let overview = ClusterFacts.overview(document, health)
+        #expect(overview.contains("node-3  does not answer") && overview.contains("moves 0"))
+        let shown = try #require(ClusterFacts.partition("1", document, health))
+        #expect(shown.contains("leader") && shown.contains("node-1"))
+        #expect(ClusterFacts.partition("9", document, health) == nil)
+    }
+}
