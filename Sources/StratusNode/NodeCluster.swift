@@ -76,6 +76,7 @@ final class NodeCluster: Sendable {
             throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
         }
         let refusals = PeerRefusals(health) { directory.peers.count }
+        let reach = PeerReach(health) { directory.peers.count }
         let sleep: @Sendable (MonotonicTime) async -> Void = { time in
             try? await loop.sleep(until: time)
         }
@@ -105,6 +106,7 @@ final class NodeCluster: Sendable {
                         log.info(
                             "a link changed",
                             ["peer": .describing(node), "open": .text(isOpen ? "yes" : "no")])
+                        reach.look()
                         if isOpen {
                             refusals.heard(by: node)
                         } else {
@@ -120,6 +122,7 @@ final class NodeCluster: Sendable {
                     }))
         }
         let linksMade = links
+        if let linksMade { reach.begin { linksMade.openCount } }
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
         let bounds = RecordState()
@@ -180,6 +183,7 @@ final class NodeCluster: Sendable {
         var events = ClusterFollower.Events()
         events.changed = { view in
             Self.follow(view, directory, memory, linksMade, log, health)
+            reach.look()
         }
         events.trouble = { what in log.error("membership", ["reason": .text(what)]) }
         self.follower = ClusterFollower(

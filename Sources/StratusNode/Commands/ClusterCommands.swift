@@ -8,7 +8,8 @@ enum ClusterCommands {
     private static let authorityDays = 3_650
 
     /// Makes an authority, a secret and a certificate for each node, or more certificates of the authority
-    /// that is there.
+    /// that is there. With `--missing` those that are there are left, and it is no error: what starts a node
+    /// may call it each time.
     static func certificates(_ invocation: Invocation) -> ExitCode {
         let directory = invocation.value("directory")
         let names = invocation.value("nodes").split(separator: ",").map(String.init)
@@ -20,6 +21,7 @@ enum ClusterCommands {
         guard let days = Int(invocation.value("days")), (1...3_650).contains(days) else {
             return Self.fail(.usage, "--days takes a whole number from 1 to 3650")
         }
+        var made: [String] = []
         do {
             try SmallFile.makeDirectory(directory)
             let world = try RealWorld(dataDirectory: directory)
@@ -32,6 +34,7 @@ enum ClusterCommands {
             for name in names {
                 let certificate = directory + "/\(name).pem"
                 guard SmallFile.state(certificate) == .absent else {
+                    if invocation.flag("missing") { continue }
                     return Self.fail(
                         .cannotCreate, "'\(certificate)' exists; move it away to issue another")
                 }
@@ -39,12 +42,21 @@ enum ClusterCommands {
                     .init(
                         commonName: name, dnsNames: [name], purpose: .both, now: now,
                         validSeconds: Int64(days) * 86_400))
-                try SmallFile.createSecret(directory + "/\(name).key", issued.privateKeyPEM)
+                // A key without its certificate is left of an attempt that was cut short.
+                let write =
+                    invocation.flag("missing")
+                    ? SmallFile.replaceSecret : SmallFile.createSecret
+                try write(directory + "/\(name).key", issued.privateKeyPEM)
                 try SmallFile.createSecret(certificate, issued.certificatePEM)
+                made.append(name)
             }
         } catch { return Self.fail(.cannotCreate, "\(error)") }
+        if made.isEmpty {
+            Terminal.write("Everything is in \(directory) already.\n")
+            return .success
+        }
         Terminal.write(
-            "Made in \(directory): certificates for \(names.joined(separator: ", ")), good for "
+            "Made in \(directory): certificates for \(made.joined(separator: ", ")), good for "
                 + "\(days) days.\nEach node needs authority.pem, secret, and its own .pem and .key. "
                 + "authority.key is needed for\nmore certificates only: keep it away from the nodes.\n"
         )

@@ -81,6 +81,9 @@ package enum StratusProgram {
                             .value(
                                 "days", .text("DAYS"), default: "30",
                                 "How long the nodes' certificates are good"),
+                            .flag(
+                                "missing", nil,
+                                "Make only what is not there yet; nothing to do is no error"),
                         ],
                         examples: [
                             .init(

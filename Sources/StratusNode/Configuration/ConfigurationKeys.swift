@@ -51,6 +51,11 @@ extension ConfigurationKey {
             "Allows an address that other machines can reach without TLS. Only where something in "
                 + "front of the node speaks TLS: tokens travel in the URL."),
         ConfigurationKey(
+            "client.allowDevelopment", .bool, .bool(false),
+            "Allows `development` on an address that other machines can reach. Only where something "
+                + "else keeps them out, such as a container's port that is published on the loopback: "
+                + "nobody's credentials are checked."),
+        ConfigurationKey(
             "client.tls.certificateFile", .file, nil, reloads: true,
             "The certificate chain, PEM, the node's own certificate first. Read again on SIGHUP; "
                 + "connections that are open keep the old one."),
@@ -186,6 +191,16 @@ extension ConfigurationKey {
                 + "signed in; twice as many at once. Beyond it the answer is 429 THROTTLED with the "
                 + "time to wait. 0: no limit."),
         ConfigurationKey(
+            "limits.containerRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same of one container and environment, whoever asks. 0: no limit."),
+        ConfigurationKey(
+            "limits.tokenRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same with one API token: all who use one app or page together. 0: no limit."),
+        ConfigurationKey(
+            "limits.addressRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same from one address (an IPv6 network of 64 bits), counted before credentials are looked at. "
+                + "Raise it where a balancer stands in front. 0: no limit."),
+        ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(
@@ -202,6 +217,10 @@ extension ConfigurationKey {
             .duration(.seconds(75)), reloads: true,
             "How long a connection may stay open between two requests."),
 
+        ConfigurationKey(
+            "coreDumps", .bool, .bool(false),
+            "Whether a crash may leave a core dump. It holds keys and tokens of the last requests. Without it "
+                + "other processes of the same user cannot read this one's memory either."),
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
             "After SIGTERM the node takes no new connections and finishes the requests in flight; "

@@ -30,12 +30,13 @@ package enum ConfigurationRules {
         // container's only process runs. The program warns.
         var isTyped = false
         if case .commandLine = settings.origin("client.listen") { isTyped = true }
-        if settings.bool("development"), !isTyped {
+        if settings.bool("development"), !isTyped, !settings.bool("client.allowDevelopment") {
             for address in clients where !Self.isLocal(address) {
                 refuse(
                     "development",
                     "'\(address)' in 'client.listen' can be reached from other machines, and with "
-                        + "'development' nobody's credentials are checked")
+                        + "'development' nobody's credentials are checked; set "
+                        + "'client.allowDevelopment: true' where something else keeps others out")
             }
         }
         // what exposes credentials to the network is never a default.

@@ -3,7 +3,8 @@ import Glibc
 /// What the system said about a socket.
 package struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
-        case addressInUse, addressNotAvailable, denied, refused, tooManyOpen, cut, malformedAddress
+        case addressInUse, addressNotAvailable, denied, refused, unreachable, tooManyOpen, cut
+        case malformedAddress
         case other
     }
 
@@ -25,6 +26,7 @@ package struct SocketError: Error, Sendable, Equatable, CustomStringConvertible 
             case EADDRNOTAVAIL: .addressNotAvailable
             case EACCES, EPERM: .denied
             case ECONNREFUSED, ENOENT: .refused
+            case EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN: .unreachable
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: .tooManyOpen
             case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: .cut
             default: .other

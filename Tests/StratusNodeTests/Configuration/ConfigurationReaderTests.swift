@@ -142,7 +142,8 @@ import Testing
             "{development: true, client: {allowPlain: true, listen: ['10.0.0.1:80']}}",
             [
                 "1:15: development: '10.0.0.1:80' in 'client.listen' can be reached from other "
-                    + "machines, and with 'development' nobody's credentials are checked"
+                    + "machines, and with 'development' nobody's credentials are checked; set "
+                    + "'client.allowDevelopment: true' where something else keeps others out"
             ]
         ),
         (
