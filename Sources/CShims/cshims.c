@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *length) {
     int descriptor = accept4(listener, (struct sockaddr *)peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -13,6 +15,13 @@ int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *leng
 ssize_t stratus_getrandom(void *bytes, size_t count) {
     ssize_t drawn = getrandom(bytes, count, 0);
     return drawn < 0 ? -errno : drawn;
+}
+
+int stratus_refuse_core_dumps(void) {
+    // The limit is for the kernel's own files, the flag for whoever is handed a dump through a pipe.
+    struct rlimit none = {0, 0};
+    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
+    return 0;
 }
 
 void stratus_name_this_thread(const char *name) {

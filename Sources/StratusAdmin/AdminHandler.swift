@@ -1,5 +1,7 @@
+import StratusCluster
 package import StratusGateway
 package import StratusHTTP
+import StratusIdentity
 package import StratusModel
 package import StratusRuntime
 
@@ -164,9 +166,13 @@ package struct AdminHandler: HTTPHandler {
         case .cluster: return await ClusterPages(cluster: self.cluster).show()
         case .schema(let container):
             let pages = SchemaPages(control: self.control, log: self.log)
+            if head.method == "PUT", let refusal = await self.refusal(toChange: container) {
+                return refusal
+            }
             return head.method == "PUT"
                 ? await pages.replace(container, request) : await pages.show(container)
         case .promotion(let container):
+            if let refusal = await self.refusal(toChange: container) { return refusal }
             return await SchemaPages(control: self.control, log: self.log)
                 .promote(container, request)
         case .identity(let route):
@@ -182,6 +188,19 @@ package struct AdminHandler: HTTPHandler {
             return AdminAnswer.error(
                 404, "NOT_FOUND",
                 "a container's name and 'development' or 'production' are wanted")
+        }
+    }
+
+    /// Whoever gives a container a schema makes it known; a deleted one takes none.
+    private func refusal(toChange container: ContainerReference) async -> HTTPResponse? {
+        guard let people else { return nil }
+        do throws(RouteError) {
+            if try await people.authenticator.registry.admit(container) { return nil }
+            return AdminAnswer.error(
+                409, "CONTAINER_DELETED", "this container was deleted: create it again first")
+        } catch {
+            return AdminAnswer.error(
+                503, "TRY_AGAIN_LATER", "the node cannot do it now; nothing happened")
         }
     }
 

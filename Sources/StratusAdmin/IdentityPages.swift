@@ -15,11 +15,11 @@ struct IdentityPages {
     let log: Log
     let request: HTTPRequest
 
-    private var accounts: Accounts { self.people.accounts }
-    private var access: ContainerAccess { self.people.access }
+    var accounts: Accounts { self.people.accounts }
+    var access: ContainerAccess { self.people.access }
 
     /// What ends a page early, in words.
-    private struct Refusal: Error {
+    struct Refusal: Error {
         var status: Int
         var code: StaticString
         var reason: String
@@ -53,7 +53,16 @@ struct IdentityPages {
 
     private func dispatch(_ route: IdentityRoute, _ body: JSONValue?) async throws -> HTTPResponse {
         let method = self.request.head.method
+        try await self.admit(route)
         switch route {
+        case .containers: return try await self.listContainers()
+        case .container(let container):
+            switch method {
+            case "POST": return try await self.createContainer(container)
+            case "DELETE": return try await self.deleteContainer(container)
+            default: return try await self.showContainer(container)
+            }
+        case .erasure(let container): return try await self.eraseContainer(container)
         case .tokens(let container):
             if let body { return try await self.createToken(body, in: container) }
             return try await self.listTokens(in: container)
@@ -83,6 +92,10 @@ struct IdentityPages {
                 ? try await self.deleteUser(email) : try await self.showUser(email)
         case .userAction(let email, let action): return try await self.act(action, email, body)
         case .audit: return try await self.audit()
+        case .sealingKeys:
+            return body == nil
+                ? try await self.listSealingKeys() : try await self.rotateSealingKey()
+        case .sealingKeyRevocation: return try await self.revokeSealingKeys(body)
         }
     }
 
@@ -252,7 +265,7 @@ struct IdentityPages {
         return (self.accounts.store.keys.userRecordName(of: id, epoch: epoch, in: container), id)
     }
 
-    private func schema(of container: ContainerReference) async throws -> Schema {
+    func schema(of container: ContainerReference) async throws -> Schema {
         let query = RecordQuery(principal: Principal(kind: .administrator), .schema(container))
         let answer = try await self.accounts.store.router.read(
             query.enveloped(), at: .container(container),
@@ -458,6 +471,7 @@ struct IdentityPages {
             guard let container = Self.container(body) else {
                 throw Refusal.bad("'container' and 'environment' are missing")
             }
+            try await self.admit(container)
             let token = try await self.people.open(
                 id, in: container, stays: body?["stays"]?.bool ?? false, agent: "stratusctl")
             try await self.note("user sign-in", "\(id)", container)
@@ -482,7 +496,8 @@ struct IdentityPages {
             $0.member("records", receipt.recordCount)
             $0.key("outstanding")
             $0.array {
-                $0.write("names of deleted records, in the feeds of default zones")
+                $0.write("rows without an owner, until jobs have removed them")
+                $0.write("the names of the person's own records in public databases, as deleted")
                 $0.write("pages freed in database files, until they are used again")
                 $0.write("copies of the data directory made before")
             }
@@ -524,19 +539,20 @@ struct IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
-    private func note(_ action: String, _ subject: String, _ container: ContainerReference?)
+    func note(_ action: String, _ subject: String, _ container: ContainerReference?)
         async throws
     {
-        let place = container.map { " \($0.container) \($0.environment.name)" } ?? ""
+        let place = container.map { "\($0.container) \($0.environment.name)" } ?? ""
+        let subject = [subject, place].filter { !$0.isEmpty }.joined(separator: " ")
         self.log.warning(
             "changed by an administrator",
             [
                 "request": .text(self.request.identity.uuid), "peer": .text(self.request.peer),
-                "action": .text(action), "subject": .text(subject + place),
+                "action": .text(action), "subject": .text(subject),
             ])
         try await AuditTrail(store: self.accounts.store).note(
             actor: self.request.certificate == nil ? self.request.peer : "certificate",
-            action: action, subject: subject + place)
+            action: action, subject: subject)
     }
 
     private func done(_ action: String, _ subject: String, _ container: ContainerReference?)

@@ -3,6 +3,9 @@ import StratusModel
 
 /// The administrators' paths about who is asking.
 enum IdentityRoute: Equatable {
+    case containers
+    case container(ContainerReference)
+    case erasure(ContainerReference)
     case tokens(ContainerReference)
     case token(ContainerReference, id: String)
     case keys(ContainerReference)
@@ -13,6 +16,8 @@ enum IdentityRoute: Equatable {
     case user(email: String)
     case userAction(email: String, Action)
     case audit
+    case sealingKeys
+    case sealingKeyRevocation
 
     enum Action: String, CaseIterable {
         case disable, enable, export
@@ -23,10 +28,12 @@ enum IdentityRoute: Equatable {
 
     private static let container = "/v1/containers/{container}/environments/{environment}"
     static let templates = [
+        "/v1/containers", Self.container, Self.container + "/erasure",
         Self.container + "/tokens", Self.container + "/tokens/{token}",
         Self.container + "/keys", Self.container + "/keys/{key}",
         Self.container + "/members", Self.container + "/access",
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
+        "/v1/sealing-keys", "/v1/sealing-keys/revocation",
     ]
 
     init?(_ path: String) {
@@ -38,6 +45,12 @@ enum IdentityRoute: Equatable {
         case "audit":
             guard segments.count == 2 else { return nil }
             self = .audit
+        case "sealing-keys":
+            switch segments.count {
+            case 2: self = .sealingKeys
+            case 3 where segments[2] == "revocation": self = .sealingKeyRevocation
+            default: return nil
+            }
         case "users":
             switch segments.count {
             case 2: self = .users
@@ -48,13 +61,22 @@ enum IdentityRoute: Equatable {
             default: return nil
             }
         case "containers":
-            guard (6...7).contains(segments.count), segments[3] == "environments",
+            if segments.count == 2 {
+                self = .containers
+                return
+            }
+            guard (5...7).contains(segments.count), segments[3] == "environments",
                 (1...255).contains(segments[2].utf8.count),
                 segments[2].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
                 let environment = Environment(name: segments[4])
             else { return nil }
             let container = ContainerReference(container: segments[2], environment: environment)
+            guard segments.count > 5 else {
+                self = .container(container)
+                return
+            }
             switch (segments[5], segments.count) {
+            case ("erasure", 6): self = .erasure(container)
             case ("tokens", 6): self = .tokens(container)
             case ("tokens", 7): self = .token(container, id: segments[6])
             case ("keys", 6): self = .keys(container)
@@ -69,26 +91,32 @@ enum IdentityRoute: Equatable {
 
     var template: String {
         switch self {
-        case .tokens: Self.templates[0]
-        case .token: Self.templates[1]
-        case .keys: Self.templates[2]
-        case .key: Self.templates[3]
-        case .members: Self.templates[4]
-        case .access: Self.templates[5]
-        case .users: Self.templates[6]
-        case .user: Self.templates[7]
-        case .userAction: Self.templates[8]
-        case .audit: Self.templates[9]
+        case .containers: Self.templates[0]
+        case .container: Self.templates[1]
+        case .erasure: Self.templates[2]
+        case .tokens: Self.templates[3]
+        case .token: Self.templates[4]
+        case .keys: Self.templates[5]
+        case .key: Self.templates[6]
+        case .members: Self.templates[7]
+        case .access: Self.templates[8]
+        case .users: Self.templates[9]
+        case .user: Self.templates[10]
+        case .userAction: Self.templates[11]
+        case .audit: Self.templates[12]
+        case .sealingKeys: Self.templates[13]
+        case .sealingKeyRevocation: Self.templates[14]
         }
     }
 
     var methods: [String] {
         switch self {
-        case .tokens, .keys, .members, .users: ["GET", "POST"]
+        case .tokens, .keys, .members, .users, .sealingKeys: ["GET", "POST"]
         case .token, .key: ["DELETE"]
         case .user: ["GET", "DELETE"]
-        case .access, .userAction: ["POST"]
-        case .audit: ["GET"]
+        case .container: ["GET", "POST", "DELETE"]
+        case .access, .userAction, .erasure, .sealingKeyRevocation: ["POST"]
+        case .audit, .containers: ["GET"]
         }
     }
 }

@@ -155,7 +155,7 @@ package final class ClusterRouter: PartitionRouter {
         var isInDoubt = false
         var pause = self.tuning.pauseMin
         while true {
-            guard self.world.now < deadline else {
+            guard self.world.now < deadline, !self.state.withLock({ $0.isStopped }) else {
                 throw isInDoubt ? .outcomeUnknown : .notExecuted(retryAfter: .milliseconds(100))
             }
             let answer = await self.ask(body, place, attempt.target, deadline: deadline)

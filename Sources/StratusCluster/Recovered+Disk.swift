@@ -9,14 +9,16 @@ extension RaftGroup.Recovered {
     /// - Parameters:
     ///   - initial: the configuration the group was made with, in force until an entry or a snapshot
     ///     says another.
-    /// - Throws: what the log could not read; `.released` if the log begins behind the state, which
-    ///   means that the state was lost.
+    ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the state
+    ///     is what a replica begins with that lacks its state; and entries that are damaged here are owed.
+    /// - Throws: what the log could not read; `.released` if the state was lost and nobody has another,
+    ///   `.corrupt` if entries were.
     package init(
         of group: GroupID, in log: SegmentedLog, state position: AppliedPosition,
-        initial: Configuration
+        initial: Configuration, hasPeers: Bool
     ) throws(LogError) {
-        let start = log.start(of: group)
-        guard position.index >= start.index else {
+        var start = LogPoint(index: log.start(of: group).index, term: log.start(of: group).term)
+        guard position.index >= start.index || hasPeers else {
             throw LogError(
                 .released,
                 "\(group): the state is at \(position.index), the log after \(start.index)"
@@ -30,7 +32,22 @@ extension RaftGroup.Recovered {
                 throw LogError(.corrupt, "\(group): the configuration in the state: \(error)")
             }
         }
-        let last = log.last(of: group).index
+        var last = log.last(of: group).index
+        if position.index > start.index, position.index <= last,
+            let loss = log.loss(of: group, from: start.index), loss.first <= position.index
+        {
+            // The state holds what they did, and a restart has made it durable: the log may let go of them.
+            log.release(group, through: position.index)
+            start = LogPoint(index: position.index, term: position.term)
+        }
+        var lost: LogPoint?
+        if let loss = log.loss(of: group, from: start.index.next) {
+            guard hasPeers else {
+                throw LogError(.corrupt, "\(group): entry \(loss.first) is damaged")
+            }
+            last = loss.first.previous
+            lost = LogPoint(index: loss.last, term: loss.lastTerm)
+        }
         var entries: [Entry] = []
         while (entries.last?.index ?? start.index) < last {
             let next = (entries.last?.index ?? start.index).next
@@ -43,6 +60,6 @@ extension RaftGroup.Recovered {
             snapshot: SnapshotIdentity(
                 index: position.index, term: position.term, time: position.time,
                 configuration: configuration, digest: position.digest),
-            base: LogPoint(index: start.index, term: start.term), entries: entries)
+            base: start, entries: entries, lost: lost)
     }
 }

@@ -106,7 +106,7 @@ package final class Replica {
         self.released = self.raft.log.base.index
         if self.raft.log.base.index > recovered.base.index {
             // A snapshot was installed and the process ended before the log was told.
-            log.restart(group, after: recovered.snapshot)
+            log.restart(group, after: recovered.snapshot, owing: self.owed)
         }
     }
 
@@ -209,6 +209,19 @@ package final class Replica {
         self.retryAt == nil && !self.mustReset && !self.state.mustReset
     }
 
+    /// What this replica has lost and has not yet got back from its peers.
+    package var problem: String? {
+        if self.raft.lacksState {
+            return
+                "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
+        }
+        if let end = self.raft.mustReach {
+            return
+                "its log has lost entries: it votes again when a leader has filled it to \(end.index)"
+        }
+        return nil
+    }
+
     /// Lets go what the state has on stable storage, but for the entries slow followers may want.
     ///
     /// - Parameter keepsTrail: false where an old segment of the log must go: a follower that is that far
@@ -294,8 +307,7 @@ package final class Replica {
             guard let position = self.reads.firstIndex(where: { $0.request == request }) else {
                 return  // Abandoned.
             }
-            self.reads[position].index =
-                self.bugs.contains(.readBeforeApplied) ? self.state.applied : index
+            self.reads[position].index = index
             self.hasReadyReads = true
         case .roleChanged(let role, let term, let leader):
             effects.append(.roleChanged(role, term: term, leader: leader))
@@ -478,6 +490,9 @@ package final class Replica {
 
     // MARK: Snapshots
 
+    /// The last entry of a damaged log, as long as it is not whole again.
+    private var owed: (LogIndex, Term)? { self.raft.mustReach.map { ($0.index, $0.term) } }
+
     private func sendSnapshot(to node: NodeID, term: Term, into effects: inout [Effect]) {
         do throws(StoreError) {
             if !self.streams.isSending(to: node) {
@@ -530,7 +545,9 @@ package final class Replica {
             return
         }
         // The state first: if the process ends here, the log is restarted when it comes back.
-        self.log.restart(self.group, after: identity)
+        if !self.raft.keepsLog(after: identity) {
+            self.log.restart(self.group, after: identity, owing: self.owed)
+        }
         self.ordered = identity.index
         self.released = identity.index
         self.appliedTime = max(self.appliedTime, identity.time)

@@ -3,7 +3,8 @@ package import StratusModel
 /// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
 ///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
-/// leadership ever falls.
+/// leadership ever falls, unless the peer says that its log was damaged. `match` too low is true all the
+/// same, and mended by the next acknowledgement.
 package struct Progress: Sendable, Equatable {
     package enum Mode: Sendable, Equatable {
         /// One message at a time, until the logs are known to agree.

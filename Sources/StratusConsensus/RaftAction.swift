@@ -88,4 +88,5 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case snapshotNeeded, snapshotUnneeded, snapshotInstalled, snapshotKeptTail
     case sentFromLog, resent, inFlightFull, overloaded
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
+    case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain
 }

@@ -14,13 +14,17 @@ extension RaftGroup {
     /// may while that is not committed: it can be the only one with the entries the others need
     /// (§4.2.2).
     var mayCampaign: Bool {
-        if self.isInhibited || self.installing != nil || self.isSilent { return false }
+        if self.isInhibited || self.installing != nil || self.isImpaired || self.isSilent {
+            return false
+        }
         if self.configuration.isVoter(self.node) { return true }
         let newest = self.log.configurationIndex
         return newest > self.commit && newest > self.log.base.index
             && self.log.configuration(at: newest.previous).isVoter(self.node)
     }
 
+    /// Something of what it held is lost: it leads nothing.
+    private var isImpaired: Bool { self.lacksState || self.mustReach != nil }
     /// See ``silentThrough``.
     private var isSilent: Bool { self.commit < self.silentThrough }
 
@@ -32,7 +36,8 @@ extension RaftGroup {
     // MARK: The election timer
 
     mutating func armElection(at now: MonotonicTime) {
-        guard self.mayCampaign || self.installing != nil || self.isLearner else {
+        guard self.mayCampaign || self.installing != nil || self.isLearner || self.isImpaired
+        else {
             self.electionAt = nil
             return
         }
@@ -44,7 +49,16 @@ extension RaftGroup {
         let least = self.tuning.electionDelayMin.clampedNanoseconds
         let most = max(least, self.tuning.electionDelayMax.clampedNanoseconds)
         let delay = Int64.random(in: least...most, using: &self.random)
-        self.electionAt = now + .nanoseconds(delay)
+        self.electionAt = now + .nanoseconds(delay * self.electionBackoff)
+    }
+
+    /// Grows with every term after the first that brought no leader. A pair of waits of the same length
+    /// would meet again and again when disks are slower than they are (§9.3 asks for timeouts well above
+    /// the time of a broadcast, and that is not known beforehand).
+    private var electionBackoff: Int64 {
+        if self.bugs.contains(.electionsNeverBackOff) { return 1 }
+        let doublings = min(62, max(0, self.leaderlessTermCount - 1))
+        return min(max(1, self.tuning.electionBackoffMax), 1 << Int64(doublings))
     }
 
     mutating func armElectionIfLeaderless(at now: MonotonicTime) {
@@ -56,7 +70,9 @@ extension RaftGroup {
             self.electionAt = nil
             if self.role != .leader { self.armElection(at: now) }
             // Whoever leads takes the question for "who leads?".
-            if self.role != .leader, self.isLearner { self.askForPreVotes(into: &actions) }
+            if self.role != .leader, self.isLearner || self.isImpaired {
+                self.askForPreVotes(into: &actions)
+            }
             return
         }
         if self.configuration.isQuorum([self.node]) {
@@ -122,7 +138,7 @@ extension RaftGroup {
             // before its reign says nothing.
             self.loseLeader(at: now, into: &actions)
         }
-        if term > self.term, !self.hasLiveLeader, !self.isSilent,
+        if term > self.term, !self.hasLiveLeader, !self.isSilent, self.mustReach == nil,
             last.isAtLeastAsUpToDate(as: self.log.lastPoint)
                 || self.bugs.contains(.ignoreLogUpToDate)
         {
@@ -161,7 +177,10 @@ extension RaftGroup {
         let isFree = self.hardState.vote == nil || self.hardState.vote == from
         let isUpToDate = last.isAtLeastAsUpToDate(as: self.log.lastPoint)
         if !isUpToDate { actions.append(.reached(.voteRefusedLogBehind)) }
-        let mayVote = isFree && self.leader == nil
+        if self.mustReach != nil { actions.append(.reached(.voteRefusedLogDamaged)) }
+        let mayVote =
+            isFree && self.leader == nil
+            && (self.mustReach == nil || self.bugs.contains(.damagedLogVotes))
         guard !self.isSilent,
             mayVote || (self.bugs.contains(.voteTwiceInATerm) && self.role != .leader),
             isUpToDate || self.bugs.contains(.ignoreLogUpToDate)
@@ -314,6 +333,7 @@ extension RaftGroup {
         guard role != self.role || leader != self.leader else { return }
         self.role = role
         self.leader = leader
+        if leader != nil { self.leaderlessTermCount = 0 }
         actions.append(.roleChanged(role, term: self.term, leader: leader))
     }
 

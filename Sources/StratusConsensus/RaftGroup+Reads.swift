@@ -4,6 +4,10 @@ import StratusModel
 // voters the same question, by group and term: one round answers for everything that waits.
 extension RaftGroup {
     mutating func requestRead(_ token: RequestToken, into actions: inout [Action]) {
+        if self.bugs.contains(.followerAnswersReads), self.role == .follower, self.leader != nil {
+            actions.append(.readReady(token, at: self.commit))
+            return
+        }
         guard self.role == .leader else {
             actions.append(.refused(token, .notLeader(self.leader)))
             return

@@ -183,24 +183,26 @@ extension RaftGroup {
         guard self.installing == nil else { return }
         self.verified = max(self.verified, self.commit)
         let end = LogIndex(previous.index.raw + UInt64(entries.count))
+        if self.bugs.contains(.followerCommitsUnchecked) {
+            self.commit = max(self.commit, min(commit, self.log.last))
+        }
         // Committed here means equal there: only what follows can differ.
         if previous.index >= self.commit, !self.log.holds(previous),
             !self.bugs.contains(.skipPreviousCheck) || previous.index > self.log.last
         {
             actions.append(.reached(.appendRefused))
             let hint = self.log.latestPoint(notAfter: previous)
-            self.say(
-                .appendRefused(previous: previous.index, hint: hint), to: from, into: &actions)
+            // Index zero: whatever the leader knows to be here, it is not any more.
+            let refused = self.mustReach == nil ? previous.index : .zero
+            self.say(.appendRefused(previous: refused, hint: hint), to: from, into: &actions)
             return
         }
         var isNew = false
-        for entry in entries
-        where entry.index > self.commit || self.bugs.contains(.truncateBelowCommit) {
-            guard entry.index > self.log.base.index else { continue }
+        for entry in entries where entry.index > self.log.base.index {
             if !isNew {
                 if let term = self.log.term(at: entry.index) {
                     if term == entry.term || self.bugs.contains(.keepConflictingTail) { continue }
-                    if entry.index <= self.commit, !self.bugs.contains(.truncateBelowCommit) {
+                    guard entry.index > self.commit else {
                         actions.append(.alarm(.conflictWithCommitted(entry.index, from: from)))
                         return
                     }
@@ -219,8 +221,7 @@ extension RaftGroup {
         }
         self.verified = max(self.verified, end)
         // Not past this message: what follows it here may be of another leader.
-        let limit = self.bugs.contains(.followerCommitsUnchecked) ? self.log.last : self.verified
-        if min(commit, limit) > self.commit { self.commit = min(commit, limit) }
+        self.commit = max(self.commit, min(commit, self.verified))
         if self.bugs.contains(.acknowledgeBeforeSync) {
             self.say(
                 .appendAccepted(
@@ -229,19 +230,20 @@ extension RaftGroup {
             return
         }
         // New entries are acknowledged when they are durable; anything else now.
-        if !isNew { self.acknowledge(to: from, into: &actions) }
+        if !isNew {
+            self.standAgainIfWhole(at: now, into: &actions)
+            self.acknowledge(to: from, into: &actions)
+        }
     }
 
     private mutating func cutOwnLog(from index: LogIndex, into actions: inout [Action]) {
         actions.append(.reached(.conflictTruncated))
         if self.log.configurationIndex >= index { actions.append(.reached(.jointRolledBack)) }
         self.log.cut(from: index)
-        self.durable = min(self.durable, index.previous)
-        self.verified = min(self.verified, index.previous)
-        if self.bugs.contains(.truncateBelowCommit) {
-            self.commit = min(self.commit, index.previous)
-            self.handed = min(self.handed, index.previous)
+        if !self.bugs.contains(.durableKeptOnCut) {
+            self.durable = min(self.durable, index.previous)
         }
+        self.verified = min(self.verified, index.previous)
         self.pendingWrite.truncateFrom = min(self.pendingWrite.truncateFrom ?? index, index)
     }
 
@@ -270,10 +272,9 @@ extension RaftGroup {
             actions.append(.alarm(.malformedMessage(from: node)))
             return
         }
+        let match = self.bugs.contains(.receivedCountsAsMatch) ? received : match
         let isMatchHigher = match > self.peers[position].match
-        if isMatchHigher || self.bugs.contains(.matchFallsBack) {
-            self.peers[position].match = match
-        }
+        if isMatchHigher { self.peers[position].match = match }
         if received > self.peers[position].received { self.peers[position].received = received }
         self.peers[position].knownCommit = max(self.peers[position].knownCommit, commit)
         self.peers[position].landed(through: received)
@@ -309,16 +310,23 @@ extension RaftGroup {
         guard self.role == .leader,
             let position = self.peers.firstIndex(where: { $0.node == node })
         else { return }
+        // Index zero: a log that was damaged. What it acknowledged counted when it did, and is gone there.
+        let isLoss = previous == .zero && self.peers[position].mode != .snapshot
+        if isLoss {
+            self.peers[position].match = min(self.peers[position].match, hint.index)
+        }
         let peer = self.peers[position]
         // Late or repeated: what it says about an earlier question is no news.
-        guard peer.mode != .snapshot, previous > peer.match,
-            peer.mode == .streaming || previous == peer.next.previous
+        guard peer.mode != .snapshot,
+            isLoss
+                || previous > peer.match
+                    && (peer.mode == .streaming || previous == peer.next.previous)
         else {
             actions.append(.reached(.refusalIgnored))
             return
         }
         self.peers[position].received = peer.match
-        let hinted = min(hint.index, previous.previous)
+        let hinted = isLoss ? hint.index : min(hint.index, previous.previous)
         let agreed = self.log.latestPoint(notAfter: LogPoint(index: hinted, term: hint.term))
         if hinted < self.log.base.index || agreed.term > hint.term {
             // The logs part before ours begins.

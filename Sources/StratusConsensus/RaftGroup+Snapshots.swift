@@ -1,4 +1,4 @@
-import StratusModel
+package import StratusModel
 
 // Snapshots (thesis §5): for a peer that needs entries the log has let go. The bytes are the shell's
 // business; what may be installed, and what the log is then, is decided here.
@@ -21,9 +21,12 @@ extension RaftGroup {
         into actions: inout [Action]
     ) {
         guard self.role == .leader,
-            let position = self.peers.firstIndex(where: { $0.node == node }),
-            self.peers[position].mode == .snapshot
+            let position = self.peers.firstIndex(where: { $0.node == node })
         else { return }
+        if index == .zero, self.peers[position].mode != .snapshot {
+            self.startSnapshot(toPeerAt: position, at: now, into: &actions)
+        }
+        guard index > .zero, self.peers[position].mode == .snapshot else { return }
         self.peers[position].resendAt = now + self.tuning.resendDelay
         actions.append(
             .snapshotAcknowledged(by: node, index: index, next: next, term: self.term))
@@ -57,9 +60,22 @@ extension RaftGroup {
         actions.append(.install(identity))
     }
 
+    /// Asks the leader for its state: an answer about a snapshot that was never sent.
+    mutating func askForState(at now: MonotonicTime, into actions: inout [Action]) {
+        self.stateWantedAt = nil
+        guard self.lacksState else { return }
+        self.stateWantedAt = now + self.tuning.resendDelay * 4
+        guard self.installing == nil, let leader = self.leader, leader != self.node else { return }
+        actions.append(.reached(.stateAskedFor))
+        self.say(
+            .snapshotAnswer(index: .zero, next: 0, unneeded: false), to: leader, into: &actions)
+    }
+
     /// What the snapshot stands for is here already, in the state or as entries of the same log.
     private func isUnneeded(_ identity: SnapshotIdentity) -> Bool {
-        identity.index <= self.commit
+        // One that ends before the log begins would leave a gap.
+        if self.lacksState { return identity.index < self.log.base.index }
+        return identity.index <= self.commit
             || self.log.holds(LogPoint(index: identity.index, term: identity.term))
     }
 
@@ -85,6 +101,25 @@ extension RaftGroup {
         precondition(self.installing == identity, "a snapshot nobody asked for was installed")
         self.installing = nil
         actions.append(.reached(.snapshotInstalled))
+        // A snapshot of what is here is taken only by who lacks its state.
+        if self.lacksState {
+            actions.append(.reached(.stateRegained))
+            self.lacksState = false
+            self.stateWantedAt = nil
+        }
+        if self.keepsLog(after: identity) {
+            // What follows it here was acknowledged: it stays, and is applied again as it is committed.
+            self.log.rebase(on: identity)
+            self.commit = max(self.commit, identity.index)
+            self.durable = max(self.durable, identity.index)
+            self.handed = identity.index
+            self.verified = max(self.verified, identity.index)
+            if let leader = self.leader, leader != self.node {
+                self.acknowledge(to: leader, into: &actions)
+            }
+            self.armElectionIfLeaderless(at: now)
+            return
+        }
         // The own tail is of another history, or ends earlier: it was not committed.
         if self.bugs.contains(.snapshotKeepsConflictingTail), self.log.last > identity.index {
             self.log.compact(through: identity.index)
@@ -95,9 +130,33 @@ extension RaftGroup {
         self.commit = identity.index
         self.handed = identity.index
         self.verified = identity.index
+        self.standAgainIfWhole(at: now, into: &actions)
         if let leader = self.leader, leader != self.node {
             self.acknowledge(to: leader, into: &actions)
         }
+        self.armElectionIfLeaderless(at: now)
+    }
+
+    /// Whether the own log goes on behind a snapshot, which then stands for its beginning only.
+    package func keepsLog(after identity: SnapshotIdentity) -> Bool {
+        self.log.holds(LogPoint(index: identity.index, term: identity.term))
+    }
+
+    // MARK: A damaged log
+
+    /// The log is again at least what it ever was: every entry that this replica may have acknowledged is
+    /// here, or a leader of a later term has put others in its place.
+    mutating func standAgainIfWhole(at now: MonotonicTime, into actions: inout [Action]) {
+        guard let mustReach else { return }
+        let index = min(self.verified, self.durable)
+        guard let term = self.log.term(at: index),
+            LogPoint(index: index, term: term).isAtLeastAsUpToDate(as: mustReach)
+        else { return }
+        actions.append(.reached(.logWholeAgain))
+        self.mustReach = nil
+        // What the disk has behind that is of nobody's log.
+        let end = self.pendingWrite.entries.first?.index ?? self.log.last.next
+        self.pendingWrite.truncateFrom = min(self.pendingWrite.truncateFrom ?? end, end)
         self.armElectionIfLeaderless(at: now)
     }
 }

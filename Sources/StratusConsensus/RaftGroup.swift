@@ -23,26 +23,31 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// What a replica finds on its own disk when it starts.
     package struct Recovered: Sendable, Equatable {
         package var hardState: HardState
-        /// What the state stands for; the log holds what follows.
+        /// What the state stands for; the log holds what follows. A state that was lost stands at zero,
+        /// before `base`.
         package var snapshot: SnapshotIdentity
-        /// Where the log starts: at or before the snapshot.
+        /// Where the log starts: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
         /// Every entry of the log after `base`, all durable.
         package var entries: [Entry]
+        /// Of a log that has lost entries behind those: the last one it ever held, which may have been
+        /// acknowledged. Its term may not be known: zero.
+        package var lost: LogPoint?
         /// See ``RaftGroup/silentThrough``.
         package var silentThrough = LogIndex.zero
 
         package init(
             hardState: HardState, snapshot: SnapshotIdentity, base: LogPoint? = nil,
-            baseConfiguration: Configuration? = nil, entries: [Entry] = []
+            baseConfiguration: Configuration? = nil, entries: [Entry] = [], lost: LogPoint? = nil
         ) {
             self.hardState = hardState
             self.snapshot = snapshot
             self.base = base ?? LogPoint(index: snapshot.index, term: snapshot.term)
             self.baseConfiguration = baseConfiguration ?? snapshot.configuration
             self.entries = entries
+            self.lost = lost
         }
     }
 
@@ -81,12 +86,23 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// Nodes that are there but should not lead now, sorted.
     var decliners: [NodeID] = []
     package internal(set) var isInhibited = false
+    /// The state is gone, and the log has let go of what would make it again. What the log holds stands:
+    /// this replica votes and acknowledges by it, but applies nothing and leads nothing until a snapshot
+    /// has come that reaches to where the log begins.
+    package internal(set) var lacksState: Bool
+    /// While it does: when the leader is asked for one again.
+    var stateWantedAt: MonotonicTime?
+    /// The log has lost entries, this one the last, which may have been acknowledged: no vote for anybody,
+    /// and no word for oneself, until a leader that was elected without it has filled the log as far.
+    package internal(set) var mustReach: LogPoint?
     /// A snapshot is being made the state; no entries are taken meanwhile.
     var installing: SnapshotIdentity?
     /// Messages that speak of a term or vote not yet durable.
     var held: [HeldMessage] = []
     /// Runs only while there is no leader to wait for.
     var electionAt: MonotonicTime?
+    /// Terms entered since there was last a leader.
+    var leaderlessTermCount = 0
     /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
     var votes: [NodeID] = []
     /// Whether the campaign of this term was asked for by the leader before.
@@ -148,6 +164,11 @@ package struct RaftGroup: ConsensusCore, Equatable {
         for entry in recovered.entries { self.log.append(entry) }
         self.silentThrough = recovered.silentThrough
         self.durable = self.log.last
+        self.lacksState = recovered.snapshot.index < self.log.base.index
+        self.mustReach = recovered.lost.map { lost in
+            // Of an entry whose term is lost too, no more is known than that it is none of a later term.
+            lost.term > .zero ? lost : LogPoint(index: lost.index, term: recovered.hardState.term)
+        }
         if bugs.contains(.termForgottenOnRestart) {
             self.hardState = HardState(term: self.log.lastPoint.term, vote: nil)
         }
@@ -161,9 +182,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.log.restart(after: snapshot)
             self.durable = snapshot.index
         }
-        self.commit = snapshot.index
-        self.handed = snapshot.index
-        self.verified = snapshot.index
+        // What the log has let go was committed.
+        self.commit = max(snapshot.index, self.log.base.index)
+        self.handed = self.commit
+        self.verified = self.commit
     }
 
     package var term: Term { self.hardState.term }
@@ -190,6 +212,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         switch event {
         case .started:
             self.armElection(at: now)
+            if self.lacksState { self.stateWantedAt = now + self.tuning.resendDelay }
         case .received(let message, let from):
             self.receive(message, from: from, at: now, into: &actions)
         case .durable(let through, let term, let hardState):
@@ -265,7 +288,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.pendingWrite = LogWrite()
         }
         let ready = min(self.commit, self.durable)
-        if ready > self.handed, self.installing == nil {
+        if ready > self.handed, self.installing == nil, !self.lacksState {
             self.handed = ready
             actions.append(.apply(through: ready))
         }
@@ -281,6 +304,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         func consider(_ time: MonotonicTime?) {
             if let time { earliest = min(earliest ?? time, time) }
         }
+        consider(self.stateWantedAt)
         if self.role == .leader {
             consider(self.quorumAt)
             consider(self.transfer?.deadline)
@@ -294,6 +318,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if let time = self.electionAt, now >= time {
             self.electionTimedOut(at: now, into: &actions)
         }
+        if let time = self.stateWantedAt, now >= time { self.askForState(at: now, into: &actions) }
         guard self.role == .leader else { return }
         if let transfer = self.transfer, now >= transfer.deadline {
             self.transfer = nil
@@ -335,7 +360,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
         }
         if message.term < self.term {
             self.answerStale(message, from: from, into: &actions)
-            if !self.bugs.contains(.answerOfOlderTermCounts) { return }
+            switch message.body {
+            case .voteAnswer where self.bugs.contains(.countVotesOfAnyTerm): break
+            default: if !self.bugs.contains(.answerOfOlderTermCounts) { return }
+            }
         }
         if message.term > self.term {
             self.becomeFollower(
@@ -430,6 +458,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     mutating func remember(_ hardState: HardState) {
         guard hardState != self.hardState else { return }
         precondition(hardState.term >= self.hardState.term, "terms never fall")
+        if hardState.term > self.hardState.term { self.leaderlessTermCount += 1 }
         self.hardState = hardState
         self.pendingWrite.hardState = hardState
     }
@@ -459,7 +488,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
             || (self.bugs.contains(.durableIgnoresTerm) && through <= self.log.last)
         if !isPresent, through > self.durable { actions.append(.reached(.durableAfterCut)) }
         let advanced = isPresent && through > self.durable
-        if advanced { self.durable = through }
+        if advanced {
+            self.durable = through
+            self.standAgainIfWhole(at: now, into: &actions)
+        }
         switch self.role {
         case .leader:
             if advanced { self.advanceCommit(at: now, into: &actions) }

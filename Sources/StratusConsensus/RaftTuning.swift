@@ -4,6 +4,9 @@ package struct RaftTuning: Sendable, Equatable {
     /// heartbeats have waited for the leader before that: see ``NodeLiveness``.
     package var electionDelayMin: Duration = .milliseconds(100)
     package var electionDelayMax: Duration = .milliseconds(400)
+    /// Elections that find no leader are followed by ones this many times rarer at most: where a vote
+    /// takes longer to reach a disk than candidates wait, they would stand in each other's way for ever.
+    package var electionBackoffMax: Int64 = 16
     /// What is not answered is sent again after this.
     package var resendDelay: Duration = .milliseconds(200)
     /// A leader that a majority does not answer by name for this long steps down (thesis §6.2).

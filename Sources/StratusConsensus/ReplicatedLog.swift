@@ -146,6 +146,13 @@ package struct ReplicatedLog: Sendable, Equatable {
         self.forgetTail(before: index.next)
     }
 
+    /// A snapshot stands for what is at or before its index, which this log holds; what follows stays.
+    package mutating func rebase(on snapshot: SnapshotIdentity) {
+        self.compact(through: snapshot.index)
+        self.changes[0].configuration = snapshot.configuration
+        self.lastTime = max(self.lastTime, snapshot.time)
+    }
+
     /// Replaces everything by a snapshot.
     package mutating func restart(after snapshot: SnapshotIdentity) {
         self.base = LogPoint(index: snapshot.index, term: snapshot.term)

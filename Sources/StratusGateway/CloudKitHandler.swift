@@ -21,15 +21,16 @@ package final class CloudKitHandler: HTTPHandler {
     let people: SignInService?
     let schemas = SchemaCache()
     private let bodies: BodyBudget
-    private let throttle: RequestThrottle?
+    private let rates: RequestRates?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
+    /// - Parameter feeds: what seals them instead, where its keys change; made with `tokenKey`.
     /// - Parameter bodies: shared by every handler of a node, so that one that follows another counts what
     ///   the other still holds; nil: one of its own, by the limits.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
-        tokenKey: Bytes, settings: GatewaySettings = GatewaySettings(),
+        tokenKey: Bytes, feeds: TokenCipher? = nil, settings: GatewaySettings = GatewaySettings(),
         limits: Limits = Limits(), bodies: BodyBudget? = nil, people: SignInService? = nil,
         log: Log = .silent()
     ) {
@@ -37,9 +38,9 @@ package final class CloudKitHandler: HTTPHandler {
         self.router = router
         self.authenticator = authenticator
         self.world = world
-        self.cipher = TokenCipher(key: tokenKey)
+        self.cipher = feeds ?? TokenCipher(key: tokenKey)
         self.settings = settings
-        self.throttle = settings.requestRateMax.map { RequestThrottle(ratePerSecond: $0) }
+        self.rates = RequestRates(settings)
         self.limits = limits
         self.people = people
         self.log = log
@@ -75,6 +76,7 @@ package final class CloudKitHandler: HTTPHandler {
             response.headers.set("Cache-Control", "no-store")
             response.headers.set("Content-Type", "application/json; charset=UTF-8")
             response.headers.set("X-Apple-CloudKit-Version", "1.0")
+            if let rates { response.headers.set("RateLimit-Policy", rates.policy) }
         }
         response.headers.set("X-Apple-Request-UUID", uuid)
         CrossOrigin.allow(request.head, in: &response.headers)
@@ -93,6 +95,7 @@ package final class CloudKitHandler: HTTPHandler {
     }
 
     private func answer(_ request: HTTPRequest, token: inout String?) async throws -> Bytes {
+        try self.rates?.check(address: request.peer, at: self.world.now)
         let route = try Route(path: request.head.path)
         guard route.operation.takes(method: request.head.method) else {
             throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
@@ -105,7 +108,9 @@ package final class CloudKitHandler: HTTPHandler {
                 head: request.head, body: body, container: route.container, scope: route.scope,
                 isSecure: request.isSecure))
         token = authentication.webAuthToken
-        try self.checkRate(of: authentication.principal, request, route)
+        try self.rates?.check(
+            authentication.principal, request.head, from: request.peer, route.container,
+            at: self.world.now)
         guard route.operation.isIn(route.scope) else {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
@@ -135,20 +140,6 @@ package final class CloudKitHandler: HTTPHandler {
             case .cutShort: throw .bodyCutShort
             }
         }
-    }
-
-    /// Who has a name is counted by it, anybody else by where the request came from.
-    private func checkRate(of principal: Principal, _ request: HTTPRequest, _ route: Route)
-        throws(ClientError)
-    {
-        guard let throttle = self.throttle else { return }
-        let caller =
-            principal.userRecordName.isEmpty
-            ? SignInService.place(of: request.peer)
-            : principal.userRecordName + route.container.container
-        guard let wait = throttle.wait(of: caller, at: self.world.now) else { return }
-        throw ClientError(
-            .throttled, "too many requests, retry later", retryAfter: ClientError.seconds(wait))
     }
 
     /// The body as an object, whatever its Content-Type says it is. None at all is an empty one.

@@ -24,6 +24,6 @@ enum CrossOrigin {
         headers.set(
             "Access-Control-Expose-Headers",
             "X-Apple-Request-UUID,X-Apple-CloudKit-Web-Auth-Token,X-Apple-CloudKit-Session,"
-                + "X-Responding-Instance,Via,Retry-After")
+                + "X-Responding-Instance,Via,Retry-After,RateLimit-Policy")
     }
 }

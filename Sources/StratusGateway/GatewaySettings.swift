@@ -24,6 +24,10 @@ package struct GatewaySettings: Sendable, Equatable {
 
     /// Requests a second of one user, key or address at this node; nil: as many as come.
     package var requestRateMax: Int?
+    /// The same of one container, whoever asks; with one API token; from one address, good credentials or not.
+    package var containerRequestRateMax: Int?
+    package var tokenRequestRateMax: Int?
+    package var addressRequestRateMax: Int?
 
     package init() {}
 

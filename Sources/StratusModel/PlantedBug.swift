@@ -6,16 +6,17 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Elections.
     case voteNotSynced, voteTwiceInATerm, ignoreLogUpToDate, countVotesOfAnyTerm
     case electWithMinority, termForgottenOnRestart, forgetVoteOnRestart, learnerCounts
+    case electionsNeverBackOff, damagedLogVotes
     // Replication.
     case commitOlderTermByCounting, countSelfBeforeSync, acknowledgeBeforeSync
-    case truncateBelowCommit, truncateOnOlderAppend, skipPreviousCheck, matchFallsBack
+    case durableKeptOnCut, truncateOnOlderAppend, skipPreviousCheck, receivedCountsAsMatch
     case followerCommitsUnchecked, answerOfOlderTermCounts, durableIgnoresTerm
     case commitByMinority, keepConflictingTail
     // Membership.
     case singleStepMembership, configurationOnCommit, changeBeforeOwnTermCommit
     case jointNeedsOnlyNew, snapshotWithStaleConfiguration
     // Reads.
-    case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, readBeforeApplied
+    case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads
     case readCountsOldRound
     // Snapshots.
     case lateSnapshotInstalled, snapshotKeepsConflictingTail, mixedSnapshotStreams

@@ -70,14 +70,16 @@ package final class Node: Sendable {
             directory: directory.identity.high)
 
         let isOpen = settings.bool("development")
+        let feeds = TokenCipher(key: tokenKey)
         let authenticator = CredentialAuthenticator(
             accounts: Accounts(
                 store: IdentityStore(
                     router: router, world: world, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
             development: isOpen ? DevelopmentAuthenticator() : nil,
-            signInBase: settings.text("signIn.url"))
+            signInBase: settings.text("signIn.url"), feeds: feeds)
         var signIn = SignInService.Settings()
+        signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
         let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
 
@@ -86,11 +88,17 @@ package final class Node: Sendable {
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
-            let rate = settings.integer("limits.requestRateMax")
-            gateway.requestRateMax = rate > 0 ? rate : nil
+            func rate(_ key: String) -> Int? {
+                let rate = settings.integer(key)
+                return rate > 0 ? rate : nil
+            }
+            gateway.requestRateMax = rate("limits.requestRateMax")
+            gateway.containerRequestRateMax = rate("limits.containerRequestRateMax")
+            gateway.tokenRequestRateMax = rate("limits.tokenRequestRateMax")
+            gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
-                settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
+                feeds: feeds, settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
                 people: people, log: log)
         }
         let front = ClientFront(makeGateway(settings), health: state.health)

@@ -17,7 +17,7 @@ final class NodeCluster: Sendable {
     let replicas: NodeReplicas
     let router: ClusterRouter
     let follower: ClusterFollower
-    private let receivers: Receivers
+    private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
     private let health: Health
@@ -82,7 +82,7 @@ final class NodeCluster: Sendable {
         }
 
         // What comes in from peers finds its way once all of it stands.
-        let receivers = Receivers()
+        let receivers = PeerReceivers()
         var links: PeerLinks?
         if let certificates {
             links = PeerLinks(
@@ -242,10 +242,8 @@ final class NodeCluster: Sendable {
         _ view: ClusterView, _ directory: ClusterDirectory, _ memory: PeerMemory,
         _ links: PeerLinks?, _ log: Log, _ health: Health
     ) {
-        let members = view.nodes.filter { $0.isMember && $0.directory != 0 }
         do throws(DiskError) {
-            try memory.follow(
-                Dictionary(uniqueKeysWithValues: members.map { ($0.name, $0.directory) }))
+            try memory.follow(view)
         } catch { log.error("membership", ["reason": .text("PEERS: \(error)")]) }
         links?.setPeers(directory.peers)
         if view.node(directory.own)?.isMember == false {
@@ -347,7 +345,8 @@ final class NodeCluster: Sendable {
     /// Everything acknowledged is on disk already; this hands leadership over and spares the next start a
     /// recovery.
     func stop() async {
-        for task in self.tasks.withLock({ $0 }) { task.cancel() }
+        let tasks = self.tasks.withLock { $0 }
+        for task in tasks { task.cancel() }
         await self.replicas.stop()
         // What hands leadership over must still leave.
         if let links {
@@ -355,6 +354,8 @@ final class NodeCluster: Sendable {
             await links.stop()
         }
         self.router.stop()
+        // Nothing waits for anything from here on; whoever slept on the loop has to wake before it stops.
+        for task in tasks { await task.value }
     }
 
     func stopThreads() {

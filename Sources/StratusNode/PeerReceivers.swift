@@ -3,7 +3,7 @@ import StratusModel
 import Synchronization
 
 /// Where what peers bring finds its way, once all of it stands: links are made before what they serve.
-final class Receivers: Sendable {
+final class PeerReceivers: Sendable {
     private struct Ready {
         let questions: NodeQuestions
         let sender: any PeerSender

@@ -114,12 +114,21 @@ struct GroupTail {
             case .pending(_, token, _) = self.slots[position].place
         else { return }
         self.slots[position].place = .located(location)
-        self.durableThrough = max(self.durableThrough, index)
+        guard index == self.durableThrough.next else { return }
+        self.durableThrough = index
+        self.passWhatIsHere()
+    }
+
+    /// Behind an entry that was missing there may be others that never were.
+    private mutating func passWhatIsHere() {
+        while let next = self.slot(at: self.durableThrough.next), case .located = next.place {
+            self.durableThrough = self.durableThrough.next
+        }
     }
 
     /// After reading the log back: what is here was on stable storage.
     mutating func settleDurable() {
-        self.durableThrough = self.last
+        self.durableThrough = self.damagedIndexes.first?.previous ?? self.last
         self.durableStart = self.start
         self.durableHardState = self.hardState
     }
@@ -135,7 +144,9 @@ struct GroupTail {
         let term = self.term(at: index)!
         self.slots.removeFirst(Int(index.raw - self.start.index.raw))
         self.start = LogPoint(index: index, term: term)
-        self.durableThrough = max(self.durableThrough, index)
+        guard index > self.durableThrough else { return }
+        self.durableThrough = index
+        self.passWhatIsHere()
     }
 
     /// Forgets everything: a snapshot through `start` takes its place.
@@ -159,6 +170,27 @@ struct GroupTail {
             }
         }
         self.restart(after: start)
+    }
+
+    /// The last entry that this log has ever reported durable, as far as it knows: it may be missing, or one
+    /// before it, and is owed then.
+    var owedThrough: LogPoint {
+        var index = self.last
+        while index > self.durableThrough, let slot = self.slot(at: index),
+            case .pending = slot.place
+        {
+            index = index.previous
+        }
+        return LogPoint(index: index, term: self.term(at: index) ?? .zero)
+    }
+
+    /// Entries through `point` were here and are lost: room for them, so that nobody takes the log for
+    /// whole before they are back.
+    mutating func owe(through point: LogPoint) {
+        while self.last < point.index {
+            let term = self.last.next == point.index ? point.term : .zero
+            self.slots.append(Slot(term: term, place: .damaged))
+        }
     }
 
     var damagedIndexes: [LogIndex] {

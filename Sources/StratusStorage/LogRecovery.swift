@@ -23,7 +23,7 @@ struct LogRecovery {
     var damage = SegmentedLog.Damage()
     var refusal: LogError?
     /// Cuts of a torn tail that found no room: the first thing the log must write.
-    var unwrittenCuts: [SegmentedLog.Queued] = []
+    var unwrittenCuts: [QueuedItem] = []
 
     /// The number the next batch must have; nil before the first.
     private var expected: UInt64?
@@ -252,9 +252,8 @@ struct LogRecovery {
                 start: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
         case .last:
             tail.cut(from: LogIndex(item.index).next)
-            while tail.last.raw < item.index {
-                tail.put(GroupTail.Slot(term: .zero, place: .damaged), at: tail.last.next)
-            }
+            tail.owe(
+                through: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
         case .entry:
             let index = LogIndex(item.index)
             guard index > tail.start.index else { return }

@@ -47,10 +47,16 @@ final class LogSegment: @unchecked Sendable {
         defer { zeros.deallocate() }
         zeros.initializeMemory(as: UInt8.self, repeating: 0)
         var offset = 0
-        while offset < size {
-            let part = zeros[..<min(zeros.count, size - offset)]
-            try file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
-            offset += part.count
+        do throws(DiskError) {
+            while offset < size {
+                let part = zeros[..<min(zeros.count, size - offset)]
+                try file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
+                offset += part.count
+            }
+        } catch {
+            // Half a segment helps nobody, and others may need the room.
+            if error.kind == .full { try? files.remove(path) }
+            throw error
         }
         try file.sync()
         try files.syncDirectory(directory)

@@ -74,7 +74,12 @@ struct SegmentPool {
     func holders(of segment: LogSegment, among groups: [GroupID: GroupTail]) -> [GroupID] {
         segment.lastIndexes.filter { group, last in
             guard let tail = groups[group], last > tail.durableStart.index else { return false }
-            if self.bugs.contains(.segmentFreedOnRelease) { return last > tail.start.index }
+            // Released, and the record of that is not on disk: a crash would bring it back as damaged.
+            if tail.start.index > tail.durableStart.index,
+                !self.bugs.contains(.segmentFreedOnRelease)
+            {
+                return true
+            }
             return tail.isHeld(by: segment.number)
         }.keys.sorted()
     }

@@ -16,7 +16,7 @@ import Synchronization
 ///   itself synced.
 /// - What was submitted is read back at once, whether durable yet or not.
 ///
-/// `@unchecked Sendable`: `lock` guards all state but what only the flushing thread touches (`buffer`,
+/// `@unchecked Sendable`: `lock` guards all state but what only the flushing thread touches (`encoder`,
 /// `written`, and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
 package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package struct Limits: Sendable, Equatable {
@@ -58,20 +58,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         package init() {}
     }
 
-    enum Queued {
-        case entry(GroupID, Entry, token: UInt64)
-        case hardState(GroupID, HardState)
-        case cut(GroupID, from: LogIndex)
-        case start(GroupID, GroupTail.LogPoint)
-
-        var size: Int {
-            if case .entry(_, let entry, _) = self {
-                return LogFormat.itemSize + entry.payload.count
-            }
-            return LogFormat.itemSize
-        }
-    }
-
     package let damage: Damage
     let world: any World
     let directory: DiskPath
@@ -79,7 +65,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private let onEvent: @Sendable (LogEvent) -> Void
     private let lock = Mutex(())
     private var groups: [GroupID: GroupTail]
-    private var queue: [Queued] = []
+    private var queue: [QueuedItem] = []
     private var queueSize = 0
     /// When what waits longest was submitted: in the queue, and in the batch being synced.
     private var queuedSince: MonotonicTime?
@@ -90,7 +76,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var position: Int
     private var batchNumber: UInt64
     private var failure: LogError?
-    private var buffer: UnsafeMutableRawBufferPointer
+    /// The last batch found no room for the segment that it needed.
+    private var hasNoRoom = false
+    /// The same, for the thread that flushes.
+    private var lacksRoom = false
+    private var encoder = BatchEncoder()
     /// Written and not yet synced.
     private var written: Written?
     private var executor: (any TaskExecutor)?
@@ -122,7 +112,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.position = recovery.position
         self.batchNumber = recovery.batchNumber
         self.damage = recovery.damage
-        self.buffer = .allocate(byteCount: 1 << 16, alignment: 16)
         for cut in recovery.unwrittenCuts {
             if case .cut(let group, _) = cut { self.groups[group]?.unsyncedCutCount += 1 }
             self.enqueue(cut)
@@ -139,8 +128,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             _ = self.lock.withLock { _ in self.finish(written) }
         } catch { throw LogError(error.kind == .full ? .full : .disk, error.description) }
     }
-
-    deinit { self.buffer.deallocate() }
 
     // MARK: What it holds
 
@@ -252,7 +239,23 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return entries
     }
 
-    package func restart(_ group: GroupID, after snapshot: SnapshotIdentity) {
+    /// The first entry at or behind `index` that was on this disk and is not any more, and the last that
+    /// ever was. What an entry's term was may not be known: zero.
+    package func loss(of group: GroupID, from index: LogIndex) -> (
+        first: LogIndex, last: LogIndex, lastTerm: Term
+    )? {
+        self.lock.withLock { _ in
+            guard let tail = self.groups[group],
+                let first = tail.damagedIndexes.first(where: { $0 >= index })
+            else { return nil }
+            let last = tail.owedThrough
+            return (first, last.index, last.term)
+        }
+    }
+
+    package func restart(
+        _ group: GroupID, after snapshot: SnapshotIdentity, owing last: (LogIndex, Term)? = nil
+    ) {
         let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
             if self.failure != nil { return nil }
             let start = GroupTail.LogPoint(index: snapshot.index, term: snapshot.term)
@@ -260,6 +263,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             self.groups[group]!.unsyncedCutCount += 1
             self.enqueue(.cut(group, from: LogIndex(1)))
             self.enqueue(.start(group, start))
+            if let last, last.0 > snapshot.index {
+                let point = GroupTail.LogPoint(index: last.0, term: last.1)
+                self.groups[group]!.owe(through: point)
+                self.enqueue(.last(group, point))
+            }
             self.noteWaiting()
             return self.claimSchedule()
         }
@@ -336,8 +344,35 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         precondition(self.written == nil, "a flush begins before the one before has ended")
         let (taken, failed) = self.lock.withLock { _ in (self.takeBatch(), self.failure != nil) }
         if taken.isEmpty || failed { return false }
-        do throws(DiskError) { self.written = try self.write(taken) } catch { self.fail(error) }
+        do throws(DiskError) {
+            self.written = try self.write(taken)
+        } catch {
+            // A segment that finds no room is no fault: nothing was written, and nothing is lost.
+            if error.kind == .full, self.lacksRoom { self.putBack(taken) } else { self.fail(error) }
+        }
         return self.written != nil
+    }
+
+    /// For want of room for a segment nothing is written. What waits goes on waiting; its age is what
+    /// the node's peers hear of. ``retryIfFull()`` looks for room again.
+    package var isFull: Bool { self.lock.withLock { _ in self.hasNoRoom } }
+
+    /// Tries again to write what waits for room, if anything does.
+    package func retryIfFull() {
+        let executor = self.lock.withLock { _ in
+            self.hasNoRoom ? self.claimSchedule(thoughFull: true) : nil
+        }
+        self.schedule(on: executor)
+    }
+
+    private func putBack(_ items: [QueuedItem]) {
+        self.lock.withLock { _ in
+            self.hasNoRoom = true
+            self.queue.insert(contentsOf: items, at: 0)
+            self.queueSize += items.reduce(0) { $0 + $1.size }
+            self.queuedSince = self.syncingSince ?? self.queuedSince
+            self.syncingSince = nil
+        }
     }
 
     /// The second half: syncs and reports. Returns whether more waits.
@@ -390,13 +425,16 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.lock.withLock { _ in self.segments.addSpare(segment) }
     }
 
-    private func enqueue(_ item: Queued) {
+    private func enqueue(_ item: QueuedItem) {
         self.queue.append(item)
         self.queueSize += item.size
     }
 
-    private func claimSchedule() -> (any TaskExecutor)? {
-        guard let executor, !self.isScheduled, !self.queue.isEmpty else { return nil }
+    /// - Parameter thoughFull: looking for room means to fill all that is left of it with zeros: not to be
+    ///   done for every submission.
+    private func claimSchedule(thoughFull: Bool = false) -> (any TaskExecutor)? {
+        guard let executor, !self.isScheduled, !self.queue.isEmpty, thoughFull || !self.hasNoRoom
+        else { return nil }
         self.isScheduled = true
         return executor
     }
@@ -411,12 +449,13 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             while self.flush() {}
             self.prepareSpare()
         } while self.lock.withLock { _ in
-            self.isScheduled = !self.queue.isEmpty
+            // Without room there is nothing to do but wait for somebody to ask again.
+            self.isScheduled = !self.queue.isEmpty && !self.hasNoRoom
             return self.isScheduled
         }
     }
 
-    private func takeBatch() -> [Queued] {
+    private func takeBatch() -> [QueuedItem] {
         var size = 0
         var count = 0
         for item in self.queue {
@@ -435,18 +474,15 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
 
     private struct Written {
-        var items: [Queued]
-        var offsets: [Int]
-        var crcs: [UInt32]
+        var items: [QueuedItem]
+        var places: BatchEncoder.Places
         var segment: LogSegment
         var isNewSegment: Bool
         var end: Int
     }
 
-    private func write(_ items: [Queued]) throws(DiskError) -> Written {
-        let payloadSize = items.reduce(0) { sum, item in
-            if case .entry(_, let entry, _) = item { sum + entry.payload.count } else { sum }
-        }
+    private func write(_ items: [QueuedItem]) throws(DiskError) -> Written {
+        let payloadSize = items.reduce(0) { $0 + $1.payloadSize }
         var header = LogFormat.BatchHeader(
             sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
             itemCount: items.count, payloadSize: payloadSize)
@@ -468,56 +504,13 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         header.sequence = segment.header!.sequence
         header.salt = segment.header!.salt
-        let prefix = mustRotate ? LogFormat.segmentHeaderSize : 0
-        self.reserve(prefix + header.size)
-        if mustRotate { segment.header!.write(to: self.buffer) }
-        let batch = self.buffer.baseAddress! + prefix
-        let written = self.encode(
-            items, state: state, header, segment, into: batch)
-        let bytes = UnsafeRawBufferPointer(
-            start: self.buffer.baseAddress!, count: prefix + header.size)
-        try segment.file.write(bytes, at: UInt64(header.position - prefix))
-        var result = written
-        result.isNewSegment = mustRotate
-        result.end = header.position + header.size
-        return result
-    }
-
-    private func encode(
-        _ items: [Queued], state: [LogFormat.Item], _ header: LogFormat.BatchHeader,
-        _ segment: LogSegment, into batch: UnsafeMutableRawPointer
-    ) -> Written {
-        var item = LogFormat.batchHeaderSize
-        var payload = header.payloadOffset
-        for state in state {
-            state.write(to: batch + item)
-            item += LogFormat.itemSize
-        }
-        var offsets: [Int] = []
-        var crcs: [UInt32] = []
-        for queued in items {
-            var crc: UInt32 = 0
-            offsets.append(header.position + payload)
-            if case .entry(_, let entry, _) = queued {
-                entry.payload.withUnsafeBytes { bytes in
-                    crc = stratus_crc32c(0, bytes.baseAddress, bytes.count)
-                    if !bytes.isEmpty {
-                        (batch + payload).copyMemory(
-                            from: bytes.baseAddress!, byteCount: bytes.count)
-                    }
-                }
-                payload += entry.payload.count
-            }
-            crcs.append(crc)
-            LogFormat.Item(queued, crc: crc).write(to: batch + item)
-            item += LogFormat.itemSize
-        }
-        (batch + payload).initializeMemory(
-            as: UInt8.self, repeating: 0, count: header.size - payload)
-        header.write(to: batch)
+        let places = self.encoder.encode(
+            items, after: state, header, segmentHeader: mustRotate ? segment.header : nil)
+        let start = mustRotate ? 0 : header.position
+        try segment.file.write(self.encoder.bytes, at: UInt64(start))
         return Written(
-            items: items, offsets: offsets, crcs: crcs, segment: segment, isNewSegment: false,
-            end: 0)
+            items: items, places: places, segment: segment, isNewSegment: mustRotate,
+            end: header.position + header.size)
     }
 
     /// The batch is on stable storage: the index follows, segments may go, and who waits is told.
@@ -527,6 +520,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
         self.position = written.end
         self.batchNumber += 1
+        self.hasNoRoom = false
         self.syncingSince = nil
         var touched: Set<GroupID> = []
         for (number, item) in written.items.enumerated() {
@@ -535,8 +529,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
                 touched.insert(group)
                 written.segment.note(entry.index, of: group)
                 let location = GroupTail.Location(
-                    segment: written.segment.number, offset: UInt32(written.offsets[number]),
-                    size: UInt32(entry.payload.count), crc: written.crcs[number], time: entry.time,
+                    segment: written.segment.number, offset: UInt32(written.places.offsets[number]),
+                    size: UInt32(entry.payload.count), crc: written.places.crcs[number],
+                    time: entry.time,
                     kind: entry.kind)
                 self.groups[group]?.locate(location, at: entry.index, token: token)
             case .hardState(let group, let hardState):
@@ -549,6 +544,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             case .start(let group, let start):
                 self.segments.noteRelease()
                 self.groups[group]?.durableStart = start
+            case .last: break
             }
         }
         for segment in self.segments.free(among: self.groups) {
@@ -567,6 +563,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     // MARK: Segments
 
     private func nextSegment() throws(DiskError) -> LogSegment {
+        self.lacksRoom = false
         let (spare, number) = self.lock.withLock { _ in
             (self.segments.takeSpare(), self.segments.freeNumber)
         }
@@ -574,8 +571,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         if let spare {
             segment = spare
         } else {
-            segment = try LogSegment.make(
-                number, in: self.directory, size: self.limits.segmentSize.raw, of: self.world.files)
+            do throws(DiskError) {
+                segment = try LogSegment.make(
+                    number, in: self.directory, size: self.limits.segmentSize.raw,
+                    of: self.world.files)
+            } catch {
+                self.lacksRoom = error.kind == .full
+                throw error
+            }
         }
         let salt = self.world.random()
         self.lock.withLock { _ in self.segments.label(segment, salt: salt) }
@@ -591,21 +594,13 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             if tail.durableStart.index > .zero {
                 items.append(LogFormat.Item(.start(group, tail.durableStart), crc: 0))
             }
-            items.append(
-                LogFormat.Item(
-                    kind: .last, group: group, index: tail.durableThrough.raw,
-                    term: tail.term(at: tail.durableThrough)?.raw ?? 0))
+            // Not merely what is here: what is damaged is not forgotten with its segment.
+            items.append(LogFormat.Item(.last(group, tail.owedThrough), crc: 0))
             if let hardState = tail.durableHardState {
                 items.append(LogFormat.Item(.hardState(group, hardState), crc: 0))
             }
         }
         return items
-    }
-
-    private func reserve(_ size: Int) {
-        guard self.buffer.count < size else { return }
-        self.buffer.deallocate()
-        self.buffer = .allocate(byteCount: max(size, 1 << 16), alignment: 16)
     }
 
     // MARK: Reading
@@ -669,26 +664,6 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         case .located(let other) where other != location:
             return try self.read(group, index, slot.term, at: other)
         case .located, .damaged: throw LogError(.corrupt, "\(group): entry \(index)")
-        }
-    }
-}
-
-extension LogFormat.Item {
-    init(_ queued: SegmentedLog.Queued, crc: UInt32) {
-        switch queued {
-        case .entry(let group, let entry, _):
-            self.init(
-                kind: .entry, group: group, index: entry.index.raw, term: entry.term.raw,
-                entryKind: entry.kind.rawValue, time: entry.time,
-                size: UInt32(entry.payload.count), crc: crc)
-        case .hardState(let group, let hardState):
-            self.init(
-                kind: .hardState, group: group,
-                index: hardState.vote.map { UInt64($0.raw) + 1 } ?? 0, term: hardState.term.raw)
-        case .cut(let group, let from):
-            self.init(kind: .cut, group: group, index: from.raw, term: 0)
-        case .start(let group, let start):
-            self.init(kind: .start, group: group, index: start.index.raw, term: start.term.raw)
         }
     }
 }

@@ -44,7 +44,11 @@ package protocol SharedLog: AnyObject {
     func submit(_ batches: [LogBatch])
     func read(_ group: GroupID, from: LogIndex, limit: ByteCount) throws(LogError) -> [Entry]
     /// Forgets the group's entries: a snapshot replaces everything through its index.
-    func restart(_ group: GroupID, after snapshot: SnapshotIdentity)
+    ///
+    /// - Parameter last: of a log that has lost entries, the last one it ever held. What of it lies behind
+    ///   the snapshot is still owed.
+    func restart(
+        _ group: GroupID, after snapshot: SnapshotIdentity, owing last: (LogIndex, Term)?)
     /// The state of `group` is on stable storage through `index`. Only this lets segments go.
     func release(_ group: GroupID, through index: LogIndex)
 }

@@ -16,6 +16,7 @@ struct Benchmark: Sendable {
         .query,
         .records,
         .storage,
+        .telemetry,
     ]
 
     static func run(_ arguments: [String]) async {

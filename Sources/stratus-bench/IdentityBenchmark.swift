@@ -9,11 +9,18 @@ import StratusTLS
 import Synchronization
 
 extension Benchmark {
-    /// `stratus-bench identity [--repeat COUNT]`
+    /// `stratus-bench identity [--repeat COUNT] [--timing TRIES]`
     static let identity = Benchmark(
-        name: "identity", summary: "what judging credentials adds to a request; --repeat COUNT"
+        name: "identity",
+        summary:
+            "what judging credentials adds to a request; --repeat COUNT; --timing TRIES: whether "
+            + "time tells who exists"
     ) { arguments in
         let count = Self.option("repeat", in: arguments).flatMap { Int($0) } ?? 20_000
+        if let tries = Self.option("timing", in: arguments).flatMap({ Int($0) }) {
+            print("\(tries) tries of each of two, in drawn order, thread CPU time")
+            return try await TimingBench().run(tries: tries)
+        }
         print("\(count) times each, process CPU time, median of 5 (least, most)")
         try await IdentityBench().run(count: count)
     }
@@ -159,5 +166,103 @@ private final class OnePartition: PartitionRouter {
                 try partition.state.answer(query, over: partition.rows)
             }
         } catch { throw .refused("\(error)") }
+    }
+}
+
+/// two kinds of tries that must not be told apart by how long they take.
+private struct TimingBench {
+    private static let container = ContainerReference(
+        container: "iCloud.org.example.shelves", environment: .production)
+
+    func run(tries: Int) async throws {
+        let store = IdentityStore(
+            router: OnePartition(), world: FixedWorld(),
+            keys: IdentityKeys(master: Bytes(repeating: 7, count: 32)))
+        var limits = Accounts.Limits()
+        limits.triesFromOnePlace = .max
+        limits.triesFromEverywhere = .max
+        limits.triesOfOnePlace = .max
+        // The hash costs both the same and would hide the rest: as cheap as it can be made.
+        let accounts = Accounts(
+            store: store, hasher: PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
+            limits: limits)
+        let authenticator = CredentialAuthenticator(accounts: accounts)
+        let access = ContainerAccess(store: store)
+        let api = try await access.createToken(
+            APIToken(name: "t", createdMilliseconds: 0), in: Self.container)
+        let known = (0..<64).map { "known-\($0)@example.org" }
+        let unknown = (0..<64).map { "other-\($0)@example.org" }
+        for address in known {
+            guard let email = EmailAddress(address) else { continue }
+            _ = try await accounts.register(.init(email: email, password: Secret("right horse")))
+        }
+
+        try await self.compare("signing in, unknown address beside wrong password", tries) {
+            kind, number in
+            let address = (kind == 0 ? known : unknown)[number % 64]
+            guard let email = EmailAddress(address) else { return }
+            _ = try await accounts.prove(email, Secret("wrong horse"), from: "192.0.2.7")
+        }
+        // The first digit wrong beside the last one wrong.
+        let early = (api.first == "0" ? "1" : "0") + String(api.dropFirst())
+        let late = String(api.dropLast()) + (api.last == "0" ? "1" : "0")
+        try await self.compare("an API token, wrong at its start beside its end", tries) {
+            kind, _ in
+            _ = try? await authenticator.authenticate(
+                PresentedRequest(
+                    head: RequestHead(
+                        method: "POST", path: "/", query: "ckAPIToken=\(kind == 0 ? early : late)",
+                        headers: [:]),
+                    container: Self.container, scope: .public))
+        }
+        let digest = SHA256.hash(Bytes("digest".utf8))
+        var first = digest
+        first[0] ^= 1
+        var last = digest
+        last[31] ^= 1
+        try await self.compare("comparing digests, equal up to nothing beside all but one", tries) {
+            kind, _ in
+            for _ in 0..<64 { if SHA256.areEqual(digest, kind == 0 ? first : last) { print("!") } }
+        }
+    }
+
+    /// Welch's t over the tries, without the slowest tenth of all: what interrupts a machine hits both.
+    private func compare(
+        _ name: String, _ tries: Int, _ once: (Int, Int) async throws -> Void
+    ) async throws {
+        var generator = SeededGenerator(seed: 1)
+        var times: [(kind: Int, nanoseconds: Double)] = []
+        times.reserveCapacity(2 * tries)
+        for number in 0..<(2 * tries) {
+            let kind = Int(generator.next() & 1)
+            let start = Self.cpu
+            try await once(kind, number)
+            times.append((kind, (Self.cpu - start) * 1e9))
+        }
+        let bound = times.map(\.nanoseconds).sorted()[times.count * 9 / 10]
+        let kept = times.filter { $0.nanoseconds <= bound }
+        let (one, other) = (Self.moments(kept, 0), Self.moments(kept, 1))
+        let error = (one.variance / one.count + other.variance / other.count).squareRoot()
+        let t = (one.mean - other.mean) / error
+        func text(_ value: Double) -> String { "\(Double(Int(value * 10)) / 10)" }
+        print(
+            "\(name): \(text(one.mean)) ns and \(text(other.mean)) ns, difference "
+                + "\(text(one.mean - other.mean)) ns, t = \(text(t))")
+    }
+
+    private static func moments(_ times: [(kind: Int, nanoseconds: Double)], _ kind: Int) -> (
+        count: Double, mean: Double, variance: Double
+    ) {
+        let own = times.filter { $0.kind == kind }.map(\.nanoseconds)
+        let count = Double(max(2, own.count))
+        let mean = own.reduce(0, +) / count
+        let variance = own.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / (count - 1)
+        return (count, mean, variance)
+    }
+
+    private static var cpu: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
     }
 }

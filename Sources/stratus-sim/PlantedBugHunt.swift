@@ -8,6 +8,8 @@ import StratusSimulation
 /// says that the simulation is too tame.
 struct PlantedBugHunt {
     let seedCountMax: Int
+    /// Those named, or all there are.
+    let bugs: [PlantedBug]
 
     func run() {
         guard PlantedBugs.isPossible else {
@@ -18,11 +20,11 @@ struct PlantedBugHunt {
             .init("bug"), .init("seeds", alignsRight: true), .init("found as"),
         ])
         var missed = 0
-        for bug in PlantedBug.allCases {
-            let found = self.hunt(bug)
+        for bug in self.bugs {
+            let found = PlantedBugSearch(bug).run(seeds: 1...UInt64(self.seedCountMax))
             if let found {
-                table.append([bug.rawValue, "\(found.count)", found.violation.rule])
-                print("\(bug.rawValue): seed \(found.count), \(found.violation)")
+                table.append([bug.rawValue, "\(found.seedCount)", found.violation.rule])
+                print("\(bug.rawValue): seed \(found.seedCount), \(found.violation)")
             } else {
                 missed += 1
                 table.append([bug.rawValue, "-", "not in \(self.seedCountMax)"])
@@ -31,20 +33,6 @@ struct PlantedBugHunt {
             fflush(nil)
         }
         print(table.write())
-        print("\(PlantedBug.allCases.count) planted, \(missed) not found")
-    }
-
-    private func hunt(_ bug: PlantedBug) -> (count: Int, violation: Violation)? {
-        for count in 1...self.seedCountMax {
-            let seed = UInt64(count)
-            var options = SimulationOptions(seed: seed)
-            // Many small clusters meet more than few large ones.
-            options.groupCount = min(options.groupCount, 2)
-            options.bugs = [bug]
-            if let violation = Simulation(seed: seed, options: options).run().violation {
-                return (count, violation)
-            }
-        }
-        return nil
+        print("\(self.bugs.count) planted, \(missed) not found")
     }
 }

@@ -26,7 +26,11 @@ struct SimulationProgram {
             .value("groups", .integer(1...64), "Instead of what the seed draws"),
             .value(
                 "plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
-            .flag("planted", nil, "Plant each bug in turn and count the seeds until it is found"),
+            .flag(
+                "planted", nil,
+                "Plant each bug (or those of --plant) in turn and count the seeds until it is found"
+            ),
+            .value("mix", .text("MIX"), "A world led by one mix, whatever the seed draws"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
                 "Give up on a bug after so many"),
@@ -52,7 +56,11 @@ struct SimulationProgram {
 
     private func run(_ invocation: Invocation) {
         if invocation.flag("planted") {
-            PlantedBugHunt(seedCountMax: invocation.integer("seeds-per-bug") ?? 500).run()
+            let named = invocation.all("plant").compactMap(PlantedBug.init(rawValue:))
+            PlantedBugHunt(
+                seedCountMax: invocation.integer("seeds-per-bug") ?? 500,
+                bugs: named.isEmpty ? PlantedBug.allCases : named
+            ).run()
         } else if let seed = invocation.integer("seed") {
             self.runOne(UInt64(seed), invocation)
         } else {
@@ -61,7 +69,14 @@ struct SimulationProgram {
     }
 
     private func options(_ seed: UInt64, _ invocation: Invocation) -> SimulationOptions {
-        var options = SimulationOptions(seed: seed)
+        var options = SimulationOptions(seed: seed, drawsMix: invocation["mix"] == nil)
+        if let name = invocation["mix"] {
+            guard let mix = SimulationOptions.Mix(rawValue: name) else {
+                print("no mix '\(name)'")
+                exit(ExitCode.usage.rawValue)
+            }
+            options.lead(by: mix, seed: seed)
+        }
         for name in invocation.all("without") {
             if let fault = SimulationOptions.Fault(rawValue: name) { options.faults.remove(fault) }
         }

@@ -1,17 +1,21 @@
-"""Tokens, keys and accounts of a node that is not for development, as an operator and a script meet them.
+"""Tokens, keys and accounts of nodes that are not for development, as an operator and a script meet them.
 
-    credentials.py STRATUS STRATUSCTL DIRECTORY
+    credentials.py STRATUS STRATUSCTL DIRECTORY [NODES]
 
-Starts `stratus serve`, makes everything with `stratusctl`, signs requests with PyPI's `cryptography` after every
-row of what clients are known to sign, and looks for what was planted in everything the node wrote."""
+Starts `stratus serve`, NODES of them as one cluster (1: a node alone), and asks one after the other in turn. Makes
+everything with `stratusctl`, signs requests with PyPI's `cryptography` after every row of what clients are known to sign,
+and with PyPI's `ecdsa`, and looks for what was planted in everything the nodes wrote and in their memory."""
 
 import base64
 import datetime
 import hashlib
+import itertools
 import json
 import os
 import pathlib
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -21,7 +25,13 @@ import urllib.request
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+try:
+    import ecdsa
+except ImportError:
+    ecdsa = None
+
 stratus, stratusctl, directory = sys.argv[1:4]
+count = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 work = pathlib.Path(directory)
 failed = False
 container = "iCloud.org.example.shelves"
@@ -33,36 +43,91 @@ def say(good, what, more=""):
     print(("PASS" if good else "FAIL"), "credentials:", what, more if not good else "", flush=True)
 
 
-data = work / "data"
-(work / "stratus.json5").write_text(json.dumps({
-    "dataDirectory": str(data), "client": {"listen": ["127.0.0.1:0"]}, "admin": {"listen": "127.0.0.1:0"},
-    "log": {"format": "json", "level": "debug"}}))
-log = open(work / "log", "wb")
-node = subprocess.Popen([stratus, "serve", "--config", str(work / "stratus.json5")], stderr=log, stdout=log)
+class Node:
+    """One `stratus serve`, its data and its log in a directory of its own."""
+
+    def __init__(self, name, peers):
+        self.home = work / name
+        self.home.mkdir()
+        self.data = self.home / "data"
+        settings = {
+            "dataDirectory": str(self.data), "client": {"listen": ["127.0.0.1:0"]},
+            "admin": {"listen": "127.0.0.1:0"}, "log": {"format": "json", "level": "debug"}}
+        if peers:
+            made = work / "certificates"
+            settings["cluster"] = {
+                "name": name, "peers": peers, "partitionCount": 32, "secretFile": str(made / "secret"),
+                "tls": {"certificateFile": str(made / f"{name}.pem"), "keyFile": str(made / f"{name}.key"),
+                        "authorityFile": str(made / "authority.pem")}}
+        (self.home / "stratus.json5").write_text(json.dumps(settings))
+        self.log = open(self.home / "log", "wb")
+        self.process = subprocess.Popen(
+            [stratus, "serve", "--config", str(self.home / "stratus.json5")], stderr=self.log, stdout=self.log)
+
+    def address(self, text):
+        for _ in range(400):
+            for line in (self.home / "log").read_text().splitlines():
+                if line.startswith("{") and json.loads(line).get("text") == text:
+                    return json.loads(line)["url"]
+            time.sleep(0.05)
+        raise SystemExit("FAIL credentials: a node did not start: " + (self.home / "log").read_text()[-500:])
+
+    def started(self):
+        self.url, self.admin = self.address("clients"), self.address("administrators")
+        for _ in range(400):
+            try:
+                if urllib.request.urlopen(self.url + "/readyz").status == 200:
+                    return
+            except urllib.error.HTTPError:
+                pass
+            time.sleep(0.05)
+        raise SystemExit("FAIL credentials: a node is not ready")
+
+    def memory(self):
+        """Every readable mapping of the process, one after the other: what a core dump would hold."""
+        with open(f"/proc/{self.process.pid}/maps") as maps, open(f"/proc/{self.process.pid}/mem", "rb", 0) as memory:
+            for line in maps:
+                area = re.match(r"([0-9a-f]+)-([0-9a-f]+) r.* (\[v\S+\])?", line)
+                if not area or "[v" in line:
+                    continue
+                start, end = int(area[1], 16), int(area[2], 16)
+                try:
+                    memory.seek(start)
+                    yield memory.read(end - start)
+                except (OSError, ValueError, OverflowError):
+                    continue
 
 
-def lines():
-    return [json.loads(line) for line in (work / "log").read_text().splitlines() if line.startswith("{")]
+def free_ports(wanted):
+    sockets = [socket.socket() for _ in range(wanted)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
-def address(text):
-    for _ in range(200):
-        for line in lines():
-            if line.get("text") == text:
-                return line["url"]
-        time.sleep(0.05)
-    raise SystemExit("FAIL credentials: the node did not start: " + (work / "log").read_text()[-500:])
+def start():
+    names = "abcdefghi"[:count]
+    peers = []
+    if count > 1:
+        peers = [f"{name}@127.0.0.1:{port}" for name, port in zip(names, free_ports(count))]
+        subprocess.run([stratus, "cluster", "certificates", "--directory", str(work / "certificates"),
+                        "--nodes", ",".join(names)], check=True, capture_output=True)
+    return [Node(name, peers) for name in names]
 
 
 def control(*arguments, text=None):
+    node = next(turns)
     return subprocess.run(
-        [stratusctl, "--node", admin, "--token-file", str(data / "admin.token"), *arguments],
+        [stratusctl, "--node", node.admin, "--token-file", str(node.data / "admin.token"), *arguments],
         input=text, capture_output=True, text=True)
 
 
 def ask(target, body=None, headers=None, method=None):
     request = urllib.request.Request(
-        url + target, None if body is None else body.encode(), headers or {}, method=method)
+        next(turns).url + target, None if body is None else body.encode(), headers or {}, method=method)
     request.add_header("Content-Type", "text/plain")
     try:
         with urllib.request.urlopen(request) as answer:
@@ -87,8 +152,13 @@ def signed(path, query="", body="", subpath=None, digest=None, date=None, key_id
         "X-Apple-CloudKit-Request-SignatureV1": signature})
 
 
+nodes = start()
+turns = itertools.cycle(nodes)
 try:
-    url, admin = address("clients"), address("administrators")
+    for node in nodes:
+        node.started()
+    if count > 1:
+        say(True, f"{count} nodes are one cluster; each request goes to the next of them")
     place = ("--container", container, "--environment", "development")
     schema = work / "app.ckdb"
     schema.write_text("""DEFINE SCHEMA
@@ -128,6 +198,36 @@ try:
     answer = ask(base + "/public/records/modify" + both, page)
     say("recordChangeTag" in answer[1]["records"][0], "with the role: saved", answer)
 
+    # Another container, shut and removed.
+    old = ("--container", "iCloud.org.example.old", "--environment", "development")
+    spare = control("token", "create", *old, "--name", "web").stdout.strip()
+    control("user", "add", "--email", "nils@example.org")
+    oldUser = control("user", "sign-in", "--email", "nils@example.org", *old).stdout.strip()
+    oldBase = "/database/1/iCloud.org.example.old/development"
+    oldBoth = f"?ckAPIToken={spare}&ckWebAuthToken={oldUser}"
+    control("schema", "import", *old, str(schema))
+    for number in range(3):
+        batch = json.dumps({"operations": [{"operationType": "create", "record": {
+            "recordType": "Shelf", "recordName": f"{number}-{item}", "fields": {}}} for item in range(100)]})
+        answer = ask(oldBase + "/private/records/modify" + oldBoth, batch)
+    say("recordChangeTag" in answer[1]["records"][0], "records in a container that will go", answer)
+    listed = json.loads(control("--json", "container", "list").stdout)["containers"]
+    say({(row["container"], row["state"]) for row in listed} ==
+        {(container, "active"), ("iCloud.org.example.old", "active")}, "container list", listed)
+    shown = json.loads(control("--json", "container", "show", *old).stdout)
+    say(shown["tokens"] == 1 and shown["users"] == 1 and shown["recordTypes"] >= 2, "container show", shown)
+    say(control("container", "delete", *old, "--confirm", "something else").returncode != 0,
+        "container delete wants the name again")
+    say(ask(oldBase + "/private/zones/list" + oldBoth, "{}")[0] == 200, "and did nothing")
+    say(control("container", "delete", *old, "--confirm", "iCloud.org.example.old", "--no-wait").returncode == 0,
+        "container delete --no-wait")
+    shut = time.monotonic()
+    time.sleep(1.1)
+    say({ask(oldBase + "/private/zones/list" + oldBoth, "{}")[0] for _ in range(3)} == {401},
+        "X-11: shut on every node within two seconds")
+    say(ask(base + "/private/zones/list" + both, "{}")[0] == 200, "and no other container is")
+    say(control("token", "create", *old, "--name", "again").returncode != 0, "nothing is added to it")
+
     # Server-to-server.
     private = ec.generate_private_key(ec.SECP256R1())
     public = work / "public.pem"
@@ -158,6 +258,22 @@ try:
         target, content, headers = request
         answer = ask(target, content, headers, method="POST")
         say(answer[0] == status, f"{name}: {status}", answer)
+    if ecdsa:
+        # A second library, which shares no code with the first.
+        other = ecdsa.SigningKey.from_pem(private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()))
+        date = stamp()
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        headers = {"X-Apple-CloudKit-Request-KeyID": server_key, "X-Apple-CloudKit-Request-ISO8601Date": date}
+        for what, text, status in [("signed by `ecdsa`", f"{date}:{digest}:{query}", 200),
+                                   ("signed by `ecdsa` for another body", f"{date}:{digest[::-1]}:{query}", 401)]:
+            for encode in [ecdsa.util.sigencode_der, ecdsa.util.sigencode_der_canonize]:
+                made = other.sign(text.encode(), hashfunc=hashlib.sha256, sigencode=encode)
+                answer = ask(query, body, headers | {
+                    "X-Apple-CloudKit-Request-SignatureV1": base64.b64encode(made).decode()})
+                say(answer[0] == status, f"{what}, {encode.__name__}: {status}", answer)
+    else:
+        print("SKIP credentials: `ecdsa` is not here")
     target, content, headers = signed(query, "", body)
     say(ask(target, content.replace("Shelf", "Shelg"), headers)[0] == 401, "one byte of the body altered: 401")
 
@@ -201,20 +317,75 @@ try:
     whole = control("audit", "--verify")
     say(whole.returncode == 0 and "whole" in whole.stdout, "and it is whole", whole.stdout)
 
+    # The other container is gone by now.
+    time.sleep(max(0, shut + 33 - time.monotonic()))
+    gone = json.loads(control("--json", "container", "delete", *old, "--confirm", "iCloud.org.example.old").stdout)
+    say(gone["users"] == 1 and gone["records"] >= 300 and gone["outstanding"], "container delete removes the rest", gone)
+    listed = json.loads(control("--json", "container", "list").stdout)["containers"]
+    say(("iCloud.org.example.old", "erased") in {(row["container"], row["state"]) for row in listed}, "and says so", listed)
+    say(control("container", "create", *old).returncode == 0, "its name can be used again")
+    again = control("token", "create", *old, "--name", "web").stdout.strip()
+    time.sleep(1.1)
+    answers = [ask(oldBase + "/private/zones/list" + f"?ckAPIToken={one}&ckWebAuthToken={oldUser}", "{}")[0]
+               for one in (spare, again)]
+    say(answers == [401, 421], "with none of its tokens and sessions", answers)
+
+    # Keys that seal.
+    def standing(one):
+        return {ask(base + f"/public/users/caller?ckAPIToken={sealed}&ckWebAuthToken={one}")[0] for _ in range(3)}
+
+    sealed = control("token", "create", *place, "--name", "web").stdout.strip()
+    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    time.sleep(1.1)
+    say(standing(signedIn) == {200}, "signed in, on every node")
+    say(control("sealing-key", "rotate").returncode == 0, "sealing-key rotate")
+    say(standing(signedIn) == {200}, "signs nobody out")
+    say(control("sealing-key", "revoke", "--all").returncode == 0, "sealing-key revoke --all")
+    time.sleep(2)
+    say(standing(signedIn) == {421}, "ends every session's token, on every node")
+    keys = json.loads(control("--json", "sealing-key", "list").stdout)["keys"]
+    say([key["state"] for key in keys] == ["revoked", "revoked", "seals"], "sealing-key list", keys)
+    signedIn = control("user", "sign-in", "--email", "nils@example.org", *place).stdout.strip()
+    say(standing(signedIn) == {200}, "whoever signs in again is in, on every node")
+
+    # Memory: what was used and is over.
+    private_pem = private.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8,
+                                        serialization.NoEncryption())
+    over = {"password": password.encode(), "private key of a server": private_pem}
+    for node in nodes:
+        held = {what: 0 for what in over}
+        size = 0
+        try:
+            for area in node.memory():
+                size += len(area)
+                for what, text in over.items():
+                    held[what] += area.count(text)
+        except PermissionError:
+            print("SKIP credentials: this system does not let a process be read")
+            break
+        say(size > 1 << 20 and not any(held.values()),
+            f"X-29: {size >> 20} MiB of a node's memory hold no {' and no '.join(over)}", held)
+        limits = pathlib.Path(f"/proc/{node.process.pid}/limits").read_text()
+        say(re.search(r"Max core file size +0 +0 ", limits), "X-29: a node that crashes leaves no core dump", limits)
+
     # A stop, and everything is still there.
-    node.send_signal(signal.SIGTERM)
-    say(node.wait(30) == 0, "the node stops")
-    planted = {"password": password, "API token": token, "web-auth token": user,
-               "administrators' token": (data / "admin.token").read_text().strip()}
-    for what, text in planted.items():
-        places = [str(path.relative_to(work)) for path in [*data.rglob("*"), work / "log"]
-                  if path.is_file() and path.name != "admin.token" and text.encode() in path.read_bytes()]
+    for node in nodes:
+        node.process.send_signal(signal.SIGTERM)
+    say([node.process.wait(30) for node in nodes] == [0] * count, "the nodes stop")
+    files = [path for path in work.rglob("*") if path.is_file()]
+    tokens = {path.read_text().strip() for path in files if path.name == "admin.token"}
+    planted = {"password": [password], "API token": [token, spare], "web-auth token": [user, oldUser, signedIn],
+               "administrators' token": tokens}
+    for what, texts in planted.items():
+        places = [str(path.relative_to(work)) for path in files for text in texts
+                  if path.name != "admin.token" and text.encode() in path.read_bytes()]
         say(not places, f"X-09, X-14: no {what} in data files or log", places)
     hashed = hashlib.sha256(token.encode()).digest()
-    places = [str(path) for path in data.rglob("*") if path.is_file() and hashed in path.read_bytes()]
+    places = [str(path) for path in files if hashed in path.read_bytes()]
     say(not places, "nor the token's plain hash: the stored one is keyed", places)
 finally:
-    if node.poll() is None:
-        node.kill()
-    node.wait()
+    for node in nodes:
+        if node.process.poll() is None:
+            node.process.kill()
+        node.process.wait()
 sys.exit(1 if failed else 0)

@@ -160,16 +160,29 @@ import Testing
         }
     }
 
-    @Test func `M-17 a name that the cluster gave to another directory is met anew`() throws {
-        let world = SimulatedWorld(seed: 7)
-        let memory = try PeerMemory(in: world)
-        let (old, new) = (RequestIdentity(high: 7, low: 1), RequestIdentity(high: 8, low: 2))
-        #expect(memory.meet("d", old) == .known)
-        try memory.follow(["d": 7, "e": 9])
-        #expect(memory.meet("d", new) == .other(known: old, said: new))
-        try memory.follow(["d": 8])
-        #expect(memory.meet("d", new) == .known)
-        #expect(memory.meet("d", old) == .other(known: new, said: old))
+    @Test func `M-07 M-17 a name that was removed and given to another node is met anew`() throws {
+        let memory = try PeerMemory(in: SimulatedWorld(seed: 7))
+        var committed = try Committed()
+        try committed.admitFourth()
+        let (old, new) = (RequestIdentity(high: 4, low: 1), RequestIdentity(high: 8, low: 2))
+        let three = RequestIdentity(high: 3, low: 9)
+        #expect(memory.meet("node-4", old) == .known && memory.meet("node-3", three) == .known)
+        try memory.follow(try committed.view())
+        #expect(memory.meet("node-4", new) == .other(known: old, said: new), "it is a member")
+
+        try committed.run(.remove(NodeID(4), acceptedLossCount: nil))
+        var other = Self.node(4)
+        other.key = [5]
+        try committed.run(.addToken(hash: Bytes(repeating: 8, count: 32), expiresMilliseconds: 99))
+        try committed.run(.join(other, tokenHash: Bytes(repeating: 8, count: 32)))
+        // Nobody has heard of the new one yet: it must be heard to be heard of.
+        try memory.follow(try committed.view())
+        #expect(memory.meet("node-4", new) == .known)
+        #expect(memory.meet("node-4", old) == .other(known: new, said: old))
+        #expect(
+            memory.meet("node-3", new) == .other(known: three, said: new), "the others stay")
+        try memory.follow(try committed.view())
+        #expect(memory.meet("node-4", new) == .known)
     }
 
     @Test func `questions and replies read as they were written, and damage never traps`() throws {

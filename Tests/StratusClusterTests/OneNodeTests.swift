@@ -6,6 +6,24 @@ import Testing
 
 /// One node alone: groups of one replica, on the log, consensus and the partition store.
 @Suite struct OneNodeTests {
+    @Test func `a router that was stopped gives up at once, and says that nothing happened`() throws
+    {
+        let node = try OneNode(seed: 90)
+        node.router.stop()
+        let before = node.world.now
+        let held = Shared<Result<Outcome, RouteError>?>(nil)
+        Task(executorPreference: node.executor) {
+            let result = await node.submit(
+                .write([1], value: [1]), RequestIdentity(high: 1, low: 1))
+            let took = node.world.now - before
+            #expect(took < .seconds(1))
+            held.withLock { $0 = result }
+        }
+        node.settle()
+        #expect(
+            held.withLock { $0 } == .failure(.notExecuted(retryAfter: .milliseconds(100))))
+    }
+
     @Test(arguments: 0..<10 as Range<UInt64>)
     func `a read sees every write that was acknowledged before it`(seed: UInt64) throws {
         let node = try OneNode(seed: seed)

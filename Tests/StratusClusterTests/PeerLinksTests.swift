@@ -175,6 +175,12 @@ import Testing
             })
         #expect(!pair.one.isOpen(to: NodeID(2)) && !wiped.links.isOpen(to: NodeID(1)))
         #expect(!wiped.links.send(.taken(0), to: NodeID(1)))
+        // It tries again and again, from another port each time; the log says so once.
+        #expect(await LinkPair.eventually { wiped.heard.refusals.withLock { $0.count } >= 4 })
+        let told = pair.log.lines.withLock { lines in
+            lines.count { $0.hasPrefix("1:") && $0.contains("was refused") }
+        }
+        #expect(told == 1)
         await wiped.links.stop()
         wiped.loop.stop()
         // With the old data it is heard again.

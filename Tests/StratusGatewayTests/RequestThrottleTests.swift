@@ -39,4 +39,50 @@ import Testing
         wire.world.advance(by: .seconds(3))
         #expect(try await caller.post("private/zones/list", [:]).status == 200)
     }
+
+    @Test func `X-26 each limit by itself, and every answer says which there are`() async throws {
+        func answers(_ settings: GatewaySettings, _ callers: [Caller.Identity] = [.user])
+            async throws -> [WireAnswer]
+        {
+            let wire = InProcess(settings: settings)
+            let container = try await wire.makeContainer()
+            var answers: [WireAnswer] = []
+            for turn in 0..<6 {
+                let caller = Caller(wire: wire, container: container)
+                    .acting(as: callers[turn % callers.count])
+                answers.append(try await caller.post("private/zones/list", [:]))
+            }
+            return answers
+        }
+        let people = [Caller.Identity.user, .other("x"), .other("y")]
+        for (set, reason) in [
+            (
+                { (settings: inout GatewaySettings) in settings.containerRequestRateMax = 2 },
+                "too many requests of this container, retry later"
+            ),
+            (
+                { (settings: inout GatewaySettings) in settings.tokenRequestRateMax = 2 },
+                "too many requests with this API token, retry later"
+            ),
+            (
+                { (settings: inout GatewaySettings) in settings.addressRequestRateMax = 2 },
+                "too many requests from this address, retry later"
+            ),
+        ] {
+            var settings = GatewaySettings()
+            set(&settings)
+            // Whoever asks: the three share what is counted.
+            let found = try await answers(settings, people)
+            #expect(found.map(\.status) == [200, 200, 200, 200, 429, 429], "\(reason)")
+            #expect(found[5].json["reason"].text == reason)
+            #expect(found[5].json["retryAfter"] == 1)
+            #expect(found.allSatisfy { $0.header("RateLimit-Policy")?.contains("q=4;w=2") == true })
+        }
+        var settings = GatewaySettings()
+        settings.requestRateMax = 2
+        #expect(try await answers(settings, people).allSatisfy { $0.status == 200 })
+        // Off by default, and then nothing is said.
+        let free = try await answers(GatewaySettings())
+        #expect(free.allSatisfy { $0.status == 200 && $0.header("RateLimit-Policy") == nil })
+    }
 }

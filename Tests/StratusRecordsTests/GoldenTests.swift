@@ -80,6 +80,10 @@ import Testing
         ("command-install-schema-1", .schema(.install(AccessTests.schema))),
         ("command-extend-schema-1", .schema(.extend(AccessTests.schema.types))),
         ("command-continue-jobs-1", .continueJobs(ContinueJobs(budget: 500))),
+        (
+            "command-erase-database-1",
+            .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 300))
+        ),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
@@ -103,6 +107,10 @@ import Testing
         ("outcome-schema-1", .schema(version: 300)),
         ("outcome-jobs-1", .jobs(JobProgress(rowCount: 400, hasMore: true))),
         ("outcome-refused-1", .refused(RequestRefusal(.zoneNotFound, "Nope"))),
+        (
+            "outcome-erased-1",
+            .erased(ErasureProgress(zoneCount: 3, recordCount: 300, hasMore: true))
+        ),
     ]
 
     static let queries: [RecordQuery.Ask] = [

@@ -136,7 +136,7 @@ import Testing
         func recovered() throws -> RaftGroup.Recovered {
             try RaftGroup.Recovered(
                 of: self.group, in: self.log, state: self.store.appliedPosition,
-                initial: self.configuration)
+                initial: self.configuration, hasPeers: false)
         }
 
         func replica() throws -> Replica {
@@ -185,7 +185,8 @@ import Testing
         disk.log.release(disk.group, through: LogIndex(3))
         do throws(LogError) {
             _ = try RaftGroup.Recovered(
-                of: disk.group, in: disk.log, state: .start, initial: disk.configuration)
+                of: disk.group, in: disk.log, state: .start, initial: disk.configuration,
+                hasPeers: false)
             Issue.record("begun afresh")
         } catch { #expect(error.kind == .released) }
     }

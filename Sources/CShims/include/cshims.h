@@ -14,6 +14,10 @@ int stratus_accept4(int listener, struct sockaddr_storage *peer, socklen_t *leng
 /// getrandom is not in the Glibc module. Returns the bytes drawn, or -errno.
 ssize_t stratus_getrandom(void *bytes, size_t count);
 
+/// prctl takes variable arguments. The process leaves no core dump, and others of its user cannot read its memory.
+/// Returns 0, or -errno.
+int stratus_refuse_core_dumps(void);
+
 /// Shows in ps, gdb and perf; at most 15 bytes are kept.
 void stratus_name_this_thread(const char *name);
 

@@ -63,9 +63,16 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         self.close()
         if let trouble {
             let name = self.certificateName.map { "\($0) at \(self.origin)" } ?? self.origin
-            self.links.events.trouble(name, trouble)
+            self.tell(trouble, of: name)
         }
         self.links.didClose(self)
+    }
+
+    /// Every connection comes from another port: who it is stands in the certificate, or is its address.
+    private func tell(_ trouble: String, of name: String) {
+        let host = self.origin.lastIndex(of: ":").map { String(self.origin[..<$0]) }
+        self.links.tell(
+            trouble, of: name, knownAs: self.certificateName ?? host ?? self.origin)
     }
 
     private func watchSilence() {
@@ -181,8 +188,8 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         case .failure(let refusal):
             self.endsAfterAnswer = true
             Self.frame(.refusal(refusal), into: &self.answer)
-            self.links.events.trouble(
-                "\(hello.name) at \(self.origin)", "was refused: \(refusal.text)")
+            self.tell(
+                "was refused: \(refusal.text)", of: "\(hello.name) at \(self.origin)")
         }
         self.stream?.wantsToSend()
         return self.node != nil

@@ -84,6 +84,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private(set) var peers: [PeerAddress] = []
     private var listener: ByteListener?
     private var incoming: [IncomingLink] = []
+    private var fold = TroubleFold()
     private(set) var isStopped = false
 
     package init(
@@ -191,6 +192,12 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.incoming.removeAll { $0.isClosed }
         // It is there: no reason to wait before it is called back.
         if let node = link.node { self.outgoing.withLock { $0[node] }?.hurry() }
+    }
+
+    /// A trouble of a peer that may come back with its next connection.
+    func tell(_ trouble: String, of name: String, knownAs peer: String) {
+        guard let text = self.fold.tell(trouble, of: peer, at: self.loop.now) else { return }
+        self.events.trouble(name, text)
     }
 
     func didClose(_ link: IncomingLink) {

@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+package import StratusPlacement
 import StratusStorage
 import Synchronization
 
@@ -77,12 +78,17 @@ package final class PeerMemory: Sendable {
 
     /// What the cluster committed counts for more than who was met first: a name that was removed and given
     /// to another node is met anew.
-    /// - Parameter directories: by name, the high half of each member's identity.
-    package func follow(_ directories: [String: UInt64]) throws(DiskError) {
-        try self.peers.withLock { (peers) throws(DiskError) in
-            let stale = peers.filter { name, known in
-                directories[name].map { $0 != max(1, known.high) } ?? false
+    package func follow(_ view: ClusterView) throws(DiskError) {
+        func isStale(_ name: String, _ known: RequestIdentity) -> Bool {
+            let directory = max(1, known.high)
+            return view.nodes.contains { node in
+                guard node.name == name, node.directory != 0 else { return false }
+                return node.isMember
+                    ? node.directory != directory : node.directory == directory
             }
+        }
+        try self.peers.withLock { (peers) throws(DiskError) in
+            let stale = peers.filter { isStale($0.key, $0.value) }
             guard !stale.isEmpty else { return }
             let kept = peers.filter { stale[$0.key] == nil }
             try self.files.replace(Self.path, with: Self.encode(kept))

@@ -103,6 +103,9 @@ package actor NodeReplicas {
     /// A group that could not be opened is tried again after this.
     private static let reopenDelay = Duration.seconds(1)
 
+    /// Between two looks whether a full disk has room again.
+    private static let roomInterval = Duration.seconds(1)
+
     /// Rounds of events in one turn.
     private static let roundCountMax = 8
     private static let responseDelay = Duration.milliseconds(100)
@@ -128,6 +131,7 @@ package actor NodeReplicas {
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
+    private var roomAskedAt = MonotonicTime(nanoseconds: 0)
     private var isStopped = false
     private var departures = Departures()
     /// Within a turn, at whose end everything leaves.
@@ -248,7 +252,7 @@ package actor NodeReplicas {
             return GroupStatus(
                 group: group, role: replica.raft.role, term: replica.raft.term,
                 leader: replica.raft.leader, applied: replica.state.applied,
-                durable: replica.state.durable, problem: member.problem)
+                durable: replica.state.durable, problem: member.problem ?? replica.problem)
         }
     }
 
@@ -285,7 +289,8 @@ package actor NodeReplicas {
 
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
-        guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell
+        guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell,
+            !replica.raft.lacksState
         else { return nil }
         return try? replica.state.answer(query)
     }
@@ -445,6 +450,10 @@ package actor NodeReplicas {
         if let refusal = self.open(question.group, at: now, into: &effects) {
             return self.departures.add(refusal, to: question.asker)
         }
+        if case .command = question.body, self.log.isFull {
+            return self.departures.add(
+                .notExecuted(retryAfterMilliseconds: 1_000), to: question.asker)
+        }
         self.members[question.group]?.usedAt = now
         let token = self.nextToken()
         self.waiting[token] = Waiting(question: question)
@@ -603,20 +612,22 @@ package actor NodeReplicas {
             return .notExecuted(retryAfterMilliseconds: 1_000)
         }
         guard let first = self.setup.firstConfiguration(group) else { return .notLeader(nil) }
-        let damage = self.log.damage
-        let isDamaged = damage.hasUnknownLoss || damage.entries.contains { $0.group == group }
         do {
             // What this node has promised is not known: it must not vote.
-            if isDamaged { throw LogError(.corrupt, "the log has lost entries of it") }
+            if self.log.damage.hasUnknownLoss {
+                throw LogError(.corrupt, "the log has lost entries, and nobody knows whose")
+            }
             let partition = try self.setup.openPartition(group)
             var recovered = try RaftGroup.Recovered(
-                of: group, in: self.log, state: partition.appliedPosition, initial: first)
+                of: group, in: self.log, state: partition.appliedPosition, initial: first,
+                hasPeers: self.setup.isClustered || !self.setup.peers.isEmpty)
             recovered.silentThrough = self.setup.silentThrough(group)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
+            if let problem = replica.problem { self.setup.events.alarm(group, problem) }
             self.host.add(replica, at: now, into: &effects)
             return nil
         } catch {
@@ -641,8 +652,18 @@ package actor NodeReplicas {
             else { continue }
             self.checkpoint(group)
         }
+        if self.log.isFull { self.lookForRoom(at: now) }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.closeIdle()
+    }
+
+    /// The log needs a segment and the disk has no room: nothing is lost, and nothing is written. What can
+    /// be let go is, and the disk is asked again now and then.
+    private func lookForRoom(at now: MonotonicTime) {
+        guard now >= self.roomAskedAt + Self.roomInterval else { return }
+        self.roomAskedAt = now
+        self.freeOldestSegment(at: now)
+        self.log.retryIfFull()
     }
 
     private func isWell(_ group: GroupID) -> Bool {

@@ -16,6 +16,8 @@ package final class SignInService: Sendable {
     package struct Settings: Sendable, Equatable {
         /// Whether anybody may make an account.
         package var signUpIsOpen = false
+        /// How long a save may wait: what was let in before an end may arrive until then.
+        package var commandDeadline: Duration = Limits().commandDeadline
 
         package init() {}
     }
@@ -23,7 +25,7 @@ package final class SignInService: Sendable {
     package let accounts: Accounts
     package let access: ContainerAccess
     package let authenticator: CredentialAuthenticator
-    private let settings: Settings
+    package let settings: Settings
     private let log: Log
     private var store: IdentityStore { self.accounts.store }
 
@@ -51,6 +53,9 @@ package final class SignInService: Sendable {
         let html = SignInHTML(nonce: Base64URL.encode(self.store.draw(16)))
         guard let page = Page(rawValue: request.head.path) else {
             return html.message(404, "There is no such page.")
+        }
+        do { try await self.authenticator.keepUp() } catch {
+            return html.message(503, "That did not work just now. Try again in a moment.")
         }
         switch request.head.method {
         case "GET", "HEAD": return await self.show(page, request, html)
@@ -247,7 +252,11 @@ package final class SignInService: Sendable {
         _ html: SignInHTML
     ) async throws -> HTTPResponse {
         let token = try await self.authenticator.apiToken(link.tokenHash, in: link.container)
-        guard token != nil || self.authenticator.takesAnyToken(in: link.container) else {
+        var isWelcome = token != nil
+        if !isWelcome {
+            isWelcome = try await self.authenticator.takesAnyToken(in: link.container)
+        }
+        guard isWelcome else {
             return html.message(400, "The app may no longer ask people to sign in.")
         }
         guard try await self.access.use(link) else {
@@ -274,6 +283,7 @@ package final class SignInService: Sendable {
     package func open(
         _ id: AccountID, in container: ContainerReference, stays: Bool, agent: String
     ) async throws -> String {
+        try await self.authenticator.keepUp()
         let session = try await self.accounts.openSession(
             of: id, in: container, stays: stays, agent: agent)
         let epoch = try await self.accounts.account(id)?.epoch ?? 1

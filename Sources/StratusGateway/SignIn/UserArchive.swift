@@ -178,30 +178,9 @@ package struct UserArchive: Sendable {
     ) async throws {
         let reader = Reader(store: self.store)
         let owned = DatabaseID(container: container, scope: .private, owner: user)
-        let zones = try await reader.zones(of: owned).filter { $0 != ZoneID.defaultName }
-        var rest = zones[...]
-        while !rest.isEmpty {
-            let some = rest.prefix(RecordState.operationCountMax)
-            rest = rest.dropFirst(some.count)
-            try await reader.submit(
-                .modifyZones(
-                    ModifyZones(
-                        database: owned,
-                        operations: some.map {
-                            ModifyZones.Operation(
-                                .delete, zone: $0, drawnIncarnation: ZoneIncarnation(0))
-                        })), to: owned)
-            receipt.zoneCount += some.count
-        }
-        for type in try await reader.schema(of: container).types.map(\.name) {
-            while true {
-                let names = try await reader.page(of: type, in: owned, after: nil).records
-                    .map(\.name)
-                if names.isEmpty { break }
-                try await reader.delete(names, in: owned)
-                receipt.recordCount += names.count
-            }
-        }
+        let erased = try await DatabaseErasure(store: self.store).run(owned)
+        receipt.zoneCount += Int(clamping: erased.zoneCount)
+        receipt.recordCount += Int(clamping: erased.recordCount)
         let open = DatabaseID(container: container, scope: .public, owner: "")
         if !(try await reader.record(user, in: open)).isEmpty {
             try await reader.delete([user], in: open)

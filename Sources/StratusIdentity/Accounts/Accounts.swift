@@ -323,6 +323,21 @@ package struct Accounts: Sendable {
         }
     }
 
+    /// Ends somebody's sessions in a container that is no more, and forgets that they were there.
+    package func leave(_ container: ContainerReference, _ id: AccountID)
+        async throws(RouteError)
+    {
+        let there = try await self.sessions(of: id).filter { $0.session.container == container }
+        let edits =
+            there.prefix(IdentityCommand.editCountMax - 1).map {
+                IdentityCommand.Edit(Self.key(id, session: $0.name), .remove)
+            } + [
+                IdentityCommand.Edit(
+                    IdentityKey(.user, of: id.bytes, IdentityKey.home(container)), .remove)
+            ]
+        _ = try await self.store.submit(edits, to: id.key)
+    }
+
     /// Removes a person: sessions, address, account. What containers hold is theirs to remove first.
     package func remove(_ id: AccountID) async throws(RouteError) -> Bool {
         guard let account = try await self.account(id) else { return false }

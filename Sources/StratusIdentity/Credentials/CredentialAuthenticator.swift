@@ -15,6 +15,8 @@ import Synchronization
 package final class CredentialAuthenticator: Authenticator {
     package let store: IdentityStore
     package let access: ContainerAccess
+    package let registry: ContainerRegistry
+    package let sealingKeys: SealingKeyRing
     package let accounts: Accounts
     /// Not nil: any well-formed API token is good in development environments, and web-auth tokens that
     /// were not made here stand for the development users.
@@ -30,6 +32,9 @@ package final class CredentialAuthenticator: Authenticator {
     /// Tokens of open sessions as they were opened: a client sends the same one for five minutes.
     private let opened = Mutex<[OpenedName: WebAuthToken]>([:])
 
+    /// The generation of keys that ``opened`` was filled with.
+    private let openedWith = Mutex<UInt64>(0)
+
     private struct OpenedName: Hashable, Sendable {
         var container: ContainerReference
         var text: String
@@ -37,6 +42,8 @@ package final class CredentialAuthenticator: Authenticator {
 
     /// What a container takes.
     private struct Credentials: Sendable {
+        /// Deleted: it takes nothing, whatever else is open.
+        var isClosed = false
         var tokens: [Bytes: APIToken] = [:]
         var keys: [String: Key] = [:]
 
@@ -64,11 +71,16 @@ package final class CredentialAuthenticator: Authenticator {
     }
 
     package init(
-        accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil
+        accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil,
+        feeds: TokenCipher? = nil
     ) {
         self.accounts = accounts
         self.store = accounts.store
         self.access = ContainerAccess(store: accounts.store)
+        self.registry = ContainerRegistry(store: accounts.store)
+        self.sealingKeys = SealingKeyRing(
+            router: accounts.store.router, world: accounts.store.world,
+            keys: accounts.store.keys, feeds: feeds)
         self.development = development
         self.signInBase = signInBase
         self.containers = CredentialCache(world: accounts.store.world, countMax: 4_096)
@@ -81,6 +93,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.containers.forgetAll()
         self.sessions.forgetAll()
         self.users.forgetAll()
+        self.opened.withLock { $0 = [:] }
     }
 
     package func needsBody(_ head: RequestHead) -> Bool { SignedRequest.isPresent(in: head) }
@@ -92,6 +105,7 @@ package final class CredentialAuthenticator: Authenticator {
             throw .wrong
         }
         do {
+            try await self.keepUp()
             if SignedRequest.isPresent(in: request.head) {
                 guard credentials.webAuthToken == nil else { throw AuthenticationRefusal.wrong }
                 return try await self.signed(request)
@@ -103,6 +117,20 @@ package final class CredentialAuthenticator: Authenticator {
             throw .unavailable(retryAfter: retryAfter)
         } catch {
             throw .unavailable(retryAfter: .seconds(1))
+        }
+    }
+
+    /// Knows the sealing keys of now. What was opened with others is not remembered.
+    package func keepUp() async throws(RouteError) {
+        try await self.sealingKeys.keepUp()
+        let generation = self.sealingKeys.generation
+        let isNew = self.openedWith.withLock { known -> Bool in
+            defer { known = generation }
+            return known != generation
+        }
+        if isNew {
+            self.opened.withLock { $0 = [:] }
+            self.sessions.forgetAll()
         }
     }
 
@@ -122,9 +150,10 @@ package final class CredentialAuthenticator: Authenticator {
             throw AuthenticationRefusal.wrong
         }
         let known = try await self.credentials(of: request.container)
+        guard !known.isClosed else { throw AuthenticationRefusal.wrong }
         let hash = self.hash(of: text, among: known)
         let token = known.tokens[hash]
-        let isOpen = self.development != nil && request.container.environment == .development
+        let isOpen = self.isOpen(request.container)
         guard token != nil || isOpen else { throw AuthenticationRefusal.wrong }
         if let token, !token.allows(origin: request.head.headers["Origin"]) {
             throw AuthenticationRefusal.denied(reason: "origin not allowed")
@@ -132,7 +161,7 @@ package final class CredentialAuthenticator: Authenticator {
         let receivesNames = token?.receivesNames ?? true
         guard let userText = credentials.webAuthToken else {
             if let development, isOpen, development.settings.signsInWithoutUserToken {
-                return try await development.authenticate(request)
+                return try await self.developer(development, request)
             }
             guard request.scope == .public else {
                 throw self.signInNeeded(request, tokenHash: hash)
@@ -141,7 +170,7 @@ package final class CredentialAuthenticator: Authenticator {
                 principal: Principal(kind: .anonymous), receivesNames: receivesNames)
         }
         if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix) {
-            var stranger = try await development.authenticate(request)
+            var stranger = try await self.developer(development, request)
             stranger.receivesNames = true
             return stranger
         }
@@ -171,6 +200,20 @@ package final class CredentialAuthenticator: Authenticator {
             webAuthToken: self.text(
                 of: token.renewed(at: now), standing, in: request.container),
             receivesNames: receivesNames)
+    }
+
+    /// One of the development users, whom the container knows like any other: what it holds of them is
+    /// found when it is deleted.
+    private func developer(_ development: DevelopmentAuthenticator, _ request: PresentedRequest)
+        async throws -> Authentication
+    {
+        let authentication = try await development.authenticate(request)
+        let name = authentication.principal.userRecordName
+        if !name.isEmpty, try await self.user(name, in: request.container) == nil {
+            try await self.access.changeUser(name, account: nil, in: request.container) { _ in }
+            self.users.forget(UserName(container: request.container, recordName: name))
+        }
+        return authentication
     }
 
     private func open(_ text: String, in container: ContainerReference) -> WebAuthToken? {
@@ -283,6 +326,15 @@ package final class CredentialAuthenticator: Authenticator {
     {
         try await self.containers.value(container) { () async throws(RouteError) in
             var credentials = Credentials()
+            let descriptor = try await self.registry.descriptor(of: container)
+            if let descriptor, descriptor.state != .active {
+                credentials.isClosed = true
+                return credentials
+            }
+            // Whoever develops need not create what they use.
+            if descriptor == nil, self.isOpen(container) {
+                credentials.isClosed = try await !self.registry.admit(container)
+            }
             for listed in try await self.access.tokens(in: container) {
                 credentials.tokens[listed.hash] = listed.token
             }
@@ -307,7 +359,12 @@ package final class CredentialAuthenticator: Authenticator {
     }
 
     /// Whether sign-in pages may answer for tokens that are not stored.
-    package func takesAnyToken(in container: ContainerReference) -> Bool {
+    package func takesAnyToken(in container: ContainerReference) async throws(RouteError) -> Bool {
+        guard self.isOpen(container) else { return false }
+        return try await !self.credentials(of: container).isClosed
+    }
+
+    private func isOpen(_ container: ContainerReference) -> Bool {
         self.development != nil && container.environment == .development
     }
 

@@ -7,6 +7,8 @@ package struct IdentityKeys: Sendable {
     package let cipher: TokenCipher
     private let tokenHashKey: Bytes
     private let addressKey: Bytes
+    /// What other keys lie under where they are stored.
+    var wrappingKey: Bytes { KeyedHash.derive(self.master, "wrapping") }
 
     /// - Parameter master: 32 secret bytes, the same on every node and over every restart.
     package init(master: Bytes) {

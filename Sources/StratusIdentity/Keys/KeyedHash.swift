@@ -8,13 +8,18 @@ package enum KeyedHash {
         defer { EVP_MAC_CTX_free(context) }
         var result = Bytes(repeating: 0, count: 32)
         var written = 0
-        var done = Algorithms.shared.digestName.withUnsafeBufferPointer { name in
-            var parameters = [
-                OSSL_PARAM_construct_utf8_string(
-                    "digest", UnsafeMutablePointer(mutating: name.baseAddress), 0),
-                OSSL_PARAM_construct_end(),
-            ]
-            return EVP_MAC_init(context, key, key.count, &parameters) == 1
+        // Parameters keep the pointers they are made of: both texts must outlive the call that reads them, and a
+        // literal handed to C does not.
+        var done = Algorithms.shared.parameterName.withUnsafeBufferPointer { parameter in
+            Algorithms.shared.digestName.withUnsafeBufferPointer { digest in
+                var parameters = [
+                    OSSL_PARAM_construct_utf8_string(
+                        parameter.baseAddress, UnsafeMutablePointer(mutating: digest.baseAddress), 0
+                    ),
+                    OSSL_PARAM_construct_end(),
+                ]
+                return EVP_MAC_init(context, key, key.count, &parameters) == 1
+            }
         }
         for part in parts where done { done = EVP_MAC_update(context, part, part.count) == 1 }
         done = done && EVP_MAC_final(context, &result, &written, result.count) == 1
@@ -41,6 +46,7 @@ package enum KeyedHash {
     private struct Algorithms: @unchecked Sendable {
         static let shared = Algorithms()
         let mac: OpaquePointer
+        let parameterName: [CChar] = Array("digest".utf8CString)
         let digestName: [CChar] = Array("SHA256".utf8CString)
 
         init() {

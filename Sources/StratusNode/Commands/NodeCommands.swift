@@ -40,6 +40,7 @@ enum NodeCommands {
             ("client.listen", .list([.text(invocation.value("listen"))]), "--listen"),
             ("admin.listen", .text(invocation.value("admin")), "--admin"),
             ("development", .bool(true), "stratus dev"),
+            ("coreDumps", .bool(true), "stratus dev"),
             ("developmentSchema", .text(invocation.value("schema")), "--schema"),
         ]
         var authorityFile: String?
@@ -93,6 +94,10 @@ enum NodeCommands {
 
         let settings = result.settings
         let log = Self.openLog(settings)
+        // Before a secret is read.
+        if !settings.bool("coreDumps"), !ProcessMemory.refuseCoreDumps() {
+            log.warning("a crash may leave a core dump: the system did not take the wish for none")
+        }
         for unknown in result.unknownVariables {
             log.warning("a variable that is no key is ignored", ["variable": .describing(unknown)])
         }

@@ -191,6 +191,16 @@ extension ConfigurationKey {
                 + "signed in; twice as many at once. Beyond it the answer is 429 THROTTLED with the "
                 + "time to wait. 0: no limit."),
         ConfigurationKey(
+            "limits.containerRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same of one container and environment, whoever asks. 0: no limit."),
+        ConfigurationKey(
+            "limits.tokenRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same with one API token: all who use one app or page together. 0: no limit."),
+        ConfigurationKey(
+            "limits.addressRequestRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "The same from one address (an IPv6 network of 64 bits), counted before credentials are looked at. "
+                + "Raise it where a balancer stands in front. 0: no limit."),
+        ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(
@@ -207,6 +217,10 @@ extension ConfigurationKey {
             .duration(.seconds(75)), reloads: true,
             "How long a connection may stay open between two requests."),
 
+        ConfigurationKey(
+            "coreDumps", .bool, .bool(false),
+            "Whether a crash may leave a core dump. It holds keys and tokens of the last requests. Without it "
+                + "other processes of the same user cannot read this one's memory either."),
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
             "After SIGTERM the node takes no new connections and finishes the requests in flight; "

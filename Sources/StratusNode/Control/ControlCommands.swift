@@ -88,6 +88,10 @@ struct ControlCommands {
                     self.invocation, try self.document(answer))
             else { throw AdminClient.Failure(.usage, "there is no node of this name") }
             return self.show(text)
+        case let path where ContainerCommands.serves(path):
+            return try await ContainerCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where IdentityCommands.serves(path):
             return try await IdentityCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

@@ -90,6 +90,7 @@ package enum ControlProgram {
                     ),
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
+            + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(
                     "log-level", "What the node writes to its log",

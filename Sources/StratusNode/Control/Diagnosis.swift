@@ -112,7 +112,11 @@ struct Diagnosis {
                 behind[node, default: 0] += 1
             }
         }
-        for (node, count) in behind.sorted(by: { $0.key < $1.key }) {
+        let unreachable = Set(
+            self.nodes.filter { $0["reachable"]?.bool != true }.compactMap { $0["node"]?.int64 })
+        // That a silent node lags goes without saying.
+        for (node, count) in behind.sorted(by: { $0.key < $1.key })
+        where !unreachable.contains(node) {
             let name = names[node] ?? "\(node)"
             all.append(
                 Finding(
@@ -124,8 +128,6 @@ struct Diagnosis {
         }
         let led = Set(
             ClusterFacts.array(self.health, "groups").compactMap { $0["partition"]?.string })
-        let unreachable = Set(
-            self.nodes.filter { $0["reachable"]?.bool != true }.compactMap { $0["node"]?.int64 })
         for partition in ClusterFacts.array(self.cluster, "partitions") {
             let name = partition["partition"]?.string ?? ""
             let replicas = ClusterFacts.array(partition, "replicas").compactMap(\.int64)

@@ -141,6 +141,27 @@ extension IdentityCommands {
                 .value("creator", .text("NAME"), "The record name of who created the record"),
             ]),
         CommandDefinition(
+            "sealing-key", "What web-auth tokens, sign-in links and sync tokens are sealed with",
+            subcommands: [
+                CommandDefinition("list", "Every key: which one seals, which ones open"),
+                CommandDefinition(
+                    "rotate", "Make a new key; nobody is signed out",
+                    discussion: [
+                        "The new key seals once every node has read it, ten seconds later. Older ones still "
+                            + "open what they sealed, until they are revoked."
+                    ]),
+                CommandDefinition(
+                    "revoke", "End older keys: what they sealed opens nowhere within two seconds",
+                    discussion: [
+                        "People whose token was sealed with one of them sign in again, and clients whose sync "
+                            + "token was begin their feeds anew. Where a key may have become known."
+                    ],
+                    options: [
+                        .value("before", .integer(1...1_000_000), "Every key with a lower number"),
+                        .flag("all", nil, "Make a new key and end every other"),
+                    ]),
+            ]),
+        CommandDefinition(
             "audit", "What administrators did",
             options: [
                 .value("limit", .integer(1...1_000), "Entries to show (default: 100)"),

@@ -77,6 +77,15 @@ struct IdentityCommands {
         case ["role", "revoke"]: return try await self.setRole(false)
         case ["explain-access"]: return try await self.explain()
         case ["audit"]: return try await self.audit()
+        case ["sealing-key", "list"]:
+            return try await self.table(
+                "GET", "/v1/sealing-keys", "keys",
+                [("NUMBER", "number"), ("STATE", "state"), ("MADE", "made")])
+        case ["sealing-key", "rotate"]:
+            return try await self.change(
+                "POST", "/v1/sealing-keys",
+                said: "made; it seals in ten seconds, and older ones still open what they sealed")
+        case ["sealing-key", "revoke"]: return try await self.revokeSealingKeys()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
         }
@@ -205,6 +214,24 @@ struct IdentityCommands {
                 ("#", "number"), ("AT", "at"), ("WHO", "actor"), ("DID", "action"),
                 ("TO", "subject"),
             ])
+    }
+
+    private func revokeSealingKeys() async throws(AdminClient.Failure) -> ExitCode {
+        let all = self.invocation.flag("all")
+        guard all != (self.invocation["before"] != nil) else {
+            throw AdminClient.Failure(.usage, "one of '--before NUMBER' and '--all' is wanted")
+        }
+        var json = JSONWriter()
+        json.object {
+            if all {
+                $0.member("all", true)
+            } else {
+                $0.member("before", Int64(self.invocation.value("before")) ?? 0)
+            }
+        }
+        return try await self.change(
+            "POST", "/v1/sealing-keys/revocation", body: json.finish(),
+            said: "revoked: what they sealed opens nowhere within two seconds")
     }
 
     // MARK: Asking and showing

@@ -8,7 +8,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
-// |       | 5 continue jobs                                                                |
+// |       | 5 continue jobs, 6 erase database                                              |
 //
 // Modify records: database (1 scope, text owner), text zone, flag atomic, text device, 8 bytes drawn
 // incarnation, rules, count of operations. An operation:
@@ -24,6 +24,7 @@ package import StratusModel
 // Rules: flag "standard"; if not: varints flags, record size, DELETE_SELF referrers, cascade, tombstones.
 // Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
 // Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
+// Erase database: database, varint zones.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -45,6 +46,10 @@ extension RecordCommand {
         case .continueJobs(let jobs):
             writer.write(5 as UInt8)
             writer.write(count: max(0, jobs.budget))
+        case .eraseDatabase(let erase):
+            writer.write(6 as UInt8)
+            writer.write(partOf: erase.database)
+            writer.write(count: max(0, erase.zoneCount))
         }
         return writer.bytes
     }
@@ -60,6 +65,10 @@ extension RecordCommand {
         case 3: self = .schema(.install(try reader.schema()))
         case 4: self = .schema(.extend(try reader.recordTypes()))
         case 5: self = .continueJobs(ContinueJobs(budget: try reader.boundedInt()))
+        case 6:
+            let database = try reader.databasePart(container: container)
+            self = .eraseDatabase(
+                EraseDatabase(database: database, zoneCount: try reader.boundedInt()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -7,13 +7,14 @@ package import StratusModel
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
-// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused                          |
+// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased                |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
 // tag + 1, or 0 for none; 3 refused: 1 reason, text subject.
 // Zones: count of results: 1 created and a zone summary, 2 deleted, 3 refused and 1 reason.
 // Schema: varint version. Jobs: varint rows, flag more. Refused: 1 reason, text subject.
+// Erased: varint zones, varint records, flag more.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
@@ -43,6 +44,11 @@ extension RecordOutcome {
             writer.write(5 as UInt8)
             writer.write(refusal.reason.rawValue)
             writer.write(text: refusal.subject)
+        case .erased(let progress):
+            writer.write(6 as UInt8)
+            writer.write(varint: progress.zoneCount)
+            writer.write(varint: progress.recordCount)
+            writer.write(flag: progress.hasMore)
         }
         return writer.bytes
     }
@@ -70,6 +76,12 @@ extension RecordOutcome {
             let rowCount = try reader.boundedInt()
             self = .jobs(JobProgress(rowCount: rowCount, hasMore: try reader.flag()))
         case 5: self = .refused(try reader.requestRefusal())
+        case 6:
+            let zoneCount = try reader.varint()
+            let recordCount = try reader.varint()
+            self = .erased(
+                ErasureProgress(
+                    zoneCount: zoneCount, recordCount: recordCount, hasMore: try reader.flag()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -23,6 +23,12 @@ package struct IdentityKey: Sendable, Hashable {
         case audit = 9
         /// All accounts, for the list.
         case listing = 10
+        /// What an installation knows of a container: whether it may be used.
+        case container = 11
+        /// All containers, for the list.
+        case containerListing = 12
+        /// What tokens are sealed with, wrapped.
+        case sealingKey = 13
     }
 
     package var kind: Kind

@@ -7,6 +7,8 @@ package enum RecordCommand: Sendable, Equatable {
     case schema(SchemaCommand)
     /// Stratus' own: continues what earlier entries left to be done.
     case continueJobs(ContinueJobs)
+    /// Stratus' own: takes everything out of one database.
+    case eraseDatabase(EraseDatabase)
 }
 
 /// `records/modify`: operations on one zone.
@@ -86,6 +88,24 @@ package struct ContinueJobs: Sendable, Equatable {
     package var budget: Int
 
     package init(budget: Int = 500) { self.budget = budget }
+}
+
+/// Takes zones out of one database until none is left, the default zone included: records, tombstones,
+/// names. Their rows are out of sight at once, and jobs remove them.
+///
+/// What stays is a row that says how far the database had come, so that no token or tag from before the
+/// erasure ever fits what comes after it.
+package struct EraseDatabase: Sendable, Equatable {
+    package static let zoneCountMax = 1_000
+
+    package var database: DatabaseID
+    /// Zones this command takes; more than ``zoneCountMax`` it never does.
+    package var zoneCount: Int
+
+    package init(database: DatabaseID, zoneCount: Int = Self.zoneCountMax) {
+        self.database = database
+        self.zoneCount = zoneCount
+    }
 }
 
 extension RecordCommand {

@@ -9,6 +9,7 @@ package enum RecordOutcome: Sendable, Equatable {
     case schema(version: UInt64)
     case jobs(JobProgress)
     case refused(RequestRefusal)
+    case erased(ErasureProgress)
 }
 
 /// The results of a `records/modify`, one per operation, in order.
@@ -127,6 +128,22 @@ package struct JobProgress: Sendable, Hashable {
 
     package init(rowCount: Int, hasMore: Bool) {
         self.rowCount = rowCount
+        self.hasMore = hasMore
+    }
+}
+
+/// What one ``EraseDatabase`` took.
+package struct ErasureProgress: Sendable, Hashable {
+    /// Live custom zones.
+    package var zoneCount: UInt64
+    /// Live records.
+    package var recordCount: UInt64
+    /// Whether zones remain.
+    package var hasMore: Bool
+
+    package init(zoneCount: UInt64, recordCount: UInt64, hasMore: Bool) {
+        self.zoneCount = zoneCount
+        self.recordCount = recordCount
         self.hasMore = hasMore
     }
 }

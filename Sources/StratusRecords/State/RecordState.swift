@@ -54,6 +54,9 @@ package struct RecordState: ReplicatedState {
         case .continueJobs(let jobs):
             let outcome = try self.apply(jobs, of: command, at: position.time, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .eraseDatabase(let erase):
+            let outcome = try self.apply(erase, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         }
     }
 
@@ -111,9 +114,10 @@ package struct RecordState: ReplicatedState {
         if let known, !known.isDeleted {
             zone = known
         } else if modify.zone == ZoneID.defaultName {
+            // Above every tag of a default zone that was erased.
             zone = ZoneRow(
                 number: try numbers.zone(over: rows), incarnation: modify.drawnIncarnation,
-                baseTag: 0)
+                baseTag: database.tagFloor)
         } else {
             return (nil, known)
         }

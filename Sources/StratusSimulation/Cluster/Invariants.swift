@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusCoding
 import StratusConsensus
 import StratusModel
 import StratusStorage
@@ -32,6 +33,17 @@ struct Invariants {
         /// By index, from 1: the term of what any replica took for committed.
         var committed: [Term] = []
         var leaders: [Term: NodeID] = [:]
+        /// Who said yes to whom, by term: told apart from what anybody remembers of it.
+        var votes: [Term: [NodeID: NodeID]] = [:]
+        /// When a voter last told a leader that it still follows, by both.
+        var confirmations: [NodeID: [NodeID: Int64]] = [:]
+        /// By the index of their entries, oldest first; the one the group was made with is at zero.
+        var configurations: [(index: LogIndex, configuration: Configuration)] = []
+
+        func configuration(at index: LogIndex) -> Configuration? {
+            guard index.raw <= UInt64(self.applied.count) else { return nil }
+            return self.configurations.last { $0.index <= index }?.configuration
+        }
     }
 
     private var groups: [GroupID: Group] = [:]
@@ -41,14 +53,99 @@ struct Invariants {
         if self.violation == nil { self.violation = Violation(rule, text) }
     }
 
-    /// I-1: at most one leader in a term, and its log holds every committed entry.
-    mutating func becameLeader(_ node: NodeID, _ replica: Replica) {
+    /// Every group begins with a configuration that no entry holds.
+    mutating func begins(_ group: GroupID, with configuration: Configuration) {
+        self.groups[group, default: Group()].configurations = [(.zero, configuration)]
+    }
+
+    // MARK: What is said
+
+    /// I-1, I-11: of what a node says to others, what it must never have to take back.
+    mutating func said(
+        _ message: ConsensusMessage, _ node: SimulatedNode, _ replica: Replica, to other: NodeID,
+        at now: Int64
+    ) {
+        let group = replica.group
+        switch message.body {
+        case .preVoteRequest, .preVoteAnswer: return
+        case .voteAnswer(granted: true):
+            self.votes(node, for: other, message.term, group)
+            if replica.raft.mustReach != nil {
+                self.report("S-08 no vote", "\(group): \(node.id) votes, and its log is damaged")
+            }
+        case .voteRequest: self.votes(node, for: node.id, message.term, group)
+        case .probeAnswer:
+            self.groups[group, default: Group()].confirmations[other, default: [:]][node.id] = now
+        case .appendAccepted(let match, _, _):
+            let term = replica.raft.log.term(at: match) ?? .zero
+            // What a log begins behind was committed by others too: to say it again promises nothing.
+            if match > replica.raft.log.base.index, !node.holds(match, of: term, in: group) {
+                self.report(
+                    "I-11 durable before said", "\(group): \(node.id) says it has \(match)@\(term)")
+            }
+        default: break
+        }
+        if (node.hardStates[group]?.term ?? .zero) < message.term {
+            self.report(
+                "C-09 durable before said",
+                "\(group): \(node.id) speaks in term \(message.term), which is not on its disk")
+        }
+    }
+
+    private mutating func votes(
+        _ node: SimulatedNode, for candidate: NodeID, _ term: Term, _ group: GroupID
+    ) {
+        let before = self.groups[group, default: Group()].votes[term]?[node.id]
+        if let before, before != candidate {
+            self.report(
+                "I-1 one vote in a term",
+                "\(group): \(node.id) votes for \(before) and \(candidate) in term \(term)")
+        }
+        self.groups[group, default: Group()].votes[term, default: [:]][node.id] = candidate
+        if node.hardStates[group] != HardState(term: term, vote: candidate) {
+            self.report(
+                "C-09 durable before said",
+                "\(group): \(node.id) votes in term \(term), which is not on its disk")
+        }
+    }
+
+    /// C-03, C-49: a leader answers a read when a majority has said, after it was asked, that it leads.
+    mutating func answersRead(_ replica: Replica, askedAt: Int64) {
+        // Who has been deposed since may answer what it was sure of before.
+        guard replica.raft.role == .leader else { return }
+        let said = self.groups[replica.group]?.confirmations[replica.node] ?? [:]
+        let voters = said.filter { $0.value >= askedAt }.map(\.key) + [replica.node]
+        let raft = replica.raft
+        let mayGoBy = [raft.configuration, raft.log.configuration(at: raft.commit)]
+        if !mayGoBy.contains(where: { $0.isQuorum(voters) }) {
+            self.report(
+                "I-5 read confirmed",
+                "\(replica.group): \(replica.node) answers a read that was asked when only "
+                    + voters.sorted().map(\.description).joined(separator: " ") + " followed it")
+        }
+    }
+
+    // MARK: What is decided
+
+    /// I-1: one leader in a term, chosen by a majority, and its log holds every committed entry.
+    mutating func becameLeader(_ leading: SimulatedNode, _ replica: Replica) {
+        let node = leading.id
         let group = replica.group
         let term = replica.raft.term
-        if let other = self.groups[group, default: Group()].leaders[term], other != node {
+        if let other = self.groups[group, default: Group()].leaders[term] {
             self.report("I-1 election safety", "\(group): \(node) and \(other) lead term \(term)")
         }
         self.groups[group, default: Group()].leaders[term] = node
+        var voters = (self.groups[group]?.votes[term] ?? [:]).filter { $0.value == node }.map(\.key)
+        if leading.hardStates[group] == HardState(term: term, vote: node), !voters.contains(node) {
+            voters.append(node)
+        }
+        if !replica.raft.configuration.isQuorum(voters) {
+            self.report(
+                "I-1 elected by a majority",
+                "\(group): \(node) leads term \(term) by the votes of "
+                    + voters.sorted().map(\.description).joined(separator: " "))
+        }
         let committed = self.groups[group]?.committed ?? []
         let log = replica.raft.log
         guard let last = committed.last else { return }
@@ -62,11 +159,28 @@ struct Invariants {
         }
     }
 
-    /// I-2: a committed entry never changes.
-    mutating func committed(_ node: NodeID, _ replica: Replica, since before: LogIndex) {
+    /// I-2: a committed entry never changes, and a leader commits by rule.
+    ///
+    /// - Parameter before: what the same process took for committed when it was last looked at.
+    mutating func committed(
+        _ holder: SimulatedNode, _ replica: Replica, since before: LogIndex?,
+        disks: [SimulatedNode]
+    ) {
+        let node = holder.id
         let group = replica.group
         let raft = replica.raft
-        var index = max(before, raft.log.base.index)
+        if let before, raft.commit < before {
+            self.report(
+                "I-2 commit never falls",
+                "\(group): \(node) goes back from \(before) to \(raft.commit)")
+        }
+        if let term = raft.log.term(at: raft.commit), raft.log.lastPoint.term < term {
+            self.report("I-2 terms never fall", "\(group): \(node) keeps a tail of an older term")
+        }
+        if let before, raft.role == .leader, raft.commit > before {
+            self.commits(holder, replica, since: before, disks: disks)
+        }
+        var index = max(before ?? .zero, raft.log.base.index)
         while index < raft.commit {
             index = index.next
             guard let term = raft.log.term(at: index) else { continue }
@@ -82,6 +196,77 @@ struct Invariants {
             } else if position == known {
                 self.groups[group, default: Group()].committed.append(term)
             }
+        }
+    }
+
+    /// C-02, I-11: a leader commits through an entry of its own term that a majority of the configuration
+    /// in force has on disk.
+    private mutating func commits(
+        _ node: SimulatedNode, _ replica: Replica, since before: LogIndex, disks: [SimulatedNode]
+    ) {
+        let group = replica.group
+        let log = replica.raft.log
+        let commit = replica.raft.commit
+        guard let term = log.term(at: commit) else { return }
+        if term != replica.raft.term {
+            self.report(
+                "C-02 own term",
+                "\(group): \(node.id) commits \(commit)@\(term) in term \(replica.raft.term)")
+        }
+        // A joint configuration that this commits was in force until now; what follows it is already.
+        let there = log.configuration(at: commit)
+        let inForce =
+            there.isJoint && there != log.configuration(at: before) ? there : log.configuration
+        let holders = disks.filter { $0.holds(commit, of: term, in: group) }.map(\.id)
+        if !inForce.isQuorum(holders) {
+            self.report(
+                "I-11 durable before committed",
+                "\(group): \(node.id) commits \(commit)@\(term), which is durable only on "
+                    + holders.map(\.description).joined(separator: " "))
+        }
+    }
+
+    /// M-01, M-02: one change at a time, and none before the leader knows what is committed.
+    mutating func changes(_ replica: Replica, at point: LogPoint) {
+        let raft = replica.raft
+        guard point.index > raft.commit else { return }
+        if raft.log.term(at: raft.commit) != raft.term {
+            self.report(
+                "M-01 change before own term",
+                "\(replica.group): \(replica.node) changes members at \(point.index)")
+        }
+        if raft.log.configuration(at: point.index.previous)
+            != raft.log.configuration(at: raft.commit)
+        {
+            self.report(
+                "M-02 two changes",
+                "\(replica.group): \(replica.node) changes members at \(point.index)")
+        }
+    }
+
+    /// M-04: what a replica goes by is what the entries say.
+    mutating func checkConfiguration(_ replica: Replica) {
+        let index = replica.raft.handed
+        guard let known = self.groups[replica.group]?.configuration(at: index),
+            replica.raft.log.configuration(at: index) != known
+        else { return }
+        self.report(
+            "M-04 configuration", "\(replica.group): \(replica.node) has another one at \(index)")
+    }
+
+    /// I-4, M-04: a snapshot never takes a state back, and brings the configuration of its index.
+    mutating func installs(
+        _ node: NodeID, _ group: GroupID, _ identity: SnapshotIdentity, over applied: LogIndex
+    ) {
+        if identity.index <= applied {
+            self.report(
+                "I-4 state goes back", "\(group): \(node) at \(applied) installs \(identity.index)")
+        }
+        if let known = self.groups[group]?.configuration(at: identity.index),
+            known != identity.configuration
+        {
+            self.report(
+                "M-04 configuration", "\(group): a snapshot at \(identity.index) has another one")
         }
     }
 
@@ -107,6 +292,12 @@ struct Invariants {
             }
             self.groups[group, default: Group()].applied.append(
                 Applied(term: entry.term, content: content, time: entry.time, digest: digest))
+            if entry.kind == .configuration,
+                let configuration = try? Configuration(decoding: entry.payload)
+            {
+                self.groups[group, default: Group()].configurations.append(
+                    (entry.index, configuration))
+            }
         } else {
             self.report(
                 "I-2 state machine safety", "\(group): \(node) skipped to \(entry.index)")
@@ -128,7 +319,7 @@ struct Invariants {
     mutating func acknowledged(
         _ node: NodeID, _ replica: Replica, at index: LogIndex, disks: [SimulatedNode]
     ) {
-        guard let applied = self.groups[replica.group]?.applied,
+        guard let applied = self.groups[replica.group]?.applied, index > .zero,
             Int(index.raw) <= applied.count
         else {
             self.report(
@@ -166,7 +357,9 @@ struct Invariants {
                 fail("forgot its vote in term \(before.term)")
             }
         }
-        if state < promised.state { fail("had its state at \(promised.state), finds \(state)") }
+        if state < promised.state, !promised.hasLostState {
+            fail("had its state at \(promised.state), finds \(state)")
+        }
         for (position, term) in promised.terms.enumerated() {
             let index = LogIndex(promised.start.raw + 1 + UInt64(position))
             guard index > log.start(of: group).index else { continue }

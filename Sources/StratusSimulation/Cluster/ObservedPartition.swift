@@ -6,12 +6,15 @@ package import StratusStorage
 package final class ObservedPartition: PartitionState {
     package let store: PartitionStore<PlantableState>
     private let observer: (Entry, StateDigest) -> Void
+    private let installing: (SnapshotIdentity, _ applied: LogIndex) -> Void
 
     package init(
-        _ store: PartitionStore<PlantableState>, observer: @escaping (Entry, StateDigest) -> Void
+        _ store: PartitionStore<PlantableState>, observer: @escaping (Entry, StateDigest) -> Void,
+        installing: @escaping (SnapshotIdentity, _ applied: LogIndex) -> Void
     ) {
         self.store = store
         self.observer = observer
+        self.installing = installing
     }
 
     package var applied: LogIndex { self.store.applied }
@@ -39,6 +42,7 @@ package final class ObservedPartition: PartitionState {
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
         throws(StoreError)
     {
+        self.installing(identity, self.store.applied)
         try self.store.install(identity, from: source)
     }
 }

@@ -15,9 +15,14 @@ final class SimulatedNode {
         /// Of the entries after `start`.
         var terms: [Term] = []
         var state = LogIndex.zero
+        /// The state was taken away since, and what the log had let go with it.
+        var hasLostState = false
+        /// Entries of the log were damaged and not yet replaced.
+        var isOwing = false
 
         func holds(_ index: LogIndex, _ term: Term) -> Bool {
-            if index <= self.state || index <= self.start { return true }
+            if index <= self.state { return true }
+            if index <= self.start { return !self.hasLostState }
             let position = Int(index.raw - self.start.raw) - 1
             return position < self.terms.count && self.terms[position] == term
         }
@@ -26,6 +31,7 @@ final class SimulatedNode {
     struct PendingRequest {
         var client: Int
         var operation: Int
+        var askedAt: Int64
     }
 
     /// What the log's thread reports, in order.
@@ -47,6 +53,8 @@ final class SimulatedNode {
     /// What a node remembers beside the log, so that a log that is gone is never begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
+    /// Its log has rotted since it was last read.
+    var isRotten = false
     /// How the last process ended.
     var end = DiskRestart.processCrash
 
@@ -60,6 +68,8 @@ final class SimulatedNode {
     /// As of the last report of the log.
     var hardStates: [GroupID: HardState] = [:]
     var isSyncing = false
+    /// The log's reports up to here are on their way.
+    var reportsThrough: Int64 = 0
     var incarnation: UInt64 = 0
     var pausedUntil: Int64 = 0
     /// Requests that wait here for an answer.
@@ -97,6 +107,8 @@ final class SimulatedNode {
                     index = index.next
                     promise.terms.append(log.term(of: group, at: index) ?? .zero)
                 }
+                promise.hasLostState = self.host?.replica(of: group)?.raft.lacksState == true
+                promise.isOwing = self.host?.replica(of: group)?.raft.mustReach != nil
                 promise.state = self.partitions[group]?.durable ?? .zero
                 self.promised[group] = promise
             }
@@ -117,8 +129,18 @@ final class SimulatedNode {
     func holds(_ index: LogIndex, of term: Term, in group: GroupID) -> Bool {
         guard let log else { return self.promised[group]?.holds(index, term) ?? false }
         if let partition = self.partitions[group], partition.durable >= index { return true }
-        if log.start(of: group).index >= index { return true }
+        if log.start(of: group).index >= index {
+            return self.host?.replica(of: group)?.raft.lacksState != true
+        }
         return log.durable(of: group) >= index && log.term(of: group, at: index) == term
+    }
+
+    /// Whether something of what it held is lost, and its peers have not yet replaced it.
+    var isImpaired: Bool {
+        guard let host else {
+            return self.isRotten || self.promised.values.contains { $0.hasLostState || $0.isOwing }
+        }
+        return host.allGroups.contains { host.replica(of: $0)?.problem != nil }
     }
 
     // MARK: The clock

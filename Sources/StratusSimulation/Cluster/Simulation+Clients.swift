@@ -6,7 +6,8 @@ import StratusStorage
 // Clients: each asks, waits, asks again under the same identity, and writes down what it saw.
 extension Simulation {
     func thinkTime() -> Int64 {
-        self.now + Int64.random(in: 0...60_000_000, using: &self.clientRandom)
+        let most = self.options.thinkTimeMax.clampedNanoseconds
+        return self.now + Int64.random(in: 0...most, using: &self.clientRandom)
     }
 
     private func draw(_ count: Int) -> Int {
@@ -27,13 +28,13 @@ extension Simulation {
         let register = self.draw(self.options.registerCount)
         let name = RegisterName(group: group, register: register)
         let work: SimulatedClient.Work
-        switch self.draw(10) {
+        switch index < self.options.readerCount ? 8 : self.draw(10) {
+        case 9 - self.options.readShare..<9: work = .read(register: register)
         case 0...2: work = .command(.write(name.key, value: self.newValue()))
-        case 3...5:
-            let expected = self.clients[index].seen[name].map(History.bytes)
+        case 3...8:
+            let expected = self.clients[index].seen[name].map(self.bytes)
             work = .command(
                 .compareAndSet(name.key, expected: expected, value: self.newValue()))
-        case 6...8: work = .read(register: register)
         default: work = .feed(after: self.clients[index].cursors[group] ?? 0)
         }
         self.begin(work, name, by: index)
@@ -41,7 +42,15 @@ extension Simulation {
 
     private func newValue() -> Bytes {
         defer { self.nextValue += 1 }
-        return History.bytes(self.nextValue)
+        return self.bytes(self.nextValue)
+    }
+
+    /// The value, and behind it what makes some of them long: as its number says, always the same.
+    private func bytes(_ value: Int) -> Bytes {
+        let most = self.options.valueSizeMax.raw
+        let draw = UInt64(value) &* 0x9E37_79B9_7F4A_7C15 >> 33
+        let size = draw % self.options.longValueOneIn == 0 ? Int(draw) % max(1, most) : 0
+        return History.bytes(value) + Bytes(repeating: 0x5A, count: size > 8 ? size - 8 : 0)
     }
 
     private func begin(_ work: SimulatedClient.Work, _ name: RegisterName, by index: Int) {
@@ -104,7 +113,8 @@ extension Simulation {
         self.mix(6, id.raw, UInt32(index), UInt64(number), 0)
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
-        node.requests[token] = SimulatedNode.PendingRequest(client: index, operation: number)
+        node.requests[token] = SimulatedNode.PendingRequest(
+            client: index, operation: number, askedAt: self.now)
         self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
                 switch asked.work {
@@ -145,6 +155,9 @@ extension Simulation {
         if isWrite, case .success = result, let replica = node.host?.replica(of: group) {
             self.invariants.acknowledged(
                 node.id, replica, at: replica.state.applied, disks: self.nodes)
+        }
+        if !isWrite, case .success = result, let replica = node.host?.replica(of: group) {
+            self.invariants.answersRead(replica, askedAt: pending.askedAt)
         }
         self.queue.add(
             .response(client: pending.client, number: pending.operation, answer),

@@ -25,7 +25,8 @@ extension Simulation {
 
     private static let striking: [SimulationOptions.Fault] = [
         .partition, .oneWayCut, .processCrash, .powerLoss, .pause, .clockDrift, .clockJump,
-        .slowDisk, .membership, .transfer, .flappingLink, .crashInCall, .fullDisk,
+        .slowDisk, .membership, .transfer, .flappingLink, .crashInCall, .fullDisk, .deafNode,
+        .muteNode,
     ]
 
     // MARK: Striking
@@ -36,7 +37,7 @@ extension Simulation {
         let possible = Self.striking.filter(self.options.faults.contains)
         guard !possible.isEmpty else { return }
         let fault = possible[self.draw(possible.count)]
-        let node = self.nodes[self.draw(self.nodes.count)]
+        let node = self.struck()
         self.count(fault)
         self.mix(8, node.id.raw, 0, UInt64(Self.striking.firstIndex(of: fault) ?? 0), 0)
         self.note("fault \(fault.rawValue) at \(node.id)")
@@ -71,11 +72,41 @@ extension Simulation {
             node.files.setCapacity(
                 ByteCount(node.files.usedSize.raw + self.draw(5) * self.draw(4_096)))
             self.queue.add(.diskRoom(node.id), at: self.now + self.drawTime(20...2_000))
-        case .loss, .duplication, .longDelay, .failedSync, .failedApply, .tinyLimits: break
+        case .deafNode:
+            self.cut(self.nodes.map { ($0.id, node.id) }, for: self.drawTime(100...3_000))
+        case .muteNode:
+            self.cut(self.nodes.map { (node.id, $0.id) }, for: self.drawTime(100...3_000))
+        case .lostRows, .rottenLog, .crashOnRarePath, .loss, .duplication, .longDelay, .failedSync,
+            .failedApply, .tinyLimits:
+            break
         }
     }
 
-    private func restartTime() -> Int64 {
+    private func struck() -> SimulatedNode {
+        if self.options.aimsAtSyncs, self.draw(2) == 0,
+            let node = self.nodes.first(where: \.isSyncing)
+        {
+            return node
+        }
+        if self.options.aimsAtLeaders, self.draw(2) == 0,
+            let leader = self.leader(of: self.groups[self.draw(self.groups.count)])
+        {
+            return leader
+        }
+        return self.nodes[self.draw(self.nodes.count)]
+    }
+
+    /// Where few come by, whoever does may fall: the power goes, now or in a moment.
+    func passed(_ path: RarePath, _ node: SimulatedNode) {
+        self.report.reached[path, default: 0] += 1
+        guard self.options.faults.contains(.crashOnRarePath), self.phase == .safety,
+            self.report.reached[path]! < 20, self.draw(3) == 0
+        else { return }
+        let delay = self.draw(2) == 0 ? 0 : self.drawTime(0...5)
+        self.queue.add(.strike(node.id, life: node.incarnation), at: self.now + delay)
+    }
+
+    func restartTime() -> Int64 {
         let most = self.options.restartMax.clampedNanoseconds / 1_000_000
         return self.drawTime(1...max(1, most))
     }
@@ -123,8 +154,12 @@ extension Simulation {
         let sizes = [1, 2, 3, 3, 3, 4, 5].filter { $0 <= self.nodes.count }
         let ids = self.nodes.map(\.id).shuffled(using: &self.faultRandom)
         let size = sizes[self.draw(sizes.count)]
-        let voters = Array(ids.prefix(size))
-        let learners = Array(ids.dropFirst(size).prefix(self.draw(3)))
+        var voters = Array(ids.prefix(size))
+        var learners = Array(ids.dropFirst(size).prefix(self.draw(3)))
+        if self.options.memberSetCount > 0 {
+            voters = self.memberSet(self.draw(self.options.memberSetCount))
+            learners.removeAll { voters.contains($0) }
+        }
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
         self.note("\(group) \(node.id) is asked for voters \(voters) learners \(learners)")
@@ -134,6 +169,17 @@ extension Simulation {
                     voters: voters, learners: learners, as: token,
                     wallMilliseconds: node.wall(self.now), at: now, into: &out)
             }
+        }
+    }
+
+    /// One of few sets, so that changes lead back to where they came from: half of the nodes each, and
+    /// then all of them.
+    private func memberSet(_ number: Int) -> [NodeID] {
+        let ids = self.nodes.map(\.id)
+        switch number {
+        case 0: return Array(ids.prefix((ids.count + 1) / 2))
+        case 1: return Array(ids.suffix((ids.count + 1) / 2))
+        default: return ids
         }
     }
 
@@ -179,9 +225,84 @@ extension Simulation {
         self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
     }
 
+    /// Before a process begins, a hand or the years may have been at its disk: S-14, S-16, S-28. Of every
+    /// entry and state a sound copy must be left on a majority, so that one node at most is struck until
+    /// it is whole again.
+    func damage(_ node: SimulatedNode) {
+        guard self.phase == .safety, node.incarnation > 1,
+            self.options.faults.contains(.lostRows) || self.options.faults.contains(.rottenLog),
+            !self.nodes.contains(where: \.isImpaired)
+        else { return }
+        switch self.draw(4) {
+        case 0 where self.options.faults.contains(.lostRows): self.loseRows(node)
+        case 1...2 where self.options.faults.contains(.rottenLog): self.rotLog(node)
+        default: break
+        }
+    }
+
+    private func loseRows(_ node: SimulatedNode) {
+        let group = self.groups[self.draw(self.groups.count)]
+        let number = String(group.raw)
+        let folder = "partitions/" + String(repeating: "0", count: 5 - number.count) + number + "/"
+        let files = node.files.allFiles.filter { $0.raw.hasPrefix(folder) }
+        guard !files.isEmpty, let promised = node.promised[group] else { return }
+        for path in files { node.files.uproot(path) }
+        node.promised[group]?.state = .zero
+        // A log that still begins at the first entry makes them again.
+        node.promised[group]?.hasLostState = promised.start > .zero
+        self.count(.lostRows)
+        self.note("\(group) \(node.id) loses its rows")
+    }
+
+    /// One bit, where it damages entries that the log can name: in the last batch it could not be told from
+    /// a tear (S-09), in a list of what a batch holds nobody could say what the node has promised.
+    private func rotLog(_ node: SimulatedNode) {
+        let segments = node.files.allFiles.filter { $0.raw.hasSuffix(".seg") }
+        guard !segments.isEmpty else { return }
+        for _ in 0..<8 {
+            let path = segments[self.draw(segments.count)]
+            let end = (node.files.contents(of: path) ?? []).lastIndex { $0 != 0 } ?? 0
+            let offset = self.draw(end + 1)
+            let bit = self.draw(8)
+            guard self.isNamed(bit, offset, path, of: node) else { continue }
+            node.files.flip(bit: bit, at: offset, of: path)
+            node.isRotten = true
+            self.count(.rottenLog)
+            self.note("\(node.id) \(path) rots at \(offset)")
+            return
+        }
+    }
+
+    /// Whether a log with this bit flipped names entries that it did not name before; tried on a copy.
+    private func isNamed(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
+        -> Bool
+    {
+        func damage(_ change: (SimulatedFiles) -> Void) -> SegmentedLog.Damage? {
+            let copy = SimulatedWorld(seed: 1)
+            for file in node.files.allFiles where file.raw.hasPrefix("log/") {
+                copy.simulatedFiles.plant(node.files.contents(of: file) ?? [], at: file)
+            }
+            _ = try? copy.files.makeDirectory("log")
+            change(copy.simulatedFiles)
+            return try? SegmentedLog(
+                in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in }
+            ).damage
+        }
+        guard let before = damage({ _ in }),
+            let after = damage({ $0.flip(bit: bit, at: offset, of: path) })
+        else { return false }
+        func count(_ damage: SegmentedLog.Damage) -> Int {
+            damage.entries.reduce(0) { $0 + $1.indexes.count }
+        }
+        return count(after) > count(before) && !after.hasUnknownLoss
+            && after.suspectTail == before.suspectTail
+    }
+
     /// A minority may stay away for good: the others must manage.
     private func leaveOneDead() {
-        guard self.nodes.count >= 3, self.draw(3) == 0 else { return }
+        guard self.nodes.count >= 3, self.draw(3) == 0,
+            !self.nodes.contains(where: \.isImpaired)
+        else { return }
         let dead = self.nodes[self.draw(self.nodes.count)]
         let living = self.nodes.map(\.id).filter { $0 != dead.id }
         for group in self.groups {

@@ -14,6 +14,7 @@ extension Simulation {
         self.note("\(node.id) starts, incarnation \(node.incarnation)")
         self.timeline?.started(node.id, at: self.now)
         if node.incarnation > 1 { node.files.restart(after: node.end) }
+        self.damage(node)
         self.setRates(node)
         do {
             try self.open(node)
@@ -43,7 +44,11 @@ extension Simulation {
             in: "log", of: node.world, isNew: !node.hasLog, limits: self.logLimits
         ) { events.add($0) }
         node.hasLog = true
-        if !log.damage.isNone {
+        // Rot is put only where it can be named, and stays until what it struck is let go.
+        if !log.damage.isNone { self.note("\(node.id) finds \(log.damage)") }
+        let isExpected =
+            self.options.faults.contains(.rottenLog) && !log.damage.hasUnknownLoss
+        if !log.damage.isNone, !isExpected {
             self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
         }
         let system = FileSystem(node.files)
@@ -56,6 +61,7 @@ extension Simulation {
         for group in self.groups {
             replicas.append(try self.openReplica(of: group, on: node, log, system))
         }
+        node.isRotten = false
         node.log = log
         node.logEvents = events
         node.system = system
@@ -86,6 +92,8 @@ extension Simulation {
         let partition = ObservedPartition(store) { [unowned self] entry, digest in
             self.invariants.applied(id, group, entry, digest)
             self.report.entryCount += 1
+        } installing: { [unowned self] identity, applied in
+            self.invariants.installs(id, group, identity, over: applied)
         }
         node.partitions[group] = partition
         if let promised = node.promised[group] {
@@ -96,7 +104,8 @@ extension Simulation {
         do throws(LogError) {
             recovered = try RaftGroup.Recovered(
                 of: group, in: log, state: store.appliedPosition,
-                initial: self.initial[group] ?? Configuration(voters: []))
+                initial: self.initial[group] ?? Configuration(voters: []),
+                hasPeers: self.options.faults.contains(.lostRows))
         } catch {
             if error.kind == .released {
                 self.invariants.report("S-22 log released too early", error.text)
@@ -143,6 +152,7 @@ extension Simulation {
         self.note("\(node.id) \(losesPower ? "loses power" : "crashes")")
         self.timeline?.crashed(node.id, at: self.now, losesPower: losesPower)
         self.report.crashCount += 1
+        self.watched[node.id] = nil
         node.endProcess(groups: self.groups)
         node.end =
             losesPower
@@ -196,6 +206,9 @@ extension Simulation {
             case .message(let group, let message, let to):
                 self.report.messageCount += 1
                 self.note("\(group) \(node.id) → \(to)  \(message)")
+                if let replica = node.host?.replica(of: group) {
+                    self.invariants.said(message, node, replica, to: to, at: self.now)
+                }
                 let heard = self.options.encodesMessages ? Self.recoded(message) : message
                 self.send(from: node.id, to: to) { life in
                     .message(group, heard, from: node.id, to: to, life: life)
@@ -248,13 +261,17 @@ extension Simulation {
             self.timeline?.role(role, term: term, of: node.id, in: group, at: self.now)
             self.mix(4, node.id.raw, UInt32(group.raw), term.raw, role == .leader ? 1 : 0)
             if role == .leader, let replica = node.host?.replica(of: group) {
-                self.invariants.becameLeader(node.id, replica)
+                self.invariants.becameLeader(node, replica)
             }
-        case .reached(let path): self.report.reached[path, default: 0] += 1
+        case .reached(let path): self.passed(path, node)
         case .alarm(let alarm):
             self.invariants.report("alarm", "\(group): \(node.id) says \(alarm)")
         case .failed(let error): self.note("\(group) \(node.id) state failed: \(error)")
-        case .changed(_, let result): self.note("\(group) \(node.id) membership: \(result)")
+        case .changed(_, let result):
+            self.note("\(group) \(node.id) membership: \(result)")
+            if case .success(let point) = result, let replica = node.host?.replica(of: group) {
+                self.invariants.changes(replica, at: point)
+            }
         case .send, .wake, .resigned, .applied: break
         }
     }
@@ -265,10 +282,10 @@ extension Simulation {
         for group in only.map({ [$0] }) ?? self.groups {
             guard let replica = host.replica(of: group) else { continue }
             let commit = replica.raft.commit
-            let before = self.watched[node.id, default: [:]][group] ?? .zero
+            let before = self.watched[node.id]?[group]
             guard commit != before else { continue }
             self.watched[node.id, default: [:]][group] = commit
-            self.invariants.committed(node.id, replica, since: min(before, commit))
+            self.invariants.committed(node, replica, since: before, disks: self.nodes)
         }
     }
 
@@ -279,18 +296,37 @@ extension Simulation {
         log.endFlush()
         if self.hasEnded(node) { return }
         self.mix(5, id.raw, 0, 0, 0)
-        for event in node.logEvents.take() {
-            guard case .durable(let group, let through, let term, let hardState) = event else {
-                continue
-            }
+        let events = node.logEvents.take()
+        for case .durable(let group, _, _, let hardState) in events {
             node.hardStates[group] = hardState
-            self.enter(node, group) { host, now, effects in
-                host.becameDurable(
-                    group, through: through, term: term, hardState: hardState, at: now,
-                    into: &effects)
-            }
         }
+        for event in events { self.hand(event, to: node) }
         self.beginFlush(node)
+    }
+
+    /// A report of the log goes from its thread to the replica's, at once or a little later, in order.
+    private func hand(_ event: LogEvent, to node: SimulatedNode) {
+        let most = self.options.reportDelayMax.clampedNanoseconds
+        guard most > 0, self.phase == .safety || node.reportsThrough > self.now else {
+            self.reported(event, to: node.id, life: node.incarnation)
+            return
+        }
+        let delay = Int64.random(in: 0...most, using: &self.diskRandom)
+        node.reportsThrough = max(node.reportsThrough, self.now + delay)
+        self.queue.add(
+            .reported(node.id, event, life: node.incarnation), at: node.reportsThrough)
+    }
+
+    func reported(_ event: LogEvent, to id: NodeID, life: UInt64) {
+        let node = self.node(id)
+        guard node.incarnation == life, node.isUp,
+            case .durable(let group, let through, let term, let hardState) = event
+        else { return }
+        self.enter(node, group) { host, now, effects in
+            host.becameDurable(
+                group, through: through, term: term, hardState: hardState, at: now,
+                into: &effects)
+        }
     }
 
     func checkpoint(_ id: NodeID, life: UInt64) {
@@ -371,7 +407,12 @@ extension Simulation {
         self.queue.add(event(life), at: self.now + self.delay(isFaulty))
         if isFaulty, faults.contains(.duplication), self.networkRandom.next() % 20 == 0 {
             self.count(.duplication)
-            self.queue.add(event(life), at: self.now + self.delay(isFaulty))
+            let isLate = self.options.copiesComeLate && self.networkRandom.next() % 2 == 0
+            let delay =
+                isLate
+                ? Int64.random(in: 0...3_000_000_000, using: &self.networkRandom)
+                : self.delay(isFaulty)
+            self.queue.add(event(life), at: self.now + delay)
         }
     }
 
@@ -380,7 +421,7 @@ extension Simulation {
         let most = self.options.delayMax.clampedNanoseconds
         let usual = Int64.random(in: least...most, using: &self.networkRandom)
         guard isFaulty, self.options.faults.contains(.longDelay),
-            self.networkRandom.next() % 100 == 0
+            self.networkRandom.next() % self.options.lateMessageOneIn == 0
         else { return usual }
         self.count(.longDelay)
         return Int64.random(in: 0...3_000_000_000, using: &self.networkRandom)

@@ -36,6 +36,8 @@ package final class Simulation {
         case heartbeat(NodeHeartbeat, from: NodeID, to: NodeID, life: UInt64)
         case wake(NodeID, life: UInt64)
         case synced(NodeID, life: UInt64)
+        case reported(NodeID, LogEvent, life: UInt64)
+        case strike(NodeID, life: UInt64)
         case checkpoint(NodeID, life: UInt64)
         case restart(NodeID)
         case diskRoom(NodeID)
@@ -114,6 +116,7 @@ package final class Simulation {
         var logLimits = SegmentedLog.Limits()
         logLimits.segmentSize = options.segmentSize
         logLimits.batchSizeMax = options.batchSizeMax
+        logLimits.spareCountMax = options.spareSegmentMax
         logLimits.bugs = self.bugs
         self.logLimits = logLimits
         var stateLimits = PartitionStore<PlantableState>.Limits()
@@ -130,6 +133,7 @@ package final class Simulation {
             let voters = Array(ids.shuffled(using: &random).prefix(options.voterCount)).sorted()
             self.initial[GroupID(UInt16(number))] = Configuration(voters: voters)
         }
+        for group in self.groups { self.invariants.begins(group, with: self.initial[group]!) }
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
     }
 
@@ -171,9 +175,11 @@ package final class Simulation {
     private func receiver(of event: Event) -> SimulatedNode? {
         switch event {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
-            .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _):
+            .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
+            .reported(let to, _, _):
             self.node(to)
-        case .restart, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal, .compareLogs,
+        case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
+            .compareLogs,
             .checkConvergence:
             nil
         }
@@ -200,6 +206,11 @@ package final class Simulation {
                 host.wake(node.vitals(self.now), at: now, into: &effects)
             }
         case .synced(let id, let life): self.synced(id, life: life)
+        case .reported(let id, let event, let life): self.reported(event, to: id, life: life)
+        case .strike(let id, let life):
+            guard self.phase == .safety, self.node(id).incarnation == life else { return }
+            self.count(.crashOnRarePath)
+            self.crash(self.node(id), losesPower: true, backAfter: self.restartTime())
         case .checkpoint(let id, let life): self.checkpoint(id, life: life)
         case .restart(let id):
             if !self.node(id).isUp { self.start(self.node(id)) }
@@ -246,6 +257,7 @@ package final class Simulation {
         for group in self.groups {
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
             for (position, one) in replicas.enumerated() {
+                self.invariants.checkConfiguration(one)
                 for other in replicas[(position + 1)...] { self.invariants.compareLogs(one, other) }
             }
         }

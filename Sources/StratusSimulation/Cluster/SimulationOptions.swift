@@ -8,6 +8,31 @@ package struct SimulationOptions: Sendable, Equatable {
         case loss, duplication, longDelay, partition, oneWayCut, processCrash, powerLoss, pause
         case clockDrift, clockJump, slowDisk, failedSync, failedApply, membership, transfer
         case tinyLimits, flappingLink, crashInCall, fullDisk
+        // Drawn by mixes only.
+        case deafNode, muteNode, crashOnRarePath, lostRows, rottenLog
+
+        static let drawnBySeed: [Self] = [
+            .loss, .duplication, .longDelay, .partition, .oneWayCut, .processCrash, .powerLoss,
+            .pause, .clockDrift, .clockJump, .slowDisk, .failedSync, .failedApply, .membership,
+            .transfer, .tinyLimits, .flappingLink, .crashInCall, .fullDisk,
+        ]
+    }
+
+    /// A world that leads where chance seldom goes: some faults often, the others as the seed says.
+    package enum Mix: String, Sendable, CaseIterable {
+        /// Candidates meet in one term, on disks that are slower than their patience, and crash.
+        case elections
+        /// Leaders are cut off with entries that nobody else has, and their successors follow each other.
+        case conflicts
+        /// Leaders that hear nobody, or whom nobody hears, are asked for what they hold.
+        case reads
+        case membership
+        /// The log lets go of everything at once: whoever is behind gets a snapshot.
+        case snapshots
+        /// Batches of many sectors in tiny segments, and the power goes while they are written.
+        case logs
+        /// Rows disappear and logs rot, on one node at a time.
+        case damage
     }
 
     package var nodeCount: Int
@@ -38,9 +63,34 @@ package struct SimulationOptions: Sendable, Equatable {
     package var isStormy = false
     /// Through the codec, as between real nodes.
     package var encodesMessages: Bool
+    /// The log's reports reach the replicas so much later at most, as between two threads.
+    package var reportDelayMax: Duration = .zero
+    /// A value in a register is so long at most, and most of them are short.
+    package var valueSizeMax: ByteCount = ByteCount(8)
+    package var longValueOneIn: UInt64 = 3
+    /// Between two operations of a client.
+    package var thinkTimeMax: Duration = .milliseconds(60)
+    package var spareSegmentMax = 2
+    /// Half of the faults strike whoever leads.
+    package var aimsAtLeaders = false
+    /// Half of them strike a node whose disk is at work.
+    package var aimsAtSyncs = false
+    /// Of a hundred messages or so one is late; here, one of so many.
+    package var lateMessageOneIn: UInt64 = 100
+    /// Half of the copies that the network makes come long after.
+    package var copiesComeLate = false
+    /// Reads in ten operations.
+    package var readShare = 3
+    /// Clients that only read, and so stay with whoever answers them.
+    package var readerCount = 0
+    /// Out of how many sets the voters of a change are drawn; 0 for any.
+    package var memberSetCount = 0
+    package private(set) var mix: Mix?
     package var bugs: [PlantedBug] = []
 
-    package init(seed: UInt64) {
+    /// - Parameter drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
+    ///   before there were any.
+    package init(seed: UInt64, drawsMix: Bool = true) {
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         let sizes = [1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
@@ -51,7 +101,7 @@ package struct SimulationOptions: Sendable, Equatable {
         self.registerCount = draw(1...4)
         self.safetyTime = .seconds(self.groupCount > 8 ? draw(3...6) : draw(5...20))
         var faults: Set<Fault> = []
-        for fault in Fault.allCases where draw(0...1) == 1 { faults.insert(fault) }
+        for fault in Fault.drawnBySeed where draw(0...1) == 1 { faults.insert(fault) }
         self.faults = faults
         self.faultInterval = .milliseconds([50, 100, 200, 400, 1_000][draw(0...4)])
         self.delayMin = .microseconds([50, 200, 1_000][draw(0...2)])
@@ -73,6 +123,100 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = .milliseconds([20, 200][draw(0...1)])
             self.groupCount = min(self.groupCount, 4)
             self.safetyTime = min(self.safetyTime, .seconds(8))
+        }
+        guard drawsMix else { return }
+        var mixes = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0001)
+        let number = Int.random(in: 0..<(3 * Mix.allCases.count), using: &mixes)
+        if number < Mix.allCases.count { self.lead(by: Mix.allCases[number], seed: seed) }
+    }
+
+    /// Makes the world one of `mix`, with details that the seed says.
+    package mutating func lead(by mix: Mix, seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0002)
+        func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
+        func milliseconds(_ choices: Int...) -> Duration {
+            .milliseconds(choices[draw(0...(choices.count - 1))])
+        }
+        self.mix = mix
+        self.isStormy = false
+        self.groupCount = draw(1...2)
+        self.nodeCount = [3, 3, 4, 5, 5][draw(0...4)]
+        self.voterCount = min(self.nodeCount, [3, 3, 5][draw(0...2)])
+        self.clientCount = draw(3...8)
+        self.registerCount = draw(1...2)
+        self.safetyTime = .seconds(draw(5...12))
+        self.restartMax = milliseconds(20, 200, 2_000)
+        self.reportDelayMax = milliseconds(0, 2, 30)
+        self.aimsAtLeaders = draw(0...3) > 0
+        self.copiesComeLate = draw(0...1) == 1
+        if draw(0...2) == 0 { self.faults.insert(.crashOnRarePath) }
+        if draw(0...1) == 0 { self.faults.formUnion([.deafNode, .muteNode]) }
+        switch mix {
+        case .elections:
+            self.isStormy = true
+            self.faults.formUnion([.powerLoss, .processCrash, .slowDisk])
+            self.faultInterval = milliseconds(10, 20, 40)
+            self.restartMax = milliseconds(5, 20, 60)
+            self.syncMax = self.syncMin + milliseconds(5, 20, 60)
+            self.safetyTime = .seconds(draw(3...6))
+        case .conflicts:
+            self.faults.formUnion([.partition, .transfer])
+            self.faults.subtract([.fullDisk, .failedSync])
+            self.clientCount = 8
+            self.faultInterval = milliseconds(100, 300, 600)
+            if draw(0...1) == 0 { self.faults.insert(.tinyLimits) }
+        case .reads:
+            self.faults = [.deafNode, .muteNode, .partition, .longDelay]
+            if draw(0...1) == 0 { self.faults.formUnion([.transfer, .pause]) }
+            self.clientCount = 8
+            self.registerCount = 1
+            self.readShare = 6
+            self.readerCount = 4
+            self.lateMessageOneIn = [100, 15][draw(0...1)] as UInt64
+            self.aimsAtLeaders = true
+            self.faultInterval = milliseconds(600, 1_200)
+            self.safetyTime = .seconds(draw(10...20))
+        case .membership:
+            self.faults.formUnion([.membership, .transfer])
+            self.memberSetCount = draw(2...3)
+            self.faultInterval = milliseconds(30, 100, 300)
+            self.nodeCount = draw(4...7)
+        case .snapshots:
+            self.faults.formUnion([.partition, .pause, .duplication])
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.copiesComeLate = true
+            self.snapshotFrameSize = ByteCount([256, 65_536, 65_536][draw(0...2)])
+            self.faultInterval = milliseconds(100, 300)
+        case .logs:
+            self.faults = [.powerLoss, .processCrash, .crashInCall]
+            if draw(0...1) == 0 { self.faults.formUnion([.failedSync, .slowDisk]) }
+            self.nodeCount = [1, 1, 1, 3][draw(0...3)]
+            self.voterCount = self.nodeCount
+            self.aimsAtSyncs = true
+            self.segmentSize = .kibibytes([16, 32][draw(0...1)])
+            self.valueSizeMax = ByteCount(2_048)
+            self.longValueOneIn = 1
+            self.thinkTimeMax = .milliseconds(4)
+            self.spareSegmentMax = draw(0...1)
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.faultInterval = milliseconds(30, 100)
+            self.restartMax = milliseconds(5, 20)
+            self.syncMax = self.syncMin + milliseconds(5, 20)
+            self.safetyTime = .seconds(draw(3...5))
+            self.clientCount = 8
+        case .damage:
+            self.faults.formUnion([.processCrash, .powerLoss, .partition, .lostRows, .rottenLog])
+            self.faults.subtract([.membership, .failedSync, .fullDisk, .tinyLimits])
+            self.nodeCount = [3, 3, 5][draw(0...2)]
+            self.voterCount = [3, self.nodeCount][draw(0...1)]
+            self.valueSizeMax = ByteCount([8, 2_048][draw(0...1)])
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 5_000)
+            self.restartMax = milliseconds(100, 1_000)
+            self.faultInterval = milliseconds(50, 150)
+            self.clientCount = 8
         }
     }
 
@@ -103,7 +247,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var summary: String {
         let faults = Fault.allCases.filter(self.faults.contains).map(\.rawValue)
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
-            + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")faults="
+            + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
+            + (self.mix.map { "mix=\($0.rawValue) " } ?? "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }
 }

@@ -1,0 +1,140 @@
+import StratusGateway
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRuntime
+
+/// Containers: which there are, and the beginning and the end of one.
+extension IdentityPages {
+    private var registry: ContainerRegistry { self.people.authenticator.registry }
+
+    /// What somebody adds to a container makes it known; to a deleted one nothing is added.
+    func admit(_ route: IdentityRoute) async throws {
+        guard self.request.head.method == "POST" else { return }
+        switch route {
+        case .tokens(let container), .keys(let container), .members(let container):
+            try await self.admit(container)
+        default: return
+        }
+    }
+
+    func admit(_ container: ContainerReference) async throws {
+        guard try await self.registry.admit(container) else {
+            throw Refusal(
+                status: 409, code: "CONTAINER_DELETED",
+                reason:
+                    "this container was deleted; once nothing is left of it, it can be created again"
+            )
+        }
+    }
+
+    func listContainers() async throws -> HTTPResponse {
+        let all = try await self.registry.all()
+        var json = JSONWriter()
+        json.object {
+            $0.key("containers")
+            $0.array { array in
+                for (container, descriptor) in all {
+                    array.object { Self.write(container, descriptor, to: &$0) }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    func showContainer(_ container: ContainerReference) async throws -> HTTPResponse {
+        guard let descriptor = try await self.registry.descriptor(of: container) else {
+            throw Refusal.missing("container")
+        }
+        let schema = try await self.schema(of: container)
+        let tokens = try await self.access.tokens(in: container)
+        let keys = try await self.access.keys(in: container)
+        let users = try await self.access.users(in: container)
+        var json = JSONWriter()
+        json.object {
+            Self.write(container, descriptor, to: &$0)
+            $0.member("schemaVersion", Int64(clamping: schema.version))
+            $0.member("recordTypes", schema.types.count)
+            $0.member("tokens", tokens.count)
+            $0.member("keys", keys.count)
+            $0.member("users", users.count)
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    func createContainer(_ container: ContainerReference) async throws -> HTTPResponse {
+        switch try await self.registry.create(container) {
+        case .created(let descriptor):
+            try await self.note("container create", "", container)
+            var json = JSONWriter()
+            json.object { Self.write(container, descriptor, to: &$0) }
+            return AdminAnswer.json(json.finish(), status: 201)
+        case .exists:
+            throw Refusal(status: 409, code: "EXISTS", reason: "this container is there already")
+        case .isErasing:
+            throw Refusal(
+                status: 409, code: "CONTAINER_DELETED",
+                reason:
+                    "what this container held is still being removed: delete it to its end first")
+        }
+    }
+
+    /// Ends access and nothing else; `…/erasure` removes what the container held, piece by piece.
+    func deleteContainer(_ container: ContainerReference) async throws -> HTTPResponse {
+        guard URLQuery(self.request.head.query)?["confirm"] == container.container else {
+            throw Refusal(
+                status: 409, code: "CONFIRMATION_NEEDED",
+                reason:
+                    "this removes every record, token, key and session of the container: repeat its "
+                    + "name as 'confirm'")
+        }
+        guard let descriptor = try await self.registry.beginErasure(of: container) else {
+            throw Refusal.missing("container")
+        }
+        try await self.note("container delete", "", container)
+        var json = JSONWriter()
+        json.object { Self.write(container, descriptor, to: &$0) }
+        return AdminAnswer.json(json.finish(), status: 202)
+    }
+
+    func eraseContainer(_ container: ContainerReference) async throws -> HTTPResponse {
+        guard let progress = try await ContainerErasure(self.people).step(container) else {
+            throw Refusal(
+                status: 409, code: "NOT_DELETED",
+                reason: "this container is not being deleted")
+        }
+        if progress.isDone { try await self.note("container erased", "", container) }
+        var json = JSONWriter()
+        json.object {
+            $0.member("isDone", progress.isDone)
+            $0.member("waitMilliseconds", progress.waitsMilliseconds)
+            $0.member("users", progress.userCount)
+            $0.member("zones", Int64(clamping: progress.zoneCount))
+            $0.member("records", Int64(clamping: progress.recordCount))
+            if progress.isDone {
+                $0.key("outstanding")
+                $0.array {
+                    $0.write("the schema, and how far each database had come")
+                    $0.write("rows without an owner, until jobs have removed them")
+                    $0.write("pages freed in database files, until they are used again")
+                    $0.write("copies of the data directory made before")
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func write(
+        _ container: ContainerReference, _ descriptor: ContainerDescriptor,
+        to json: inout JSONWriter
+    ) {
+        json.member("container", container.container)
+        json.member("environment", container.environment.name)
+        json.member("state", descriptor.state.name)
+        json.member("created", WallTime.text(descriptor.createdMilliseconds))
+        if descriptor.deletedMilliseconds != 0 {
+            json.member("deleted", WallTime.text(descriptor.deletedMilliseconds))
+        }
+        json.member("generation", Int64(clamping: descriptor.generation))
+    }
+}

@@ -1,0 +1,171 @@
+package import StratusCluster
+package import StratusModel
+import StratusRecords
+
+/// The containers of an installation.
+///
+/// A container's descriptor stands at its home, and there it counts: whoever judges credentials reads it with
+/// them. A copy stands in one list at a home of its own, which no request ever reads. The list is written before a
+/// container comes into being and after it has ended, so that it misses none.
+package struct ContainerRegistry: Sendable {
+    package static let listingHome = ShardKey.account("containers")
+    package static let countMax = 10_000
+
+    private let store: IdentityStore
+
+    package init(store: IdentityStore) { self.store = store }
+
+    static func key(_ container: ContainerReference) -> IdentityKey {
+        IdentityKey(.container, of: IdentityKey.home(container))
+    }
+
+    private static func listing(_ container: ContainerReference) -> IdentityKey {
+        IdentityKey(.containerListing, of: [], IdentityKey.home(container))
+    }
+
+    static func decode(_ row: IdentityRow) throws(RouteError) -> ContainerDescriptor {
+        do { return try ContainerDescriptor(decoding: row.body) } catch { throw .unreadable }
+    }
+
+    /// Nil: nobody ever named this container.
+    package func descriptor(of container: ContainerReference) async throws(RouteError)
+        -> ContainerDescriptor?
+    {
+        let row = try await self.store.row(Self.key(container), at: .container(container))
+        return try row.map { row throws(RouteError) in try Self.decode(row) }
+    }
+
+    package enum Creation: Sendable, Equatable {
+        case created(ContainerDescriptor)
+        case exists(ContainerDescriptor)
+        /// What the name stood for before is still being removed.
+        case isErasing
+    }
+
+    /// Takes a name into use, also one that was erased.
+    package func create(_ container: ContainerReference) async throws(RouteError) -> Creation {
+        if let known = try await self.descriptor(of: container) {
+            switch known.state {
+            case .active:
+                // Where somebody was cut short, the list is whole again.
+                try await self.list(container, as: known)
+                return .exists(known)
+            case .erasing: return .isErasing
+            case .erased: break
+            }
+        }
+        let now = self.store.now
+        try await self.list(container, as: ContainerDescriptor(createdMilliseconds: now))
+        var result = Creation.isErasing
+        try await self.store.update(Self.key(container), at: .container(container)) {
+            row throws(RouteError) in
+            var descriptor = ContainerDescriptor(createdMilliseconds: now)
+            if let row {
+                let known = try Self.decode(row)
+                switch known.state {
+                case .active:
+                    result = .exists(known)
+                    return nil
+                case .erasing:
+                    result = .isErasing
+                    return nil
+                case .erased: descriptor.generation = known.generation + 1
+                }
+            }
+            result = .created(descriptor)
+            return .put(body: descriptor.encoded(), expiresAtMilliseconds: 0)
+        }
+        if case .created(let descriptor) = result {
+            try await self.list(container, as: descriptor)
+        }
+        return result
+    }
+
+    /// Makes a container known that is used without having been created.
+    ///
+    /// - Returns: false where it was deleted, and nobody created it again.
+    package func admit(_ container: ContainerReference) async throws(RouteError) -> Bool {
+        if let known = try await self.descriptor(of: container) { return known.state == .active }
+        return switch try await self.create(container) {
+        case .created, .exists: true
+        case .isErasing: false
+        }
+    }
+
+    /// Shuts a container for everybody. Nil: there is none, or nothing is left of it.
+    package func beginErasure(of container: ContainerReference) async throws(RouteError)
+        -> ContainerDescriptor?
+    {
+        try await self.change(container) { descriptor in
+            switch descriptor.state {
+            case .active:
+                descriptor.state = .erasing
+                descriptor.deletedMilliseconds = self.store.now
+                return true
+            case .erasing: return true
+            case .erased: return false
+            }
+        }
+    }
+
+    /// Nothing is left of it. Nil: it was not being erased.
+    package func finishErasure(of container: ContainerReference) async throws(RouteError)
+        -> ContainerDescriptor?
+    {
+        try await self.change(container) { descriptor in
+            guard descriptor.state == .erasing else { return false }
+            descriptor.state = .erased
+            return true
+        }
+    }
+
+    private func change(
+        _ container: ContainerReference, _ change: (inout ContainerDescriptor) -> Bool
+    ) async throws(RouteError) -> ContainerDescriptor? {
+        var changed: ContainerDescriptor?
+        try await self.store.update(Self.key(container), at: .container(container)) {
+            row throws(RouteError) in
+            changed = nil
+            guard let row else { return nil }
+            let before = try Self.decode(row)
+            var descriptor = before
+            guard change(&descriptor) else { return nil }
+            changed = descriptor
+            return descriptor == before
+                ? nil : .put(body: descriptor.encoded(), expiresAtMilliseconds: 0)
+        }
+        if let changed { try await self.list(container, as: changed) }
+        return changed
+    }
+
+    private func list(_ container: ContainerReference, as descriptor: ContainerDescriptor)
+        async throws(RouteError)
+    {
+        _ = try await self.store.submit(
+            [
+                .init(
+                    Self.listing(container),
+                    .put(body: descriptor.encoded(), expiresAtMilliseconds: 0))
+            ], to: Self.listingHome)
+    }
+
+    /// Every container, development before production, then by name.
+    package func all() async throws(RouteError) -> [(
+        container: ContainerReference, descriptor: ContainerDescriptor
+    )] {
+        var all: [(container: ContainerReference, descriptor: ContainerDescriptor)] = []
+        for entry in try await self.store.list(
+            .containerListing, of: [], at: Self.listingHome, countMax: Self.countMax)
+        {
+            guard let first = entry.name.first, let environment = Environment(rawValue: first),
+                let name = String(validating: entry.name.dropFirst(), as: UTF8.self)
+            else { throw .unreadable }
+            all.append(
+                (
+                    ContainerReference(container: name, environment: environment),
+                    try Self.decode(entry.row)
+                ))
+        }
+        return all
+    }
+}

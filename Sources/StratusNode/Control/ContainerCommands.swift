@@ -1,0 +1,202 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+
+/// `stratusctl container`: which containers there are, the beginning and the end of one.
+struct ContainerCommands {
+    let invocation: Invocation
+    let client: AdminClient
+    let isJSON: Bool
+
+    private static let place: [OptionDefinition] = [
+        .value("container", .text("ID"), required: true, "The container"),
+        .value(
+            "environment", .choice(["development", "production"]), default: "development",
+            "The environment"),
+    ]
+
+    static let definitions: [CommandDefinition] = [
+        CommandDefinition(
+            "container", "Containers: what apps keep their records in",
+            subcommands: [
+                CommandDefinition(
+                    "create", "Take a name into use",
+                    discussion: [
+                        "Not needed before 'token create', 'key add' or 'schema import', which make a "
+                            + "container known themselves; needed to use the name of a deleted one again."
+                    ],
+                    options: Self.place,
+                    examples: [
+                        .init(
+                            "stratusctl container create --container iCloud.org.example.app "
+                                + "--environment production", "Before the first release")
+                    ]),
+                CommandDefinition("list", "Every container, and whether it may be used"),
+                CommandDefinition(
+                    "show", "One container: its schema, tokens, keys and users in numbers",
+                    options: Self.place),
+                CommandDefinition(
+                    "delete", "Shut a container for everybody and remove everything it holds",
+                    discussion: [
+                        "Records, zones, tokens, keys, users and sessions of one environment. Every node "
+                            + "refuses them within two seconds; removing begins once requests that were let in "
+                            + "before have ended, half a minute later, and goes on piece by piece for as long as "
+                            + "this command runs. Interrupted, it is continued by the same command. There is no "
+                            + "way back."
+                    ],
+                    options: Self.place + [
+                        .value(
+                            "confirm", .text("ID"), required: true,
+                            "The container's name again: this is meant"),
+                        .flag("no-wait", nil, "Shut it, and remove nothing yet"),
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl container delete --container iCloud.org.example.old --confirm "
+                                + "iCloud.org.example.old", "Once nobody needs it")
+                    ]),
+            ])
+    ]
+
+    static func serves(_ path: [String]) -> Bool { path.first == "container" }
+
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        if self.invocation.path != ["container", "list"] {
+            let name = self.invocation.value("container")
+            guard ContainerReference.isName(name) else {
+                throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
+            }
+        }
+        switch self.invocation.path {
+        case ["container", "create"]:
+            let answer = try await self.ask("POST", self.target())
+            return self.show(self.isJSON ? answer.text + "\n" : "created\n")
+        case ["container", "list"]: return try await self.list()
+        case ["container", "show"]: return try await self.showOne()
+        case ["container", "delete"]: return try await self.delete()
+        default:
+            preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
+        }
+    }
+
+    private func list() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", "/v1/containers")
+        if self.isJSON { return self.show(answer.text + "\n") }
+        var table = TextTable([
+            .init("CONTAINER"), .init("ENVIRONMENT"), .init("STATE"), .init("CREATED"),
+        ])
+        for row in try self.document(answer)["containers"]?.array.map(Array.init) ?? [] {
+            table.append(
+                ["container", "environment", "state", "created"].map { row[$0]?.string ?? "" })
+        }
+        return self.show(table.write())
+    }
+
+    private func showOne() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", self.target())
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let document = try self.document(answer)
+        var table = TextTable([.init(""), .init("")])
+        for (name, key) in [
+            ("container", "container"), ("environment", "environment"), ("state", "state"),
+            ("created", "created"), ("deleted", "deleted"), ("schema version", "schemaVersion"),
+            ("record types", "recordTypes"), ("tokens", "tokens"), ("keys", "keys"),
+            ("users", "users"),
+        ] {
+            guard let value = document[key] else { continue }
+            table.append([name, value.string ?? value.numberText ?? ""])
+        }
+        return self.show(table.write())
+    }
+
+    // MARK: Deleting
+
+    private func delete() async throws(AdminClient.Failure) -> ExitCode {
+        let confirmed = PercentCoding.encode(self.invocation.value("confirm"))
+        let shut = try await self.ask("DELETE", self.target() + "?confirm=" + confirmed)
+        if self.invocation.flag("no-wait") {
+            return self.show(
+                self.isJSON
+                    ? shut.text + "\n"
+                    : "shut for everybody within two seconds; the same command without --no-wait "
+                        + "removes what it holds\n")
+        }
+        var bar = ProgressBar(
+            "Removing", isTerminal: Terminal.isTerminal(Terminal.errors), width: Terminal.width)
+        let clock = ContinuousClock()
+        let start = clock.now
+        var users: Int64 = 0
+        var zones: Int64 = 0
+        var records: Int64 = 0
+        // Every piece removes something or ends it, so this ends; what fails is begun again by whoever asks.
+        while true {
+            let answer: AdminClient.Answer
+            do throws(AdminClient.Failure) {
+                answer = try await self.ask("POST", self.target() + "/erasure")
+            } catch {
+                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
+                throw error
+            }
+            let document = try self.document(answer)
+            users += document["users"]?.int64 ?? 0
+            zones += document["zones"]?.int64 ?? 0
+            records += document["records"]?.int64 ?? 0
+            if document["isDone"]?.bool == true {
+                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
+                return self.receipt(document, users: users, zones: zones, records: records)
+            }
+            if let line = bar.update(
+                done: Int(clamping: records), total: nil, unit: "records",
+                elapsed: clock.now - start)
+            {
+                Terminal.write(line, to: Terminal.errors)
+            }
+            let wait = document["waitMilliseconds"]?.int64 ?? 0
+            if wait > 0 { try? await Task.sleep(for: .milliseconds(min(max(wait, 50), 1_000))) }
+        }
+    }
+
+    private func receipt(_ document: JSONValue, users: Int64, zones: Int64, records: Int64)
+        -> ExitCode
+    {
+        let outstanding = document["outstanding"]?.array.map { $0.compactMap(\.string) } ?? []
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object {
+                $0.member("users", users)
+                $0.member("zones", zones)
+                $0.member("records", records)
+                $0.key("outstanding")
+                $0.array { for line in outstanding { $0.write(line) } }
+            }
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        }
+        var text = "removed \(records) records in \(zones) zones beside the default ones, and "
+        text += "\(users) users\nnot removed by this:\n"
+        for line in outstanding { text += "  \(line)\n" }
+        return self.show(text)
+    }
+
+    // MARK: Asking and showing
+
+    private func target() -> String {
+        "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
+            + "/environments/\(self.invocation.value("environment"))"
+    }
+
+    private func ask(_ method: String, _ path: String) async throws(AdminClient.Failure)
+        -> AdminClient.Answer
+    {
+        try self.client.require(try await self.client.send(method, path, body: []))
+    }
+
+    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
+        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
+            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
+        }
+    }
+
+    private func show(_ text: String) -> ExitCode {
+        Terminal.write(text) ? .success : .inputOutput
+    }
+}

@@ -1,0 +1,50 @@
+import StratusModel
+
+extension RecordState {
+    /// Takes zones out of a database, a bounded number of them. Their rows lose their owner at once and
+    /// are purged by jobs, as those of deleted zones are.
+    mutating func apply(
+        _ erase: EraseDatabase, of command: Command, over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        guard command.principal.kind == .system || command.principal.kind == .administrator
+        else { return .refused(RequestRefusal(.accessDenied)) }
+        var progress = ErasureProgress(zoneCount: 0, recordCount: 0, hasMore: false)
+        guard var database = try self.cache.database(erase.database, over: rows) else {
+            return .erased(progress)
+        }
+        let limit = min(max(erase.zoneCount, 1), EraseDatabase.zoneCountMax)
+        let start = Keys.zonePrefix(database.number)
+        let found = try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: limit + 1)
+        if found.isEmpty { return .erased(progress) }
+        progress.hasMore = found.count > limit
+        for (key, row) in found.prefix(limit) {
+            guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
+                throw StoreError(.unreadable, "zone")
+            }
+            let zone = try StoredRows.zone(decoding: row)
+            if zone.isDeleted {
+                database.deletedZoneCount -= 1
+            } else {
+                // A deleted zone has its job already.
+                let purge = Job.purge(zone.number)
+                try rows.put(.job, purge.key, purge.encoded())
+                progress.recordCount += zone.recordCount
+                if name != ZoneID.defaultName {
+                    database.zoneCount -= 1
+                    progress.zoneCount += 1
+                }
+            }
+            database.tagFloor = max(database.tagFloor, zone.lastTag)
+            if zone.turn != 0 { try rows.remove(.zone, Keys.turn(database.number, zone.turn)) }
+            try rows.remove(.zone, key)
+            self.cache.forgetZone(name, in: database.number)
+        }
+        // A turn of nobody: every position in the feed was before it, and has expired.
+        database.turn += 1
+        database.turnZone = ""
+        database.oldestTurn = database.turn
+        try rows.put(.database, Keys.database(erase.database), database.encoded())
+        self.cache.remember(database, of: erase.database)
+        return .erased(progress)
+    }
+}

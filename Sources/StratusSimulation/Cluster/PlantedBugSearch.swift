@@ -1,0 +1,69 @@
+package import StratusModel
+
+/// Looks for one planted bug, seed after seed, in the world that leads to it.
+///
+/// Every other seed is led by the ``SimulationOptions/Mix`` that makes the bug's moment frequent; the
+/// rest are what the seed draws, in small clusters: many of them meet more than few large ones.
+package struct PlantedBugSearch {
+    package struct Finding: Sendable {
+        package let seedCount: Int
+        package let options: SimulationOptions
+        package let violation: Violation
+    }
+
+    private let bug: PlantedBug
+
+    package init(_ bug: PlantedBug) { self.bug = bug }
+
+    package func run(seeds: ClosedRange<UInt64>) -> Finding? {
+        for (number, seed) in seeds.enumerated() {
+            let options = self.options(seed)
+            if let violation = Simulation(seed: seed, options: options).run().violation {
+                return Finding(seedCount: number + 1, options: options, violation: violation)
+            }
+        }
+        return nil
+    }
+
+    /// What a seed of the search runs with.
+    package func options(_ seed: UInt64) -> SimulationOptions {
+        var options = SimulationOptions(seed: seed, drawsMix: seed % 2 == 0)
+        if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
+        options.groupCount = min(options.groupCount, 2)
+        options.safetyTime = min(options.safetyTime, .seconds(10))
+        options.bugs = [self.bug]
+        return options
+    }
+
+    /// Where the rule that the bug breaks is needed most.
+    private var mix: SimulationOptions.Mix? {
+        switch self.bug {
+        case .voteNotSynced, .voteTwiceInATerm, .ignoreLogUpToDate, .countVotesOfAnyTerm,
+            .electWithMinority, .termForgottenOnRestart, .forgetVoteOnRestart,
+            .electionsNeverBackOff:
+            .elections
+        case .commitOlderTermByCounting, .countSelfBeforeSync, .acknowledgeBeforeSync,
+            .durableKeptOnCut, .truncateOnOlderAppend, .skipPreviousCheck, .receivedCountsAsMatch,
+            .followerCommitsUnchecked, .answerOfOlderTermCounts, .durableIgnoresTerm,
+            .commitByMinority, .keepConflictingTail:
+            .conflicts
+        case .singleStepMembership, .configurationOnCommit, .changeBeforeOwnTermCommit,
+            .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
+            .membership
+        case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
+            .followerAnswersReads, .readCountsOldRound:
+            .reads
+        case .lateSnapshotInstalled, .snapshotKeepsConflictingTail, .mixedSnapshotStreams,
+            .identityForgottenOnSnapshot, .releaseThroughApplied:
+            .snapshots
+        case .durableBeforeSync, .failedSyncTriedAgain, .tornEntryKept, .tornTailNotCut,
+            .recycledBatchesReplayed, .segmentFreedOnRelease, .logTailNotWrittenAgain,
+            .durableAtCommit, .walNotWrittenAgain:
+            .logs
+        case .damagedLogVotes: .damage
+        case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
+            .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
+            nil
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import StratusModel
+import StratusRecords
+import Testing
+
+/// What is erased leaves nothing behind, and nothing from before it fits what comes after it.
+@Suite struct EraseDatabaseTests {
+    private func erase(
+        _ bench: inout Bench, _ database: DatabaseID = Bench.privateDatabase, zones: Int = 1_000
+    ) throws -> ErasureProgress {
+        let outcome = try bench.apply(
+            .eraseDatabase(EraseDatabase(database: database, zoneCount: zones)),
+            as: Bench.system)
+        guard case .erased(let progress) = outcome else { throw BenchError("\(outcome)") }
+        return progress
+    }
+
+    @Test func `records, tombstones and zones go, in slices, and nothing of another database`()
+        throws
+    {
+        var bench = Bench()
+        for zone in ["A", "B", "C"] {
+            try bench.zones(.create, zone)
+            try bench.modify(in: zone, .create("a-\(zone)"), .create("b-\(zone)"))
+        }
+        try bench.modify(in: "B", RecordOperation(.forceDelete, recordName: "a-B"))
+        try bench.modify(in: ZoneID.defaultName, .create("plain"))
+        try bench.zones(.delete, "C")
+        let other = DatabaseID(container: Bench.container, scope: .private, owner: "_other")
+        let stranger = Principal(kind: .user, userRecordName: "_other")
+        try bench.modify(in: ZoneID.defaultName, of: other, as: stranger, .create("theirs"))
+
+        var slices: [ErasureProgress] = []
+        repeat {
+            slices.append(try self.erase(&bench, zones: 1))
+        } while slices.last?.hasMore == true
+        #expect(slices.count == 4)
+        #expect(slices.map(\.zoneCount).reduce(0, +) == 2)
+        #expect(slices.map(\.recordCount).reduce(0, +) == 4)
+        #expect(
+            try self.erase(&bench)
+                == ErasureProgress(zoneCount: 0, recordCount: 0, hasMore: false))
+
+        #expect(try bench.lookup("plain", in: ZoneID.defaultName) == nil)
+        try bench.finishJobs(budget: 2)
+        #expect(bench.rows.count(.record) == 1)
+        #expect(bench.rows.count(.feed) <= 1)
+        #expect(bench.rows.count(.zone) == 1)
+        #expect(
+            try bench.lookup("theirs", in: ZoneID.defaultName, database: other, as: stranger) != nil
+        )
+    }
+
+    @Test func `tags and positions from before an erasure fit nothing after it`() throws {
+        var bench = Bench()
+        try bench.zones(.create, "Shelves")
+        let custom = try #require(try bench.modify(.create("a"), .create("b"))[1].saved)
+        let plain = try #require(
+            try bench.modify(in: ZoneID.defaultName, .create("a"), .create("b"))[1].saved)
+        let feed = try bench.databaseChanges().position
+        let zoneFeed = try bench.changes().position
+        _ = try self.erase(&bench)
+
+        #expect(
+            try bench.ask(
+                .databaseChanges(
+                    DatabaseChangesAsk(database: Bench.privateDatabase, after: feed)))
+                == .zoneRefused(.positionExpired))
+        #expect(try bench.databaseChanges().changes.isEmpty)
+        try bench.zones(.create, "Shelves")
+        #expect(try bench.modify(.create("b"))[0].saved.map { $0.tag > custom.tag } == true)
+        #expect(
+            try bench.modify(in: ZoneID.defaultName, .create("b"))[0].saved
+                .map { $0.tag > plain.tag } == true)
+        #expect(
+            try bench.ask(
+                .zoneChanges(
+                    ZoneChangesAsk(
+                        database: Bench.privateDatabase, zone: "Shelves", after: zoneFeed)))
+                == .zoneRefused(.positionExpired))
+        #expect(try bench.databaseChanges().changes.map(\.name) == ["Shelves"])
+        try bench.finishJobs(budget: 3)
+        #expect(try bench.lookup("b") != nil)
+        #expect(try bench.lookup("a") == nil)
+    }
+
+    @Test func `nobody but Stratus itself erases a database`() throws {
+        var bench = Bench()
+        try bench.modify(in: ZoneID.defaultName, .create("a"))
+        #expect(
+            try bench.apply(.eraseDatabase(EraseDatabase(database: Bench.privateDatabase)))
+                == .refused(RequestRefusal(.accessDenied)))
+        #expect(try bench.lookup("a", in: ZoneID.defaultName) != nil)
+        // Where there never was one, there is nothing to do.
+        let nowhere = DatabaseID(container: Bench.container, scope: .private, owner: "_nobody")
+        #expect(try self.erase(&bench, nowhere).hasMore == false)
+        #expect(bench.rows.count(.database) == 2)
+    }
+}

@@ -1,0 +1,80 @@
+import StratusModel
+import StratusSimulation
+import Testing
+
+/// The switchboard: planted bugs are found, each from the seed that found it when `stratus-sim --planted`
+/// counted from one. A few seeds more are tried, so that a change of the world that moves the moment is
+/// not at once a failure.
+@Suite(.enabled(if: PlantedBugs.isPossible))
+struct PlantedBugTests {
+    static let seeds: [PlantedBug: UInt64] = [
+        .acknowledgeBeforeSync: 1,
+        .answerBeforeCommit: 1,
+        .answerOfOlderTermCounts: 1,
+        .applyDependsOnReplica: 1,
+        .applyTwiceAfterRestart: 3,
+        .changeBeforeOwnTermCommit: 3,
+        .commitByMinority: 1,
+        .commitOlderTermByCounting: 1,
+        .configurationOnCommit: 1,
+        .countSelfBeforeSync: 1,
+        .countVotesOfAnyTerm: 1,
+        .damagedLogVotes: 5,
+        .deadlineIgnored: 13,
+        .durableAtCommit: 1,
+        .durableBeforeSync: 1,
+        .durableKeptOnCut: 10,
+        .electWithMinority: 4,
+        .electionsNeverBackOff: 27,
+        .followerAnswersReads: 3,
+        .followerCommitsUnchecked: 1,
+        .forgetVoteOnRestart: 2,
+        .heartbeatForReadIndex: 1,
+        .identityForgottenOnSnapshot: 1,
+        .ignoreLogUpToDate: 1,
+        .jointNeedsOnlyNew: 1,
+        .keepConflictingTail: 1,
+        .lateSnapshotInstalled: 1,
+        .learnerCounts: 3,
+        .logTailNotWrittenAgain: 11,
+        .mixedSnapshotStreams: 27,
+        .readCountsOldRound: 1,
+        .readWithoutRound: 1,
+        .receivedCountsAsMatch: 1,
+        .recycledBatchesReplayed: 31,
+        .releaseThroughApplied: 7,
+        .retryUnderNewIdentity: 6,
+        .segmentFreedOnRelease: 25,
+        .singleStepMembership: 30,
+        .skipPreviousCheck: 21,
+        .snapshotWithStaleConfiguration: 10,
+        .termForgottenOnRestart: 1,
+        .timeFromWallClock: 1,
+        .tornEntryKept: 26,
+        .truncateOnOlderAppend: 18,
+        .voteNotSynced: 1,
+        .voteTwiceInATerm: 1,
+        .walNotWrittenAgain: 46,
+    ]
+
+    /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
+    /// show their rules.
+    static let rare: Set<PlantedBug> = [
+        .durableIgnoresTerm, .readBeforeOwnTermCommit, .snapshotKeepsConflictingTail,
+        .failedSyncTriedAgain, .tornTailNotCut,
+    ]
+
+    @Test func `every planted bug has its seed or is known to be rare`() {
+        for bug in PlantedBug.allCases {
+            #expect((Self.seeds[bug] != nil) != Self.rare.contains(bug), "\(bug)")
+        }
+    }
+
+    @Test(arguments: PlantedBug.allCases.filter { !rare.contains($0) })
+    func `a planted bug is found`(bug: PlantedBug) throws {
+        let seed = try #require(Self.seeds[bug])
+        let finding = PlantedBugSearch(bug).run(seeds: seed...(seed + 9))
+        #expect(
+            finding != nil, "\(bug) is not found from seed \(seed) on: the simulation is too tame")
+    }
+}
