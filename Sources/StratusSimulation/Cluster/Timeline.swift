@@ -81,7 +81,7 @@ package struct Timeline {
     mutating func faultsEnded(at time: Int64) { self.faultsEndedAt = time }
 
     /// A picture: one lane for each node with its leaderships and troubles, one for each group's
-    /// operations.
+    /// operations. Hovering over a box says what it is.
     package func svg(title: String, nodes: Int, groups: Int, end: Int64) -> String {
         let left = 60.0
         let width = 1_400.0
@@ -127,10 +127,15 @@ package struct Timeline {
                 "\(span.node) \(span.text)")
         }
         for item in self.leaderships where Int(item.group.raw) < shownGroups {
+            let y = top(item.node) + 16 + 10 * Double(item.group.raw)
             out += box(
-                item.from, item.to ?? end, top(item.node) + 16 + 10 * Double(item.group.raw), 8,
-                colours[Int(item.group.raw) % colours.count],
+                item.from, item.to ?? end, y, 8, colours[Int(item.group.raw) % colours.count],
                 "\(item.node) leads \(item.group) in term \(item.term)")
+            if x(item.to ?? end) - x(item.from) > 20 {
+                out +=
+                    "<text x=\"\(x(item.from) + 2)\" y=\"\(y + 7)\" font-size=\"8\" "
+                    + "fill=\"white\">\(item.term.raw)</text>\n"
+            }
         }
         let operationsTop = 40 + lane * Double(nodes)
         for number in 0..<shownGroups {
@@ -148,6 +153,19 @@ package struct Timeline {
                 "<line x1=\"\(x(ended))\" x2=\"\(x(ended))\" y1=\"30\" y2=\"\(height - 10)\" "
                 + "stroke=\"black\" stroke-dasharray=\"4\"/>\n"
                 + "<text x=\"\(x(ended) + 4)\" y=\"34\">faults end</text>\n"
+        }
+        let legend = [
+            (colours[0], "leads, with its term (a colour for each group)"), ("#f4a3a3", "crashed"),
+            ("#d62828", "no power; outcome unknown"), ("#cccccc", "paused"),
+            ("#ffe0a3", "cannot send to a peer"), ("#3d8361", "operation answered"),
+        ]
+        var place = left + 60
+        for (colour, text) in legend {
+            out +=
+                "<rect x=\"\(place)\" y=\"\(height - 16)\" width=\"12\" height=\"8\" "
+                + "fill=\"\(colour)\"/>\n"
+                + "<text x=\"\(place + 16)\" y=\"\(height - 8)\">\(text)</text>\n"
+            place += 40 + 6 * Double(text.count)
         }
         out += "<text x=\"\(left)\" y=\"\(height - 8)\">0</text>\n"
         out +=

@@ -17,6 +17,8 @@ import argparse, json, os, re, signal, statistics, struct, subprocess, sys, temp
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 TICK = os.sysconf("SC_CLK_TCK")
 VALUE = "v" * 300
+# No index: what is compared is a value under a key.
+SCHEMA = """DEFINE SCHEMA RECORD TYPE Note (text STRING, GRANT READ, CREATE, WRITE TO "_icloud");"""
 CLIENTS = 64
 
 
@@ -121,6 +123,12 @@ class Stratus:
             self.bodies[kind] = f"{directory}/stratus-{kind}"
             with open(self.bodies[kind], "w") as file:
                 json.dump(request, file)
+        with open(f"{self.directory}/node-a/data/admin.token") as file:
+            token = file.read().strip()
+        schema = urllib.request.Request(
+            f"{started['adminURLs'][0]}/v1/containers/iCloud.bench/environments/development/schema",
+            data=SCHEMA.encode(), headers={"Authorization": f"Bearer {token}"}, method="PUT")
+        urllib.request.urlopen(schema, timeout=10).read()
         with open(self.bodies["save"], "rb") as file:
             answer = post(self.urls["save"], file.read())
         if "recordChangeTag" not in answer["records"][0]:
