@@ -1,5 +1,5 @@
 import StratusCoding
-package import StratusConsensus
+import StratusConsensus
 package import StratusModel
 package import StratusStorage
 import Synchronization
@@ -18,67 +18,6 @@ import Synchronization
 ///   new is taken, peers are not answered. Only a restart mends it.
 /// - What waits is bounded; what comes beyond is `.notExecuted` with the time it takes to work off.
 package actor NodeReplicas {
-    package struct Setup: Sendable {
-        package var node: NodeID
-        package var incarnation: NodeIncarnation
-        package var peers: [NodeID]
-        package var limits = Limits()
-        package var tuning = Replica.Tuning()
-        /// A partition's WAL is checkpointed when it has grown past this.
-        package var checkpointSize: ByteCount = .mebibytes(4)
-        /// Beyond so many segments the partitions that hold the oldest are checkpointed.
-        package var segmentCountMax = 3
-        /// Partitions with a file open. Beyond it those longest unused are closed.
-        package var openPartitionCountMax = 64
-        /// Makes or opens the state of a group.
-        package var openPartition:
-            @Sendable (GroupID) throws(StoreError) -> sending any NodePartition
-        /// Who voted in a group when it began; nil for a group that this node has no part in.
-        package var firstConfiguration: @Sendable (GroupID) -> Configuration?
-        /// Through which index a replica that begins anew stays silent: see ``RaftGroup/silentThrough``.
-        package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
-        /// Others may become peers later: the watch over nodes runs from the start.
-        package var isClustered = false
-        package var sleep: @Sendable (MonotonicTime) async -> Void
-        package var events = Events()
-
-        package init(
-            node: NodeID, incarnation: NodeIncarnation, peers: [NodeID],
-            openPartition:
-                @escaping @Sendable (GroupID) throws(StoreError) -> sending any NodePartition,
-            firstConfiguration: @escaping @Sendable (GroupID) -> Configuration?,
-            sleep: @escaping @Sendable (MonotonicTime) async -> Void
-        ) {
-            self.node = node
-            self.incarnation = incarnation
-            self.peers = peers
-            self.openPartition = openPartition
-            self.firstConfiguration = firstConfiguration
-            self.sleep = sleep
-        }
-    }
-
-    /// What the node should know. Called on the replicas' executor; nothing here may block.
-    package struct Events: Sendable {
-        /// Final: see the type's promises.
-        package var fenced: @Sendable (String) -> Void = { _ in }
-        package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
-        package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
-            _, _, _, _ in
-        }
-        package init() {}
-    }
-
-    package struct GroupStatus: Sendable, Equatable {
-        package var group: GroupID
-        package var role: RaftGroup.Role
-        package var term: Term
-        package var leader: NodeID?
-        package var applied: LogIndex
-        package var durable: LogIndex
-        package var problem: String?
-    }
-
     struct Waiting {
         let question: ReplicaInbox.Question
         var isCommand: Bool {
@@ -383,33 +322,6 @@ package actor NodeReplicas {
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
         // Requests were taken before.
         case .request, .hello, .welcome, .join, .admission, .refusal, .taken, .response: break
-        }
-    }
-
-    /// What a turn was asked, by group in the order of the first question.
-    private struct Asked {
-        typealias Questions = (
-            commands: [(request: RaftGroup.RequestToken, command: Command)],
-            queries: [(request: RaftGroup.RequestToken, query: Query)]
-        )
-        private(set) var byGroup: [(group: GroupID, questions: Questions)] = []
-        private var positions: [GroupID: Int] = [:]
-
-        mutating func add(
-            _ body: PeerRequest.Body, as token: RaftGroup.RequestToken, to group: GroupID
-        ) {
-            let position = self.positions[group] ?? self.byGroup.count
-            if position == self.byGroup.count {
-                self.positions[group] = position
-                self.byGroup.append((group, ([], [])))
-            }
-            switch body {
-            case .command(let command):
-                self.byGroup[position].questions.commands.append((token, command))
-            case .query(let query):
-                self.byGroup[position].questions.queries.append((token, query))
-            case .node: break
-            }
         }
     }
 

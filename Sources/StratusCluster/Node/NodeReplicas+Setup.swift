@@ -1,0 +1,65 @@
+package import StratusConsensus
+package import StratusModel
+
+extension NodeReplicas {
+    package struct Setup: Sendable {
+        package var node: NodeID
+        package var incarnation: NodeIncarnation
+        package var peers: [NodeID]
+        package var limits = Limits()
+        package var tuning = Replica.Tuning()
+        /// A partition's WAL is checkpointed when it has grown past this.
+        package var checkpointSize: ByteCount = .mebibytes(4)
+        /// Beyond so many segments the partitions that hold the oldest are checkpointed.
+        package var segmentCountMax = 3
+        /// Partitions with a file open. Beyond it those longest unused are closed.
+        package var openPartitionCountMax = 64
+        /// Makes or opens the state of a group.
+        package var openPartition:
+            @Sendable (GroupID) throws(StoreError) -> sending any NodePartition
+        /// Who voted in a group when it began; nil for a group that this node has no part in.
+        package var firstConfiguration: @Sendable (GroupID) -> Configuration?
+        /// Through which index a replica that begins anew stays silent: see ``RaftGroup/silentThrough``.
+        package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
+        /// Others may become peers later: the watch over nodes runs from the start.
+        package var isClustered = false
+        package var sleep: @Sendable (MonotonicTime) async -> Void
+        package var events = Events()
+
+        package init(
+            node: NodeID, incarnation: NodeIncarnation, peers: [NodeID],
+            openPartition:
+                @escaping @Sendable (GroupID) throws(StoreError) -> sending any NodePartition,
+            firstConfiguration: @escaping @Sendable (GroupID) -> Configuration?,
+            sleep: @escaping @Sendable (MonotonicTime) async -> Void
+        ) {
+            self.node = node
+            self.incarnation = incarnation
+            self.peers = peers
+            self.openPartition = openPartition
+            self.firstConfiguration = firstConfiguration
+            self.sleep = sleep
+        }
+    }
+
+    /// What the node should know. Called on the replicas' executor; nothing here may block.
+    package struct Events: Sendable {
+        /// Final: see the type's promises.
+        package var fenced: @Sendable (String) -> Void = { _ in }
+        package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
+        package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
+            _, _, _, _ in
+        }
+        package init() {}
+    }
+
+    package struct GroupStatus: Sendable, Equatable {
+        package var group: GroupID
+        package var role: RaftGroup.Role
+        package var term: Term
+        package var leader: NodeID?
+        package var applied: LogIndex
+        package var durable: LogIndex
+        package var problem: String?
+    }
+}
