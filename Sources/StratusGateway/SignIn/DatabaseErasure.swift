@@ -6,7 +6,6 @@ import StratusRecords
 /// Takes everything out of a database, as Stratus itself.
 struct DatabaseErasure: Sendable {
     let store: IdentityStore
-    private static let patience = Duration.seconds(30)
     /// A database has fewer zones than this many commands take.
     private static let commandCountMax = 1_000
 
@@ -24,19 +23,29 @@ struct DatabaseErasure: Sendable {
 
     private func step(_ database: DatabaseID) async throws -> ErasureProgress {
         let command = RecordCommand.eraseDatabase(EraseDatabase(database: database))
-        let outcome = try await self.store.router.submit(
+        guard case .erased(let progress) = try await self.store.submit(command, to: database) else {
+            throw RouteError.refused("an outcome of another kind")
+        }
+        return progress
+    }
+}
+
+extension IdentityStore {
+    private static let patience = Duration.seconds(30)
+
+    /// What Stratus itself does to the records of a database, by the same commands as everybody.
+    func submit(_ command: RecordCommand, to database: DatabaseID) async throws -> RecordOutcome {
+        let outcome = try await self.router.submit(
             command.enveloped(
-                container: database.container, identity: self.store.world.drawIdentity(),
-                deadlineMilliseconds: self.store.now + 30_000, schemaVersion: 0,
+                container: database.container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: self.now + 30_000, schemaVersion: 0,
                 principal: Principal(kind: .system)),
-            to: .database(database), deadline: self.store.world.now + Self.patience)
+            to: .database(database), deadline: self.world.now + Self.patience)
         guard outcome.verdict == .decided else {
             throw RouteError.notExecuted(retryAfter: .seconds(1))
         }
-        switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
-        case .erased(let progress): return progress
-        case .refused(let refusal): throw RouteError.refused("\(refusal.reason)")
-        default: throw RouteError.refused("an outcome of another kind")
-        }
+        let decided = try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        if case .refused(let refusal) = decided { throw RouteError.refused("\(refusal.reason)") }
+        return decided
     }
 }

@@ -262,29 +262,12 @@ package struct UserArchive: Sendable {
         }
 
         func delete(_ names: [String], in database: DatabaseID) async throws {
-            try await self.submit(
+            _ = try await self.store.submit(
                 .modifyRecords(
                     ModifyRecords(
                         database: database, drawnIncarnation: ZoneIncarnation(0),
                         operations: names.map { RecordOperation(.forceDelete, recordName: $0) })),
                 to: database)
-        }
-
-        func submit(_ command: RecordCommand, to database: DatabaseID) async throws {
-            let outcome = try await self.store.router.submit(
-                command.enveloped(
-                    container: database.container, identity: self.store.world.drawIdentity(),
-                    deadlineMilliseconds: self.store.now + 30_000, schemaVersion: 0,
-                    principal: Principal(kind: .system)),
-                to: .database(database), deadline: self.store.world.now + Self.patience)
-            guard outcome.verdict == .decided else {
-                throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
-            if case .refused(let refusal) = try RecordOutcome(
-                decoding: outcome.body, detail: outcome.detail)
-            {
-                throw RouteError.refused("\(refusal.reason)")
-            }
         }
     }
 }
