@@ -60,7 +60,8 @@ struct PlantedBugTests {
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
     /// show their rules.
     static let rare: Set<PlantedBug> = [
-        .durableIgnoresTerm, .readBeforeOwnTermCommit, .snapshotKeepsConflictingTail,
+        .durableIgnoresTerm, .readBeforeOwnTermCommit, .snapshotVouchesForTail,
+        .spareTakenAsFound, .tornBatchCutInOneSync, .begunSegmentKept,
         .failedSyncTriedAgain, .tornTailNotCut,
     ]
 

@@ -29,7 +29,7 @@ package struct PlantedBugSearch {
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, drawsMix: seed % 2 == 0)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
-        options.groupCount = min(options.groupCount, 2)
+        options.groupCount = min(options.groupCount, self.bug == .tornTailNotCut ? 8 : 2)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
         return options
@@ -44,21 +44,24 @@ package struct PlantedBugSearch {
             .elections
         case .commitOlderTermByCounting, .countSelfBeforeSync, .acknowledgeBeforeSync,
             .durableKeptOnCut, .truncateOnOlderAppend, .skipPreviousCheck, .receivedCountsAsMatch,
-            .followerCommitsUnchecked, .answerOfOlderTermCounts, .durableIgnoresTerm,
-            .commitByMinority, .keepConflictingTail:
+            .followerCommitsUnchecked, .answerOfOlderTermCounts, .commitByMinority,
+            .keepConflictingTail:
             .conflicts
+        case .durableIgnoresTerm: .lateReports
+        case .snapshotVouchesForTail: .strandedTails
         case .singleStepMembership, .configurationOnCommit, .changeBeforeOwnTermCommit,
             .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
             .membership
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
             .followerAnswersReads, .readCountsOldRound:
             .reads
-        case .lateSnapshotInstalled, .snapshotKeepsConflictingTail, .mixedSnapshotStreams,
+        case .lateSnapshotInstalled, .mixedSnapshotStreams,
             .identityForgottenOnSnapshot, .releaseThroughApplied:
             .snapshots
         case .durableBeforeSync, .failedSyncTriedAgain, .tornEntryKept, .tornTailNotCut,
             .recycledBatchesReplayed, .segmentFreedOnRelease, .logTailNotWrittenAgain,
-            .durableAtCommit, .walNotWrittenAgain:
+            .spareTakenAsFound, .tornBatchCutInOneSync, .begunSegmentKept, .durableAtCommit,
+            .walNotWrittenAgain:
             .logs
         case .damagedLogVotes: .damage
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,

@@ -9,7 +9,7 @@ package struct SimulationOptions: Sendable, Equatable {
         case clockDrift, clockJump, slowDisk, failedSync, failedApply, membership, transfer
         case tinyLimits, flappingLink, crashInCall, fullDisk
         // Drawn by mixes only.
-        case deafNode, muteNode, crashOnRarePath, lostRows, rottenLog
+        case deafNode, muteNode, bridge, crashOnRarePath, lostRows, rottenLog
 
         static let drawnBySeed: [Self] = [
             .loss, .duplication, .longDelay, .partition, .oneWayCut, .processCrash, .powerLoss,
@@ -33,6 +33,10 @@ package struct SimulationOptions: Sendable, Equatable {
         case logs
         /// Rows disappear and logs rot, on one node at a time.
         case damage
+        /// What the log says of a write comes when another leader has already replaced it.
+        case lateReports
+        /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for it.
+        case strandedTails
     }
 
     package var nodeCount: Int
@@ -86,6 +90,8 @@ package struct SimulationOptions: Sendable, Equatable {
     /// Out of how many sets the voters of a change are drawn; 0 for any.
     package var memberSetCount = 0
     package private(set) var mix: Mix?
+    /// With ``Fault/failedSync``: one sync of so many.
+    package var failedSyncOneIn: UInt64 = 2_000
     package var bugs: [PlantedBug] = []
 
     /// - Parameter drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
@@ -150,7 +156,7 @@ package struct SimulationOptions: Sendable, Equatable {
         self.aimsAtLeaders = draw(0...3) > 0
         self.copiesComeLate = draw(0...1) == 1
         if draw(0...2) == 0 { self.faults.insert(.crashOnRarePath) }
-        if draw(0...1) == 0 { self.faults.formUnion([.deafNode, .muteNode]) }
+        if draw(0...1) == 0 { self.faults.formUnion([.deafNode, .muteNode, .bridge]) }
         switch mix {
         case .elections:
             self.isStormy = true
@@ -191,7 +197,9 @@ package struct SimulationOptions: Sendable, Equatable {
         case .logs:
             self.faults = [.powerLoss, .processCrash, .crashInCall]
             if draw(0...1) == 0 { self.faults.formUnion([.failedSync, .slowDisk]) }
+            self.failedSyncOneIn = [2_000, 100][draw(0...1)] as UInt64
             self.nodeCount = [1, 1, 1, 3][draw(0...3)]
+            self.groupCount = [1, 2, 8][draw(0...2)]
             self.voterCount = self.nodeCount
             self.aimsAtSyncs = true
             self.segmentSize = .kibibytes([16, 32][draw(0...1)])
@@ -217,6 +225,28 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = milliseconds(100, 1_000)
             self.faultInterval = milliseconds(50, 150)
             self.clientCount = 8
+        case .lateReports:
+            self.faults.formUnion([.transfer, .powerLoss])
+            self.faults.subtract([.fullDisk, .failedSync, .tinyLimits])
+            self.clientCount = 8
+            self.thinkTimeMax = milliseconds(4, 20)
+            self.aimsAtLeaders = true
+            self.reportDelayMax = milliseconds(200, 600, 1_500)
+            self.faultInterval = milliseconds(100, 300)
+            self.syncMax = self.syncMin + milliseconds(5, 20)
+        case .strandedTails:
+            self.faults = [.partition, .oneWayCut, .pause]
+            if draw(0...1) == 0 { self.faults.formUnion([.processCrash, .longDelay]) }
+            self.nodeCount = [3, 5][draw(0...1)]
+            self.voterCount = self.nodeCount
+            self.clientCount = 8
+            self.registerCount = 2
+            self.thinkTimeMax = milliseconds(2, 20)
+            self.aimsAtLeaders = true
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.snapshotFrameSize = 65_536
+            self.faultInterval = milliseconds(300, 900)
         }
     }
 
