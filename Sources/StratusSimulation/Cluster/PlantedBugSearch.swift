@@ -29,10 +29,24 @@ package struct PlantedBugSearch {
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, drawsMix: seed % 2 == 0)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
-        options.groupCount = min(options.groupCount, self.bug == .tornTailNotCut ? 8 : 2)
+        options.groupCount = min(options.groupCount, 2)
+        self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
         return options
+    }
+
+    /// What makes a rare moment frequent beyond what a mix can.
+    private func sharpen(_ options: inout SimulationOptions) {
+        switch self.bug {
+        case .tornTailNotCut:
+            // Groups that are not written to again before the next end.
+            options.groupCount = 8
+        case .spareTakenAsFound, .failedSyncTriedAgain:
+            options.faults.insert(.failedSync)
+            options.failedSyncOneIn = 40
+        default: break
+        }
     }
 
     /// Where the rule that the bug breaks is needed most.
