@@ -63,6 +63,8 @@ struct IdentityPages {
             default: return try await self.showContainer(container)
             }
         case .erasure(let container): return try await self.eraseContainer(container)
+        case .reset(let container): return try await self.resetEnvironment(container)
+        case .resetPiece(let container): return try await self.continueReset(container)
         case .tokens(let container):
             if let body { return try await self.createToken(body, in: container) }
             return try await self.listTokens(in: container)

@@ -6,6 +6,8 @@ enum IdentityRoute: Equatable {
     case containers
     case container(ContainerReference)
     case erasure(ContainerReference)
+    case reset(ContainerReference)
+    case resetPiece(ContainerReference)
     case tokens(ContainerReference)
     case token(ContainerReference, id: String)
     case keys(ContainerReference)
@@ -34,6 +36,7 @@ enum IdentityRoute: Equatable {
         Self.container + "/members", Self.container + "/access",
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
         "/v1/sealing-keys", "/v1/sealing-keys/revocation",
+        Self.container + "/schema/reset", Self.container + "/schema/reset/piece",
     ]
 
     init?(_ path: String) {
@@ -65,7 +68,7 @@ enum IdentityRoute: Equatable {
                 self = .containers
                 return
             }
-            guard (5...7).contains(segments.count), segments[3] == "environments",
+            guard (5...8).contains(segments.count), segments[3] == "environments",
                 (1...255).contains(segments[2].utf8.count),
                 segments[2].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
                 let environment = Environment(name: segments[4])
@@ -77,6 +80,9 @@ enum IdentityRoute: Equatable {
             }
             switch (segments[5], segments.count) {
             case ("erasure", 6): self = .erasure(container)
+            case ("schema", 7) where segments[6] == "reset": self = .reset(container)
+            case ("schema", 8) where segments[6] == "reset" && segments[7] == "piece":
+                self = .resetPiece(container)
             case ("tokens", 6): self = .tokens(container)
             case ("tokens", 7): self = .token(container, id: segments[6])
             case ("keys", 6): self = .keys(container)
@@ -106,6 +112,8 @@ enum IdentityRoute: Equatable {
         case .audit: Self.templates[12]
         case .sealingKeys: Self.templates[13]
         case .sealingKeyRevocation: Self.templates[14]
+        case .reset: Self.templates[15]
+        case .resetPiece: Self.templates[16]
         }
     }
 
@@ -115,7 +123,7 @@ enum IdentityRoute: Equatable {
         case .token, .key: ["DELETE"]
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
-        case .access, .userAction, .erasure, .sealingKeyRevocation: ["POST"]
+        case .access, .userAction, .erasure, .reset, .resetPiece, .sealingKeyRevocation: ["POST"]
         case .audit, .containers: ["GET"]
         }
     }

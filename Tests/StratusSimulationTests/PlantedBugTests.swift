@@ -50,7 +50,7 @@ struct PlantedBugTests {
         .snapshotWithStaleConfiguration: 10,
         .termForgottenOnRestart: 1,
         .timeFromWallClock: 1,
-        .tornEntryKept: 26,
+        .tornEntryKept: 85,
         .truncateOnOlderAppend: 18,
         .voteNotSynced: 1,
         .voteTwiceInATerm: 1,
