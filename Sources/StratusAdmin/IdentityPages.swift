@@ -63,6 +63,7 @@ struct IdentityPages {
             default: return try await self.showContainer(container)
             }
         case .erasure(let container): return try await self.eraseContainer(container)
+        case .usage(let container): return try await self.showUsage(of: container)
         case .tokens(let container):
             if let body { return try await self.createToken(body, in: container) }
             return try await self.listTokens(in: container)

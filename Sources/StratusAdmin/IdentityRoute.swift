@@ -6,6 +6,7 @@ enum IdentityRoute: Equatable {
     case containers
     case container(ContainerReference)
     case erasure(ContainerReference)
+    case usage(ContainerReference)
     case tokens(ContainerReference)
     case token(ContainerReference, id: String)
     case keys(ContainerReference)
@@ -33,7 +34,7 @@ enum IdentityRoute: Equatable {
         Self.container + "/keys", Self.container + "/keys/{key}",
         Self.container + "/members", Self.container + "/access",
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
-        "/v1/sealing-keys", "/v1/sealing-keys/revocation",
+        "/v1/sealing-keys", "/v1/sealing-keys/revocation", Self.container + "/usage",
     ]
 
     init?(_ path: String) {
@@ -77,6 +78,7 @@ enum IdentityRoute: Equatable {
             }
             switch (segments[5], segments.count) {
             case ("erasure", 6): self = .erasure(container)
+            case ("usage", 6): self = .usage(container)
             case ("tokens", 6): self = .tokens(container)
             case ("tokens", 7): self = .token(container, id: segments[6])
             case ("keys", 6): self = .keys(container)
@@ -106,6 +108,7 @@ enum IdentityRoute: Equatable {
         case .audit: Self.templates[12]
         case .sealingKeys: Self.templates[13]
         case .sealingKeyRevocation: Self.templates[14]
+        case .usage: Self.templates[15]
         }
     }
 
@@ -116,7 +119,7 @@ enum IdentityRoute: Equatable {
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
         case .access, .userAction, .erasure, .sealingKeyRevocation: ["POST"]
-        case .audit, .containers: ["GET"]
+        case .audit, .containers, .usage: ["GET"]
         }
     }
 }

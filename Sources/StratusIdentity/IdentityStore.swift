@@ -63,10 +63,11 @@ package struct IdentityStore: Sendable {
 
     /// One page, from the beginning or from the end.
     package func page(
-        _ kind: IdentityKey.Kind, of home: Bytes, at key: ShardKey, limit: Int, descending: Bool
+        _ kind: IdentityKey.Kind, of home: Bytes, at key: ShardKey, after: Bytes? = nil, limit: Int,
+        descending: Bool = false
     ) async throws(RouteError) -> [IdentityAnswer.Listed] {
         let query = IdentityQuery.list(
-            kind, home: home, after: nil, limit: min(1_000, limit), descending: descending)
+            kind, home: home, after: after, limit: min(1_000, limit), descending: descending)
         guard case .list(let page) = try await self.ask(query, at: key) else {
             throw .refused("an answer of another kind")
         }
