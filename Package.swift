@@ -178,7 +178,10 @@ let package = Package(
             exclude: ["Traces"], swiftSettings: house),
         .testTarget(
             name: "StratusRecordsTests",
-            dependencies: ["StratusModel", "StratusCoding", "StratusRecords"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusSQLite",
+                "StratusStorage", "StratusSimulation",
+            ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],

@@ -172,7 +172,11 @@ package struct AdminHandler: HTTPHandler {
             return head.method == "PUT"
                 ? await pages.replace(container, request) : await pages.show(container)
         case .promotion(let container):
-            if let refusal = await self.refusal(toChange: container) { return refusal }
+            let development = ContainerReference(
+                container: container.container, environment: .development)
+            for place in [container, development] {
+                if let refusal = await self.refusal(toChange: place) { return refusal }
+            }
             return await SchemaPages(control: self.control, log: self.log)
                 .promote(container, request)
         case .identity(let route):
@@ -196,6 +200,13 @@ package struct AdminHandler: HTTPHandler {
         guard let people else { return nil }
         do throws(RouteError) {
             if try await people.authenticator.registry.admit(container) { return nil }
+            if try await people.authenticator.registry.descriptor(of: container)?.state
+                == .resetting
+            {
+                return AdminAnswer.error(
+                    409, "CONTAINER_RESETTING",
+                    "this environment is being reset: go on with that first")
+            }
             return AdminAnswer.error(
                 409, "CONTAINER_DELETED", "this container was deleted: create it again first")
         } catch {

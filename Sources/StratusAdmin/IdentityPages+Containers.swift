@@ -21,6 +21,11 @@ extension IdentityPages {
 
     func admit(_ container: ContainerReference) async throws {
         guard try await self.registry.admit(container) else {
+            if try await self.registry.descriptor(of: container)?.state == .resetting {
+                throw Refusal(
+                    status: 409, code: "CONTAINER_RESETTING",
+                    reason: "this environment is being reset: go on with that first")
+            }
             throw Refusal(
                 status: 409, code: "CONTAINER_DELETED",
                 reason:
@@ -147,6 +152,61 @@ extension IdentityPages {
                 }
             }
             if let next = page.next { $0.member("next", next) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    // MARK: Resetting
+
+    /// Shuts a development environment, to take it back to production's schema and to no records; `…/reset/piece` does
+    /// that, piece by piece. With `dryRun=1` it only says what the schema would lose.
+    func resetEnvironment(_ container: ContainerReference) async throws -> HTTPResponse {
+        guard container.environment == .development else {
+            throw Refusal(
+                status: 409, code: "PRODUCTION_IS_CLOSED", reason: "production is never reset")
+        }
+        let query = URLQuery(self.request.head.query)
+        let isDry = ["1", "true"].contains(query?["dryRun"])
+        let changes = try await EnvironmentReset(self.people).changes(of: container)
+        if !isDry {
+            guard query?["confirm"] == container.container else {
+                throw Refusal(
+                    status: 409, code: "CONFIRMATION_NEEDED",
+                    reason:
+                        "this removes every record of the environment, and every type and field "
+                        + "that production does not have: repeat the container's name as 'confirm'")
+            }
+            guard try await self.registry.beginReset(of: container) != nil else {
+                throw Refusal.missing("container")
+            }
+            try await self.note("schema reset", "", container)
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("state", isDry ? "active" : "resetting")
+            $0.key("changes")
+            $0.array { array in
+                for change in changes { array.write(change.description) }
+            }
+        }
+        return AdminAnswer.json(json.finish(), status: isDry ? 200 : 202)
+    }
+
+    func continueReset(_ container: ContainerReference) async throws -> HTTPResponse {
+        guard let progress = try await EnvironmentReset(self.people).step(container) else {
+            throw Refusal(
+                status: 409, code: "NOT_RESETTING",
+                reason: "this environment is not being reset")
+        }
+        if progress.isDone { try await self.note("schema reset done", "", container) }
+        var json = JSONWriter()
+        json.object {
+            $0.member("isDone", progress.isDone)
+            $0.member("waitMilliseconds", progress.waitsMilliseconds)
+            $0.member("users", progress.userCount)
+            $0.member("zones", Int64(clamping: progress.zoneCount))
+            $0.member("records", Int64(clamping: progress.recordCount))
+            if progress.isDone { $0.member("version", Int64(clamping: progress.version)) }
         }
         return AdminAnswer.json(json.finish())
     }

@@ -64,6 +64,8 @@ struct IdentityPages {
             }
         case .erasure(let container): return try await self.eraseContainer(container)
         case .usage(let container): return try await self.showUsage(of: container)
+        case .reset(let container): return try await self.resetEnvironment(container)
+        case .resetPiece(let container): return try await self.continueReset(container)
         case .tokens(let container):
             if let body { return try await self.createToken(body, in: container) }
             return try await self.listTokens(in: container)

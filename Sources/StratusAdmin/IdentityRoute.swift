@@ -7,6 +7,8 @@ enum IdentityRoute: Equatable {
     case container(ContainerReference)
     case erasure(ContainerReference)
     case usage(ContainerReference)
+    case reset(ContainerReference)
+    case resetPiece(ContainerReference)
     case tokens(ContainerReference)
     case token(ContainerReference, id: String)
     case keys(ContainerReference)
@@ -34,7 +36,9 @@ enum IdentityRoute: Equatable {
         Self.container + "/keys", Self.container + "/keys/{key}",
         Self.container + "/members", Self.container + "/access",
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
-        "/v1/sealing-keys", "/v1/sealing-keys/revocation", Self.container + "/usage",
+        "/v1/sealing-keys", "/v1/sealing-keys/revocation",
+        Self.container + "/schema/reset", Self.container + "/schema/reset/piece",
+        Self.container + "/usage",
     ]
 
     init?(_ path: String) {
@@ -66,7 +70,7 @@ enum IdentityRoute: Equatable {
                 self = .containers
                 return
             }
-            guard (5...7).contains(segments.count), segments[3] == "environments",
+            guard (5...8).contains(segments.count), segments[3] == "environments",
                 (1...255).contains(segments[2].utf8.count),
                 segments[2].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
                 let environment = Environment(name: segments[4])
@@ -79,6 +83,9 @@ enum IdentityRoute: Equatable {
             switch (segments[5], segments.count) {
             case ("erasure", 6): self = .erasure(container)
             case ("usage", 6): self = .usage(container)
+            case ("schema", 7) where segments[6] == "reset": self = .reset(container)
+            case ("schema", 8) where segments[6] == "reset" && segments[7] == "piece":
+                self = .resetPiece(container)
             case ("tokens", 6): self = .tokens(container)
             case ("tokens", 7): self = .token(container, id: segments[6])
             case ("keys", 6): self = .keys(container)
@@ -108,7 +115,9 @@ enum IdentityRoute: Equatable {
         case .audit: Self.templates[12]
         case .sealingKeys: Self.templates[13]
         case .sealingKeyRevocation: Self.templates[14]
-        case .usage: Self.templates[15]
+        case .reset: Self.templates[15]
+        case .resetPiece: Self.templates[16]
+        case .usage: Self.templates[17]
         }
     }
 
@@ -118,7 +127,7 @@ enum IdentityRoute: Equatable {
         case .token, .key: ["DELETE"]
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
-        case .access, .userAction, .erasure, .sealingKeyRevocation: ["POST"]
+        case .access, .userAction, .erasure, .reset, .resetPiece, .sealingKeyRevocation: ["POST"]
         case .audit, .containers, .usage: ["GET"]
         }
     }

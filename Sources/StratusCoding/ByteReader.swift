@@ -105,6 +105,33 @@ package struct ByteReader: Sendable {
         return Bytes(self.bytes[self.offset..<(self.offset + count)])
     }
 
+    package mutating func skip(_ count: Int) throws(DecodingError) {
+        guard count >= 0, self.remaining >= count else {
+            throw DecodingError(.truncated, at: self.offset)
+        }
+        self.offset += count
+    }
+
+    /// Past a text or prefixed bytes, without looking at them.
+    package mutating func skipPrefixed() throws(DecodingError) {
+        try self.skip(try self.count())
+    }
+
+    /// Past a text, if it is one of `texts`; else nothing is read.
+    ///
+    /// - Returns: which one; nil for another.
+    package mutating func text(among texts: [Bytes]) throws(DecodingError) -> Int? {
+        let start = self.offset
+        let count = try self.count()
+        for (position, text) in texts.enumerated()
+        where text.count == count && self.bytes[self.offset..<(self.offset + count)] == text[...] {
+            self.offset += count
+            return position
+        }
+        self.offset = start
+        return nil
+    }
+
     package mutating func prefixed() throws(DecodingError) -> Bytes {
         let count = try self.count()
         return try self.raw(count)

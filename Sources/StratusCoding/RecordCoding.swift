@@ -56,6 +56,23 @@ extension ByteWriter {
 
 extension ByteReader {
     package mutating func recordBody(name: String, zone: ZoneID) throws(DecodingError) -> Record {
+        try self.recordBody(name: name, zone: zone) { reader throws(DecodingError) in
+            try reader.fields()
+        }
+    }
+
+    /// A record with those of its fields alone that `wanted` names: what a filter asks about.
+    package mutating func recordBody(
+        name: String, zone: ZoneID, wanted: [WantedField]
+    ) throws(DecodingError) -> Record {
+        try self.recordBody(name: name, zone: zone) { reader throws(DecodingError) in
+            try reader.fields(wanted)
+        }
+    }
+
+    private mutating func recordBody(
+        name: String, zone: ZoneID, fields: (inout ByteReader) throws(DecodingError) -> [Field]
+    ) throws(DecodingError) -> Record {
         let version = try self.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         let presence = try self.byte()
@@ -69,7 +86,7 @@ extension ByteReader {
         let share = presence & 4 != 0 ? try self.text() : nil
         return Record(
             name: name, type: type, zone: zone, tag: tag, created: created, modified: modified,
-            fields: try self.fields(), parent: parent, shortGUID: shortGUID, share: share)
+            fields: try fields(&self), parent: parent, shortGUID: shortGUID, share: share)
     }
 
     /// Refuses fields that are not sorted by name: `Record` promises that they are.
@@ -88,10 +105,36 @@ extension ByteReader {
         return fields
     }
 
+    private mutating func fields(_ wanted: [WantedField]) throws(DecodingError) -> [Field] {
+        var fields: [Field] = []
+        let texts = wanted.map(\.bytes)
+        for _ in 0..<(try self.count(minimumSize: 3)) {
+            if let position = try self.text(among: texts) {
+                fields.append(
+                    Field(name: wanted[position].name, value: try self.fieldValue()))
+            } else {
+                try self.skipPrefixed()
+                try self.skipFieldValue()
+            }
+        }
+        return fields
+    }
+
     package mutating func changeStamp() throws(DecodingError) -> ChangeStamp {
         let milliseconds = try self.signed()
         let user = try self.text()
         return ChangeStamp(
             milliseconds: milliseconds, userRecordName: user, deviceID: try self.text())
+    }
+}
+
+/// The name of a field to read, in both forms it is needed in.
+package struct WantedField: Sendable, Hashable {
+    package let name: String
+    let bytes: Bytes
+
+    package init(_ name: String) {
+        self.name = name
+        self.bytes = Bytes(name.utf8)
     }
 }

@@ -117,6 +117,27 @@ extension ByteReader {
         return .list(type.scalar, scalars)
     }
 
+    /// Past a field's value. What it says is looked at no further than that needs.
+    package mutating func skipFieldValue() throws(DecodingError) {
+        let type = try self.fieldType()
+        if type.isEncrypted { return try self.skipPrefixed() }
+        guard type.isList else { return try self.skipScalar(type.scalar) }
+        for _ in 0..<(try self.count()) { try self.skipScalar(type.scalar) }
+    }
+
+    private mutating func skipScalar(_ type: ScalarType) throws(DecodingError) {
+        switch type {
+        case .string, .bytes: try self.skipPrefixed()
+        case .int64, .timestamp: _ = try self.varint()
+        case .double: try self.skip(8)
+        case .location: _ = try self.location()
+        case .reference:
+            try self.skip(1)
+            for _ in 0..<3 { try self.skipPrefixed() }
+        case .asset: _ = try self.asset()
+        }
+    }
+
     package mutating func fieldType() throws(DecodingError) -> FieldType {
         let shape = try self.byte()
         guard shape & 0xC0 == 0, let scalar = ScalarType(rawValue: shape & 0x0F) else {

@@ -61,13 +61,13 @@ package struct IdentityStore: Sendable {
         return all.filter { $0.row.isLive(at: now) }
     }
 
-    /// One page, from the beginning or from the end.
+    /// One page, after a name, from the beginning or from the end.
     package func page(
-        _ kind: IdentityKey.Kind, of home: Bytes, at key: ShardKey, after: Bytes? = nil, limit: Int,
-        descending: Bool = false
+        _ kind: IdentityKey.Kind, of home: Bytes, at key: ShardKey, after name: Bytes? = nil,
+        limit: Int, descending: Bool = false
     ) async throws(RouteError) -> [IdentityAnswer.Listed] {
         let query = IdentityQuery.list(
-            kind, home: home, after: after, limit: min(1_000, limit), descending: descending)
+            kind, home: home, after: name, limit: min(1_000, limit), descending: descending)
         guard case .list(let page) = try await self.ask(query, at: key) else {
             throw .refused("an answer of another kind")
         }

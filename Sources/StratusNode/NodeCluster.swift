@@ -126,6 +126,7 @@ final class NodeCluster: Sendable {
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
         let bounds = RecordState()
+        let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,
             peers: directory.peers.map(\.node),
@@ -134,7 +135,10 @@ final class NodeCluster: Sendable {
                     return try PartitionStore(
                         SystemState(), group: group, in: "partitions", of: system)
                 }
-                return try PartitionStore(bounds, group: group, in: "partitions", of: system)
+                var limits = PartitionStore<RecordState>.Limits()
+                limits.caches = caches
+                return try PartitionStore(
+                    bounds, group: group, in: "partitions", of: system, limits: limits)
             },
             firstConfiguration: { directory.firstConfiguration(of: $0) }, sleep: sleep)
         setup.silentThrough = { directory.silentThrough(of: $0) }

@@ -19,6 +19,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// The next transaction waits for a checkpoint when the WAL has grown past this.
         package var walSizeMax: ByteCount = .mebibytes(16)
         package var cacheSize: ByteCount = .mebibytes(2)
+        /// What its cache is a share of, instead of having `cacheSize`.
+        package var caches: CacheBudget?
         /// Rows of a snapshot are put together up to this size.
         package var snapshotFrameSize: ByteCount = .mebibytes(1)
         package var bugs = PlantedBugs()
@@ -36,6 +38,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private var number: Int?
     /// nil while closed.
     private var rows: RowDatabase?
+    private var cache: CacheBudget.Share?
     private var position: AppliedPosition
     private var committed: AppliedPosition
     package private(set) var durable: LogIndex
@@ -243,6 +246,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try self.checkpoint()
         self.application.forget()
         self.rows = nil
+        self.cache = nil
     }
 
     /// Computes the digest anew from every row, for the scrub: any difference from ``digest`` is damage
@@ -380,10 +384,12 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     private func open() throws(StoreError) {
+        if self.cache == nil { self.cache = self.limits.caches?.share() }
         let rows = try RowDatabase(
             self.path, in: self.system,
             Connection.Options(
-                synchronous: .normal, fileTag: self.files.tag, cacheSize: self.limits.cacheSize))
+                synchronous: .normal, fileTag: self.files.tag,
+                cacheSize: self.cache?.size ?? self.limits.cacheSize))
         self.position = try AppliedPosition.read(from: rows)
         self.committed = self.position
         rows.digest = self.position.digest

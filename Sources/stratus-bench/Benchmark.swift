@@ -7,6 +7,7 @@ struct Benchmark: Sendable {
     let run: @Sendable ([String]) async throws -> Void
 
     static let all: [Benchmark] = [
+        .batches,
         .consensus,
         .httpMessage,
         .httpServer,
@@ -15,6 +16,7 @@ struct Benchmark: Sendable {
         .placement,
         .query,
         .records,
+        .scale,
         .storage,
         .telemetry,
     ]

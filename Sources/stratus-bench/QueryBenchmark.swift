@@ -247,10 +247,12 @@ struct QueryBench {
 
 /// Record rows as this benchmark writes them.
 private struct BenchRecords: RecordSource {
-    func record(_ row: Bytes, name: String, zone: ZoneID) throws(StoreError) -> Record? {
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+        throws(StoreError) -> Record?
+    {
         do {
             var reader = ByteReader(row)
-            return try reader.recordBody(name: name, zone: zone)
+            return try reader.recordBody(name: name, zone: zone, wanted: wanted)
         } catch {
             throw StoreError(.unreadable, "\(error)")
         }

@@ -234,7 +234,7 @@ try:
     spare = control("token", "create", *full, "--name", "web").stdout.strip()
     control("schema", "import", *full, str(schema))
     people = []
-    for name in ("olga", "pia"):
+    for name in ("rosa", "tove"):
         control("user", "add", "--email", f"{name}@example.org")
         people.append(control("user", "sign-in", "--email", f"{name}@example.org", *full).stdout.strip())
     fullBase = "/database/1/iCloud.org.example.full/development"
@@ -262,6 +262,61 @@ try:
     say(shown["users"] == 2 and [row["records"] for row in shown["databases"]] == [2, 10, 1] and
         shown["databases"][1]["bytes"] == usage(0)["bytes"] and
         shown["total"]["bytes"] == sum(row["bytes"] for row in shown["databases"]), "container usage", shown)
+    # A third one, whose development begins anew.
+    fresh = "iCloud.org.example.fresh"
+    trial = ("--container", fresh, "--environment", "development")
+    freshToken = control("token", "create", *trial, "--name", "web").stdout.strip()
+    freshUsers = []
+    for email in ("nils@example.org", "olga@example.org", "pia@example.org"):
+        control("user", "add", "--email", email)
+        freshUsers.append(control("user", "sign-in", "--email", email, *trial).stdout.strip())
+    freshBase = f"/database/1/{fresh}/development"
+    freshAll = [f"?ckAPIToken={freshToken}&ckWebAuthToken={one}" for one in freshUsers]
+    control("schema", "import", *trial, str(schema))
+    control("schema", "promote", "--container", fresh)
+    more = work / "more.ckdb"
+    more.write_text(schema.read_text().replace("label STRING QUERYABLE,", "label STRING QUERYABLE, weight INT64,"))
+    say(control("schema", "import", *trial, str(more)).returncode == 0, "a field that production does not have")
+    zone = {"zoneID": {"zoneName": "Attic"}}
+
+    def shelves(value, name):
+        return json.dumps({**zone, "operations": [{"operationType": "create", "record": {
+            "recordType": "Shelf", "recordName": name, "fields": {"weight": {"value": value}}}}]})
+
+    def save(both, value, name):
+        answer = ask(freshBase + "/private/records/modify" + both, shelves(value, name))
+        return answer[1].get("records", [{}])[0]
+
+    for both_ in freshAll:
+        ask(freshBase + "/private/zones/modify" + both_,
+            json.dumps({"operations": [{"operationType": "create", "zone": zone}]}))
+        answer = save(both_, 7, "heavy")
+    say("recordChangeTag" in answer, "is saved by three people", answer)
+    answer = ask(freshBase + "/private/changes/zone" + freshAll[0], json.dumps({"zones": [zone]}))
+    freshSync = answer[1]["zones"][0].get("syncToken")
+    say(control("schema", "reset", *trial).returncode != 0 and
+        control("schema", "reset", *trial, "--confirm", "something else").returncode != 0 and
+        control("schema", "reset", "--container", fresh, "--environment", "production", "--confirm",
+                fresh).returncode != 0, "schema reset wants the name again, and never production's")
+    lost = control("schema", "reset", *trial, "--dry-run").stdout
+    say("- Shelf.weight" in lost and "nothing was changed" in lost, "schema reset --dry-run says what goes", lost)
+    say(save(freshAll[0], 8, "light").get("recordChangeTag"), "and did nothing")
+
+    def reset():
+        node = next(turns)
+        return subprocess.Popen(
+            [stratusctl, "--node", node.admin, "--token-file", str(node.data / "admin.token"), "--json",
+             "schema", "reset", *trial, "--confirm", fresh], stdout=subprocess.PIPE, text=True)
+
+    first = reset()
+    time.sleep(2.5)
+    answers = [ask(freshBase + "/private/zones/list" + freshAll[0], "{}") for _ in range(3)]
+    say({(one[0], one[1].get("serverErrorCode"), one[1].get("retryAfter")) for one in answers} ==
+        {(503, "TRY_AGAIN_LATER", 5)}, "while it lasts, every node says: later", answers)
+    say(control("schema", "import", *trial, str(more)).returncode != 0, "and no schema is imported")
+    first.kill()
+    first.wait()
+    second = reset()
 
     # Server-to-server.
     private = ec.generate_private_key(ec.SECP256R1())
@@ -351,6 +406,34 @@ try:
         "the audit trail has every change", audit)
     whole = control("audit", "--verify")
     say(whole.returncode == 0 and "whole" in whole.stdout, "and it is whole", whole.stdout)
+
+    # The reset that somebody broke off is finished by the same command, asked of another node.
+    done = json.loads(second.communicate(timeout=120)[0] or "{}")
+    say(second.returncode == 0 and done.get("zones") == 3 and done.get("records", 0) >= 4,
+        "schema reset removes every record", done)
+    control("schema", "import", *trial, str(schema))
+    exported = [control("schema", "export", "--container", fresh, "--environment", where).stdout
+                for where in ("development", "production")]
+    say(exported[0] == exported[1] and "weight" not in exported[0], "and its schema is production's", exported)
+    time.sleep(1.1)
+    for both_ in freshAll:
+        answer = ask(freshBase + "/private/zones/list" + both_, "{}")
+        say(answer[0] == 200 and [one["zoneID"]["zoneName"] for one in answer[1]["zones"]] == ["_defaultZone"],
+            "who could get in gets in, and finds nothing", answer)
+    ask(freshBase + "/private/zones/modify" + freshAll[0],
+        json.dumps({"operations": [{"operationType": "create", "zone": zone}]}))
+    answer = ask(freshBase + "/private/changes/zone" + freshAll[0],
+                 json.dumps({"zones": [{**zone, "syncToken": freshSync}]}))
+    say(answer[1]["zones"][0].get("serverErrorCode") == "BAD_REQUEST", "a token from before is refused", answer)
+    answer = ask(freshBase + "/public/users/current" + freshAll[0])
+    me = answer[1].get("userRecordName")
+    answer = ask(freshBase + "/public/records/lookup" + freshAll[0], json.dumps({"records": [{"recordName": me}]}))
+    say(answer[1]["records"][0].get("recordType") == "Users", "everybody has their own record again", answer)
+    more.write_text(more.read_text().replace("weight INT64", "weight STRING"))
+    say(control("schema", "import", *trial, str(more)).returncode == 0, "a field that went may come back otherwise")
+    time.sleep(1.1)
+    say(save(freshAll[0], "heavy", "heavy").get("recordChangeTag"), "and is saved so")
+    say(json.loads(control("--json", "container", "show", *trial).stdout)["state"] == "active", "container show")
 
     # The other container is gone by now.
     time.sleep(max(0, shut + 33 - time.monotonic()))

@@ -20,6 +20,8 @@ struct Bench {
     var index: UInt64 = 0
     private(set) var commands: [(Command, EntryPosition)] = []
     var keepsCommands = false
+    /// Who answers reads; nil: the state over the rows here.
+    var reader: ((Query) throws -> QueryAnswer)?
 
     mutating func apply(
         _ command: RecordCommand, as principal: Principal = Self.user, schemaVersion: UInt64 = 0
@@ -105,6 +107,7 @@ struct Bench {
 
     func ask(_ ask: RecordQuery.Ask, as principal: Principal = Self.user) throws -> RecordAnswer {
         let query = RecordQuery(principal: principal, ask).enveloped()
+        if let reader { return try RecordAnswer(decoding: reader(query).body) }
         var state = self.state
         return try RecordAnswer(decoding: state.answer(query, over: self.rows).body)
     }

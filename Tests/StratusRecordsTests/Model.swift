@@ -18,6 +18,8 @@ struct Model {
     var zones: [Place: Zone] = [:]
     /// The last tag of zones that are gone.
     private var graves: [Place: UInt64] = [:]
+    /// Where the tags of a database begin that was erased.
+    private var floors: [DatabaseID: UInt64] = [:]
 
     // MARK: Zones
 
@@ -31,7 +33,8 @@ struct Model {
             switch operation.kind {
             case .create:
                 if self.zones[place] == nil {
-                    self.zones[place] = Zone(lastTag: self.graves[place] ?? 0)
+                    self.zones[place] = Zone(
+                        lastTag: self.graves[place] ?? self.floors[place.database] ?? 0)
                 }
                 return true
             case .delete:
@@ -40,6 +43,36 @@ struct Model {
                 return true
             }
         }
+    }
+
+    /// - Returns: how many records went.
+    mutating func erase(_ database: DatabaseID) -> Int {
+        let gone = self.zones.filter { $0.key.database == database }
+        let tags =
+            gone.values.map(\.lastTag)
+            + self.graves.filter { $0.key.database == database }.values
+        self.floors[database] = max(self.floors[database] ?? 0, tags.max() ?? 0)
+        for place in gone.keys { self.zones[place] = nil }
+        self.graves = self.graves.filter { $0.key.database != database }
+        return gone.values.map(\.records.count).reduce(0, +)
+    }
+
+    /// The names of a zone's records of a type with `least` or more in an integer field, by that field, then by name.
+    func query(_ place: Place, _ type: String, _ field: String, least: Int64, descending: Bool)
+        -> [String]
+    {
+        let found = (self.zones[place]?.records ?? [:]).values.compactMap {
+            record -> (value: Int64, name: String)? in
+            guard record.type == type,
+                case .scalar(.int64(let value))? = record.fields.first(where: { $0.name == field })?
+                    .value, value >= least
+            else { return nil }
+            return (value, record.name)
+        }
+        return found.sorted { one, two in
+            if one.value != two.value { return (one.value < two.value) != descending }
+            return one.name < two.name
+        }.map(\.name)
     }
 
     // MARK: Records
@@ -56,7 +89,8 @@ struct Model {
     {
         let place = Place(database: modify.database, zone: modify.zone)
         let isDefault = modify.zone == ZoneID.defaultName
-        guard var zone = self.zones[place] ?? (isDefault ? Zone(lastTag: 0) : nil) else {
+        let fresh = Zone(lastTag: self.floors[place.database] ?? 0)
+        guard var zone = self.zones[place] ?? (isDefault ? fresh : nil) else {
             return nil
         }
         if isDefault, modify.isAtomic { return nil }

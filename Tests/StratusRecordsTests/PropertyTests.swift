@@ -3,7 +3,8 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// Random operations of every kind over several zones, beside a dictionary that knows the rules.
+/// Random operations of every kind over several zones, beside a dictionary that knows the rules: once over rows in
+/// memory, once over the store that partitions have, on a disk that fails.
 ///
 /// `STRATUS_STEPS` raises the number of steps, `STRATUS_SEEDS` the number of seeds.
 @Suite struct PropertyTests {
@@ -15,14 +16,28 @@ import Testing
     func `the state answers as a dictionary would, through crashes, and its feeds miss nothing`(
         seed: UInt64
     ) throws {
-        var run = Run(seed: seed)
+        try Self.run(seed, over: nil)
+    }
+
+    @Test(arguments: Self.seeds)
+    func `a partition's store answers as a dictionary would, through crashes of process and power`(
+        seed: UInt64
+    ) throws {
+        try Self.run(seed, over: try PropertyStore(seed: seed))
+    }
+
+    private static func run(_ seed: UInt64, over store: PropertyStore?) throws {
+        var run = Run(seed: seed, over: store)
+        do { try run.start() } catch { Issue.record("seed \(seed) at the start: \(error)") }
         for step in 0..<Self.stepCount {
             do { try run.step() } catch {
                 Issue.record("seed \(seed) step \(step): \(error)")
                 return
             }
         }
-        try run.finish()
+        do { try run.finish() } catch { Issue.record("seed \(seed) at the end: \(error)") }
+        let kinds = run.counts.keys.sorted()
+        #expect(Self.stepCount < 5_000 || kinds.count == 15, "seed \(seed): \(kinds)")
     }
 }
 
@@ -42,6 +57,13 @@ private struct Run {
     private var committed = SortedRows()
     private var tail: [(command: Command, position: EntryPosition, outcome: Outcome)] = []
     private var all: [(Command, EntryPosition)] = []
+    private var last: (command: Command, outcome: Outcome)?
+
+    /// Nil: rows in memory.
+    private let store: PropertyStore?
+    private var schema = Schema(version: 1, types: [Self.type("Book"), Self.type("Loan")])
+    /// How often each kind of step was taken.
+    private(set) var counts: [String: Int] = [:]
 
     /// A client that follows a zone's feed.
     private struct Mirror {
@@ -55,26 +77,58 @@ private struct Run {
         var zones: [String: [String: Record]] = [:]
     }
 
-    init(seed: UInt64) {
+    init(seed: UInt64, over store: PropertyStore?) {
         self.random = SeededGenerator(seed: seed)
+        self.store = store
+        if let store { self.bench.reader = { try store.answer($0) } }
         self.dropsTombstones = seed.isMultiple(of: 2)
         self.rules = RecordRules(
             deleteSelfReferrerCountMax: 6,
             tombstoneCountMin: self.dropsTombstones ? 6 : 1_000_000)
     }
 
+    /// What the types are from the beginning; indexes come and go.
+    private static func type(_ name: String) -> RecordType {
+        var fields = ["a", "b", "c"].map {
+            FieldDefinition(
+                name: $0, type: FieldType(.int64),
+                indexes: $0 == "a" ? [.queryable, .sortable] : []
+            )
+        }
+        for name in ["r", "s"] {
+            fields.append(FieldDefinition(name: name, type: FieldType(.reference)))
+        }
+        return RecordType(name: name, fields: fields)
+    }
+
+    mutating func start() throws { try self.install() }
+
     mutating func step() throws {
-        switch Int.random(in: 0..<100, using: &self.random) {
-        case 0..<72: try self.modifyRecords()
-        case 72..<76: try self.modifyZones()
-        case 76..<82: try self.continueJobs()
-        case 82..<87: try self.followFeed()
-        case 87..<90: try self.followDatabase()
-        case 90..<94: try self.checkLookups()
-        case 94..<96: self.commit()
-        case 96..<97: try self.crash()
-        case 97..<98: self.bench.state.forget()
-        default: try self.checkFeeds()
+        switch Int.random(in: 0..<1_000, using: &self.random) {
+        case 0..<690: try self.count("modify") { try $0.modifyRecords() }
+        case 690..<730: try self.count("zones") { try $0.modifyZones() }
+        case 730..<790: try self.count("jobs") { try $0.continueJobs() }
+        case 790..<835: try self.count("feed") { try $0.followFeed() }
+        case 835..<865: try self.count("database feed") { try $0.followDatabase() }
+        case 865..<900: try self.count("lookups") { try $0.checkLookups() }
+        case 900..<925: try self.count("query") { try $0.checkQuery() }
+        case 925..<931: try self.count("schema") { try $0.changeSchema() }
+        case 931..<935: try self.count("erase") { try $0.erase() }
+        case 935..<940: try self.count("repeat") { try $0.repeatCommand() }
+        case 940..<960: try self.count("commit") { try $0.commit() }
+        case 960..<965: try self.count("checkpoint") { try $0.store?.checkpoint() }
+        case 965..<975: try self.count("crash") { try $0.crash() }
+        case 975..<985:
+            self.counts["forget", default: 0] += 1
+            self.bench.state.forget()
+        default: try self.count("whole feed") { try $0.checkFeeds() }
+        }
+    }
+
+    private mutating func count(_ kind: String, _ step: (inout Self) throws -> Void) throws {
+        self.counts[kind, default: 0] += 1
+        do { try step(&self) } catch let error as BenchError { throw error } catch {
+            throw BenchError("\(kind): \(error)")
         }
     }
 
@@ -82,6 +136,7 @@ private struct Run {
         try self.checkFeeds()
         for _ in 0..<8 { try self.followFeed() }
         try self.followDatabase()
+        if let store { return try store.finish() }
         // A replica that has seen nothing else gets the same rows from the same commands.
         var rows = SortedRows()
         var state = RecordState()
@@ -104,13 +159,77 @@ private struct Run {
         let envelope = command.enveloped(
             container: Bench.container,
             identity: RequestIdentity(high: 1, low: self.bench.index),
-            deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
+            deadlineMilliseconds: self.bench.time.milliseconds + 30_000, schemaVersion: 0,
+            principal: principal)
+        let outcome = try self.apply(envelope)
+        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    private mutating func apply(_ envelope: Command) throws -> Outcome {
         let position = EntryPosition(index: LogIndex(self.bench.index), time: self.bench.time)
+        if let store {
+            let outcome = try store.apply(envelope, at: position)
+            self.last = (envelope, outcome)
+            return outcome
+        }
         let outcome = try self.bench.state.apply(envelope, at: position, over: &self.bench.rows)
         self.tail.append((envelope, position, outcome))
         self.all.append((envelope, position))
-        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+        return outcome
+    }
+
+    /// A command that comes once more is answered as it was and does nothing.
+    private mutating func repeatCommand() throws {
+        guard self.store != nil, let last else { return }
+        self.bench.index += 1
+        let again = try self.apply(last.command)
+        guard again.body == last.outcome.body, again.verdict == .decided else {
+            throw BenchError("a repeated command: \(again)")
+        }
+        self.last = nil
+    }
+
+    private mutating func install() throws {
+        let outcome = try self.submit(.schema(.install(self.schema)), as: Bench.system)
+        guard outcome == .schema(version: self.schema.version) else {
+            throw BenchError("\(outcome)")
+        }
+    }
+
+    /// An index comes or goes; jobs build and drop it.
+    private mutating func changeSchema() throws {
+        self.schema.version += 1
+        for position in self.schema.types.indices {
+            for field in ["a", "b"] {
+                guard
+                    let index = self.schema.types[position].fields.firstIndex(where: {
+                        $0.name == field
+                    })
+                else { continue }
+                self.schema.types[position].fields[index].indexes =
+                    Bool.random(using: &self.random) ? [.queryable, .sortable] : []
+            }
+        }
+        try self.install()
+    }
+
+    private mutating func erase() throws {
+        let database =
+            Bool.random(using: &self.random) ? Bench.privateDatabase : Bench.publicDatabase
+        let expected = self.model.erase(database)
+        var count = 0
+        for _ in 0..<100 {
+            let outcome = try self.submit(
+                .eraseDatabase(
+                    EraseDatabase(
+                        database: database, zoneCount: .random(in: 1...3, using: &self.random))),
+                as: Bench.system)
+            guard case .erased(let progress) = outcome else { throw BenchError("\(outcome)") }
+            count += Int(progress.recordCount)
+            if !progress.hasMore { break }
+        }
+        guard count == expected else { throw BenchError("\(count) erased, not \(expected)") }
     }
 
     private mutating func modifyRecords() throws {
@@ -217,13 +336,15 @@ private struct Run {
 
     // MARK: Crashes
 
-    private mutating func commit() {
+    private mutating func commit() throws {
+        try self.store?.commit()
         self.committed = self.bench.rows
         self.tail = []
     }
 
     /// Rows go back to the last commit; the log brings them forward again.
     private mutating func crash() throws {
+        if let store { return try store.crash() }
         let before = self.bench.rows
         self.bench.rows = self.committed
         self.bench.state.forget()
@@ -278,8 +399,16 @@ private struct Run {
     private mutating func followDatabase() throws {
         var mirror = self.databaseMirror
         while true {
-            let page = try self.bench.databaseChanges(
-                after: mirror.position, limit: .random(in: 1...3, using: &self.random))
+            let answer = try self.bench.ask(
+                .databaseChanges(
+                    DatabaseChangesAsk(
+                        database: Bench.privateDatabase, after: mirror.position,
+                        limit: .random(in: 1...3, using: &self.random))))
+            if answer == .zoneRefused(.positionExpired), mirror.position != nil {
+                mirror = DatabaseMirror()
+                continue
+            }
+            guard case .databaseChanges(let page) = answer else { throw BenchError("\(answer)") }
             for change in page.changes {
                 if change.isDeleted {
                     mirror.zones[change.name] = nil
@@ -357,6 +486,49 @@ private struct Run {
             guard reversed.changes == Array(changes.reversed().prefix(200)) else {
                 throw BenchError("reverse feed of \(zone)")
             }
+        }
+    }
+
+    /// By an index or without one, page by page.
+    private mutating func checkQuery() throws {
+        let place = Model.Place(
+            database: Bench.privateDatabase,
+            zone: (Self.zoneNames + [ZoneID.defaultName]).randomElement(using: &self.random)!)
+        let type = ["Book", "Loan"].randomElement(using: &self.random)!
+        let field = ["a", "b", "c"].randomElement(using: &self.random)!
+        let least = Int64.random(in: -9...9, using: &self.random)
+        let isDescending = Bool.random(using: &self.random)
+        var names: [String] = []
+        var after: Bytes?
+        repeat {
+            let answer = try self.bench.ask(
+                .page(
+                    QueryPageAsk(
+                        database: place.database, zone: place.zone,
+                        predicate: RecordPredicate(
+                            recordType: type,
+                            filters: [
+                                RecordFilter(
+                                    field: .field(field), comparator: .greaterThanOrEquals,
+                                    operand: .scalar(.int64(least)))
+                            ],
+                            sorts: [
+                                RecordSort(field: .field(field), ascending: !isDescending)
+                            ]),
+                        limit: .random(in: 1...9, using: &self.random), after: after,
+                        requiresIndexes: false)))
+            if case .refused(let refusal) = answer, refusal.reason == .zoneNotFound {
+                guard self.model.zones[place] == nil else { throw BenchError("\(answer)") }
+                return
+            }
+            guard case .page(let page) = answer else { throw BenchError("\(answer)") }
+            names += page.records.map(\.name)
+            after = page.next
+        } while after != nil
+        let expected = self.model.query(
+            place, type, field, least: least, descending: isDescending)
+        guard names == expected else {
+            throw BenchError("\(type).\(field) >= \(least): \(names), not \(expected)")
         }
     }
 

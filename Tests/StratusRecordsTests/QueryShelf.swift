@@ -58,10 +58,12 @@ struct QueryShelf: RowStore, RecordSource {
 
     // MARK: RecordSource
 
-    func record(_ row: Bytes, name: String, zone: ZoneID) throws(StoreError) -> Record? {
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+        throws(StoreError) -> Record?
+    {
         var reader = ByteReader(row)
         do {
-            return try reader.recordBody(name: name, zone: zone)
+            return try reader.recordBody(name: name, zone: zone, wanted: wanted)
         } catch {
             throw StoreError(.unreadable, "\(error)")
         }

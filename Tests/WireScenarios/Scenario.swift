@@ -16,6 +16,7 @@ package struct Scenario: Sendable {
 
     package static let all =
         Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
+        + Scenario.sentences
 }
 
 extension Scenario: CustomTestStringConvertible {
@@ -32,9 +33,13 @@ package enum Library {
                 "___createdBy"  REFERENCE QUERYABLE,
                 "___modTime"    TIMESTAMP QUERYABLE SORTABLE,
                 "___modifiedBy" REFERENCE QUERYABLE,
+                "___parent"     REFERENCE QUERYABLE,
                 "___recordID"   REFERENCE QUERYABLE,
+                "___share"      REFERENCE QUERYABLE,
                 author          REFERENCE QUERYABLE,
                 authors         LIST<REFERENCE> QUERYABLE,
+                code            BYTES QUERYABLE,
+                codes           LIST<BYTES> QUERYABLE,
                 counts          LIST<INT64> QUERYABLE,
                 cover           ASSET,
                 dates           LIST<TIMESTAMP> QUERYABLE,
@@ -47,6 +52,8 @@ package enum Library {
                 published       TIMESTAMP QUERYABLE SORTABLE,
                 rating          DOUBLE QUERYABLE SORTABLE,
                 ratios          LIST<DOUBLE> QUERYABLE,
+                secret          ENCRYPTED STRING,
+                spots           LIST<LOCATION> QUERYABLE,
                 tags            LIST<STRING> QUERYABLE,
                 title           STRING QUERYABLE SORTABLE SEARCHABLE,
                 GRANT WRITE TO "_creator",

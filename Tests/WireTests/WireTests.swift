@@ -1,5 +1,5 @@
 import Testing
-import WireScenarios
+@testable import WireScenarios
 
 /// Every conversation once more, over real sockets with a real process. Skipped, visibly, where the
 /// program has not been built.
@@ -38,6 +38,57 @@ struct WireTests {
         patient.send(Array(whole[40...]))
         let answer = try #require(try patient.receive())
         #expect(answer.status == 401)
+    }
+
+    @Test func `while a chain of ten thousand goes, others are answered between its slices`()
+        async throws
+    {
+        let wire = try await OverHTTP.strict.value
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        try await caller.makeZone("Deep")
+        let zone: JSON = ["zoneName": "Deep"]
+        let depth = 10_000
+        for start in stride(from: 0, to: depth, by: 200) {
+            let records = try await caller.modify(
+                (start..<(start + 200)).map { number in
+                    Operation.create(
+                        "r\(number)",
+                        [
+                            "author": [
+                                "value": [
+                                    "recordName": .string("r\(number - 1)"),
+                                    "action": "DELETE_SELF",
+                                ]
+                            ]
+                        ])
+                }, in: zone)
+            #expect(records.allSatisfy { $0["serverErrorCode"] == nil })
+        }
+        // In the same database, so in the same partition: what takes its time takes theirs.
+        try await caller.create("other", fields: ["title": ["value": "here"]])
+        let root = try await caller.modify(
+            [Operation.of("forceDelete", "r0")], in: zone, atomic: false)
+        #expect(root[0]["deleted"] == true)
+        var answeredCount = 0
+        var isGoing = true
+        while isGoing {
+            #expect(try await caller.lookUp(["other"])[0]["fields"]["title"]["value"] == "here")
+            isGoing = try await caller.lookUp(["r\(depth - 1)"], in: zone)[0]["deleted"] == false
+            answeredCount += isGoing ? 1 : 0
+            try #require(answeredCount < 100_000)
+        }
+        // Twenty slices and more: whoever comes in between waits for one of them, not for all.
+        #expect(answeredCount >= 5, "\(answeredCount) look-ups while the chain went")
+        // And the feed tells of every one.
+        var deletions = 0
+        var token: String?
+        while true {
+            let page = try await caller.changes("Deep", after: token)
+            deletions += page["records"].elements.count { $0["deleted"] == true }
+            token = page["syncToken"].text
+            if page["moreComing"] == false { break }
+        }
+        #expect(deletions == depth)
     }
 
     @Test func `a connection carries many requests, also sent ahead of their answers`() async throws

@@ -296,7 +296,7 @@ package final class SignInService: Sendable {
 
     /// Everybody has a record of type `Users` in the public database, made at the first sign-in. Where it
     /// is already there, nothing happens.
-    private func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
+    func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
         let database = DatabaseID(container: container, scope: .public, owner: "")
         let command = RecordCommand.modifyRecords(
             ModifyRecords(

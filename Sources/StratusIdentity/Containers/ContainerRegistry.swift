@@ -46,7 +46,7 @@ package struct ContainerRegistry: Sendable {
     package func create(_ container: ContainerReference) async throws(RouteError) -> Creation {
         if let known = try await self.descriptor(of: container) {
             switch known.state {
-            case .active:
+            case .active, .resetting:
                 // Where somebody was cut short, the list is whole again.
                 try await self.list(container, as: known)
                 return .exists(known)
@@ -63,7 +63,7 @@ package struct ContainerRegistry: Sendable {
             if let row {
                 let known = try Self.decode(row)
                 switch known.state {
-                case .active:
+                case .active, .resetting:
                     result = .exists(known)
                     return nil
                 case .erasing:
@@ -87,7 +87,8 @@ package struct ContainerRegistry: Sendable {
     package func admit(_ container: ContainerReference) async throws(RouteError) -> Bool {
         if let known = try await self.descriptor(of: container) { return known.state == .active }
         return switch try await self.create(container) {
-        case .created, .exists: true
+        case .created: true
+        case .exists(let known): known.state == .active
         case .isErasing: false
         }
     }
@@ -98,8 +99,9 @@ package struct ContainerRegistry: Sendable {
     {
         try await self.change(container) { descriptor in
             switch descriptor.state {
-            case .active:
+            case .active, .resetting:
                 descriptor.state = .erasing
+                descriptor.reset = nil
                 descriptor.deletedMilliseconds = self.store.now
                 return true
             case .erasing: return true
@@ -115,6 +117,49 @@ package struct ContainerRegistry: Sendable {
         try await self.change(container) { descriptor in
             guard descriptor.state == .erasing else { return false }
             descriptor.state = .erased
+            return true
+        }
+    }
+
+    /// Shuts a container until its records are gone. Nil: there is none, or it is being deleted.
+    package func beginReset(of container: ContainerReference) async throws(RouteError)
+        -> ContainerDescriptor?
+    {
+        try await self.change(container) { descriptor in
+            switch descriptor.state {
+            case .active:
+                descriptor.state = .resetting
+                descriptor.reset = .init(begunMilliseconds: self.store.now)
+                return true
+            case .resetting: return true
+            case .erasing, .erased: return false
+            }
+        }
+    }
+
+    /// Notes how far a reset has come; what somebody else noted meanwhile stands where it is further.
+    package func noteReset(_ reset: ContainerDescriptor.Reset, of container: ContainerReference)
+        async throws(RouteError)
+    {
+        _ = try await self.change(container) { descriptor in
+            guard var known = descriptor.reset,
+                known.begunMilliseconds == reset.begunMilliseconds
+            else { return false }
+            known.isPublicErased = known.isPublicErased || reset.isPublicErased
+            known.lastUser = max(known.lastUser, reset.lastUser)
+            descriptor.reset = known
+            return true
+        }
+    }
+
+    /// Lets everybody in again. Nil: it was not being reset.
+    package func finishReset(of container: ContainerReference) async throws(RouteError)
+        -> ContainerDescriptor?
+    {
+        try await self.change(container) { descriptor in
+            guard descriptor.state == .resetting else { return false }
+            descriptor.state = .active
+            descriptor.reset = nil
             return true
         }
     }

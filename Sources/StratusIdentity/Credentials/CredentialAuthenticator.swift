@@ -44,6 +44,8 @@ package final class CredentialAuthenticator: Authenticator {
     private struct Credentials: Sendable {
         /// Deleted: it takes nothing, whatever else is open.
         var isClosed = false
+        /// Shut for a while: what is right now is right again then.
+        var isResetting = false
         var tokens: [Bytes: APIToken] = [:]
         var keys: [String: Key] = [:]
 
@@ -321,12 +323,16 @@ package final class CredentialAuthenticator: Authenticator {
 
     // MARK: Looking up
 
+    /// When to ask a container again that is being reset.
+    private static let resetPatience = Duration.seconds(5)
+
     private func credentials(of container: ContainerReference) async throws(RouteError)
         -> Credentials
     {
-        try await self.containers.value(container) { () async throws(RouteError) in
+        let known = try await self.containers.value(container) { () async throws(RouteError) in
             var credentials = Credentials()
             let descriptor = try await self.registry.descriptor(of: container)
+            credentials.isResetting = descriptor?.state == .resetting
             if let descriptor, descriptor.state != .active {
                 credentials.isClosed = true
                 return credentials
@@ -349,6 +355,8 @@ package final class CredentialAuthenticator: Authenticator {
             }
             return credentials
         }
+        if known.isResetting { throw .notExecuted(retryAfter: Self.resetPatience) }
+        return known
     }
 
     /// What a container knows of its token; nil for one that it does not have.

@@ -10,6 +10,9 @@ package import StratusModel
 /// | signed | created, milliseconds                                  |
 /// | signed | deleted, milliseconds; 0: never                        |
 /// | varint | how often the name was taken into use, 1 at first      |
+///
+/// Format 2, only while the environment is reset (state 4): the same, then when the reset began (signed), a flag whether the
+/// public database is empty already, and the name of the last user whose database is (text).
 package struct ContainerDescriptor: Sendable, Equatable {
     package enum State: UInt8, Sendable, CaseIterable {
         case active = 1
@@ -17,17 +20,32 @@ package struct ContainerDescriptor: Sendable, Equatable {
         case erasing = 2
         /// Nothing is left. The name stays closed until it is created again.
         case erased = 3
+        /// Nobody gets in until its records are gone; who may use it stays.
+        case resetting = 4
 
         package var name: String {
             switch self {
             case .active: "active"
             case .erasing: "erasing"
             case .erased: "erased"
+            case .resetting: "resetting"
             }
         }
     }
 
+    /// How far a reset has come.
+    package struct Reset: Sendable, Equatable {
+        package var begunMilliseconds: Int64
+        package var isPublicErased = false
+        /// The users up to this one have been taken care of, in the order of their names.
+        package var lastUser = ""
+
+        package init(begunMilliseconds: Int64) { self.begunMilliseconds = begunMilliseconds }
+    }
+
     package var state: State
+    /// While the state is `resetting`, and never else.
+    package var reset: Reset?
     package var createdMilliseconds: Int64
     package var deletedMilliseconds: Int64
     package var generation: UInt64
@@ -44,24 +62,35 @@ package struct ContainerDescriptor: Sendable, Equatable {
 
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 32)
-        writer.write(1 as UInt8)
+        writer.write((self.reset == nil ? 1 : 2) as UInt8)
         writer.write(self.state.rawValue)
         writer.write(signed: self.createdMilliseconds)
         writer.write(signed: self.deletedMilliseconds)
         writer.write(varint: self.generation)
+        if let reset {
+            writer.write(signed: reset.begunMilliseconds)
+            writer.write(flag: reset.isPublicErased)
+            writer.write(text: reset.lastUser)
+        }
         return writer.bytes
     }
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.identityFormat(1)
-        guard let state = State(rawValue: try reader.byte()) else {
-            throw DecodingError(.malformed, at: 1)
-        }
+        let isReset = bytes.first == 2
+        try reader.identityFormat(isReset ? 2 : 1)
+        guard let state = State(rawValue: try reader.byte()), isReset == (state == .resetting)
+        else { throw DecodingError(.malformed, at: 1) }
         self.state = state
         self.createdMilliseconds = try reader.signed()
         self.deletedMilliseconds = try reader.signed()
         self.generation = try reader.varint()
+        if isReset {
+            var reset = Reset(begunMilliseconds: try reader.signed())
+            reset.isPublicErased = try reader.flag()
+            reset.lastUser = try reader.text()
+            self.reset = reset
+        }
         try reader.finish()
     }
 }

@@ -66,6 +66,10 @@ struct ControlCommands {
             let isDry = self.invocation.flag("dry-run")
             let target = self.schemaTarget("production") + "/promote" + (isDry ? "?dryRun=1" : "")
             return try self.changes(try await self.ask("POST", target), isDry: isDry)
+        case ["schema", "reset"]:
+            return try await SchemaResetCommand(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run(self.schemaTarget("development") + "/reset")
         case ["config", "show"]: return try await self.configuration()
         case ["log-level", "show"]:
             return try self.level(try await self.ask("GET", "/v1/log-level"))

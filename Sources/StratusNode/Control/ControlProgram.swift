@@ -88,6 +88,7 @@ package enum ControlProgram {
                             .flag("dry-run", nil, "Say what would change, and change nothing")
                         ]
                     ),
+                    SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
             + ContainerCommands.definitions

@@ -7,6 +7,8 @@ package struct CompiledQuery: Sendable {
     package let filters: [CompiledFilter]
     let sorts: [CompiledSort]
     let requiresIndexes: Bool
+    /// The fields that filters and sorts ask about: no other is read.
+    let wanted: [WantedField]
 
     static let sortCountMax = 16
 
@@ -48,6 +50,15 @@ package struct CompiledQuery: Sendable {
         self.filters = filters
         self.sorts = sorts
         self.requiresIndexes = requiresIndexes
+        var names = Set<String>()
+        for target in filters.map(\.target) + sorts.map(\.target) {
+            switch target {
+            case .field(let name): names.insert(name)
+            case .fields(let all): names.formUnion(all)
+            case .system: break
+            }
+        }
+        self.wanted = names.sorted().map(WantedField.init)
     }
 
     package func matches(_ record: Record) -> Bool {

@@ -40,8 +40,8 @@ struct DistanceWalk {
         var name: Bytes?
     }
 
-    func next<Rows, Source>(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader<Rows, Source>
+    func next(
+        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
     ) throws(StoreError) -> [SortedRow] {
         let origin = from.key.flatMap(self.score)
         var waiting = Heap<Waiting>(self.isOrdered)
@@ -86,9 +86,9 @@ struct DistanceWalk {
     }
 
     /// All places of a finest cell are one place: their order is that of their names.
-    private func readRest<Rows, Source>(
+    private func readRest(
         of cell: GeoCell, after name: Bytes?, _ limit: Int, _ from: SortedStart,
-        to waiting: inout Heap<Waiting>, _ reader: inout QueryReader<Rows, Source>
+        to waiting: inout Heap<Waiting>, _ reader: inout QueryReader
     ) throws(StoreError) {
         let key = CompiledSort.key(distanceFrom: self.centre, code: cell.codes.lowerBound)
         var name = name
@@ -111,9 +111,9 @@ struct DistanceWalk {
         }
     }
 
-    private func read<Rows, Source>(
+    private func read(
         _ cell: GeoCell, after name: Bytes? = nil, isIncluded: Bool = false, limit: Int,
-        _ reader: inout QueryReader<Rows, Source>
+        _ reader: inout QueryReader
     ) throws(StoreError) -> [SortedRow] {
         let codes = cell.codes
         var lower = self.start

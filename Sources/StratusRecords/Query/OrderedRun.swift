@@ -7,24 +7,24 @@ import StratusModel
 /// plan may continue what another began. For each zone there are two plans, and the better one for the
 /// data at hand is found by trying: *gather* what a selective filter names and sort it; or *walk* the
 /// sort's own index and keep what the filters accept. Several zones are merged.
-struct OrderedRun<Rows: RowReader, Source: RecordSource> {
-    typealias Page = (records: [Record], next: QueryPosition?, QueryCounters)
-
+struct OrderedRun {
     struct Item {
         var position: OrderedPosition
         var record: Record
-        /// Stored bytes.
-        var size: Int
+        /// As it is stored.
+        var row: Bytes
+
+        var size: Int { self.row.count }
     }
 
-    private var reader: QueryReader<Rows, Source>
+    private var reader: QueryReader
     private let targets: [QueryTarget]
     private let limit: Int
     private let touchCountMax: Int
     private let sizeMax: Int
 
     init(
-        _ reader: QueryReader<Rows, Source>, _ targets: [QueryTarget], _ request: QueryPageRequest
+        _ reader: QueryReader, _ targets: [QueryTarget], _ request: QueryPageRequest
     ) {
         self.reader = reader
         self.targets = targets
@@ -33,8 +33,10 @@ struct OrderedRun<Rows: RowReader, Source: RecordSource> {
         self.sizeMax = request.sizeMax
     }
 
-    mutating func page(after: OrderedPosition?) throws(StoreError) -> Result<Page, QueryRefusal> {
-        guard let first = self.targets.first else { return .success(([], nil, QueryCounters())) }
+    mutating func page(after: OrderedPosition?) throws(StoreError) -> QueryOutcome {
+        guard let first = self.targets.first else {
+            return .success(QueryFound(next: nil, counters: QueryCounters()))
+        }
         let order = QueryOrder(first.query)
         var items: [Item] = []
         // The nearest position that some zone has not looked beyond; nil: all have seen their end.
@@ -66,12 +68,14 @@ struct OrderedRun<Rows: RowReader, Source: RecordSource> {
         let isCut = order.keepFirst(self.limit, sizeMax: self.sizeMax, of: &items)
         let next = isCut ? items.last?.position : frontier
         return .success(
-            (items.map(\.record), next.map(QueryPosition.ordered), self.reader.counters))
+            QueryFound(
+                records: items.map(\.record), rows: items.map(\.row),
+                next: next.map(QueryPosition.ordered), counters: self.reader.counters))
     }
 }
 
 /// One zone's part of a sorted page: its first records after a position.
-struct OrderedZone<Rows: RowReader, Source: RecordSource> {
+struct OrderedZone {
     private let target: QueryTarget
     private let order: QueryOrder
     private let after: OrderedPosition?
@@ -82,15 +86,15 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     /// Stored bytes of `items`.
     private var size = 0
 
-    private(set) var reader: QueryReader<Rows, Source>
+    private(set) var reader: QueryReader
     /// In order; `want` at most, unless a whole group was taken.
-    private(set) var items: [OrderedRun<Rows, Source>.Item] = []
+    private(set) var items: [OrderedRun.Item] = []
     /// Everything up to here has been looked at; nil once that is everything.
     private(set) var frontier: OrderedPosition?
 
     init(
         _ target: QueryTarget, _ order: QueryOrder, after: OrderedPosition?, want: Int, budget: Int,
-        sizeMax: Int, _ reader: QueryReader<Rows, Source>
+        sizeMax: Int, _ reader: QueryReader
     ) {
         self.target = target
         self.order = order
@@ -181,7 +185,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     ///
     /// - Returns: false if that was more than the budget; then nothing is taken.
     private mutating func gather(_ path: IndexPath) throws(StoreError) -> Bool {
-        var found: [OrderedRun<Rows, Source>.Item] = []
+        var found: [OrderedRun.Item] = []
         var isCut = false
         switch path.access {
         case .names(let names):
@@ -193,9 +197,9 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
             var last: Bytes?
             while true {
                 let slice = try self.reader.records(
-                    in: self.target.zone, after: last, limit: 200, sizeMax: self.sizeMax)
-                for (record, size) in slice.records {
-                    self.collect(record, size, fixed: [], into: &found)
+                    for: self.target, after: last, limit: 200, sizeMax: self.sizeMax)
+                for (record, row) in slice.records {
+                    self.collect(record, row, fixed: [], into: &found)
                 }
                 isCut = self.prune(&found) || isCut
                 guard let seen = slice.last else { break }
@@ -234,7 +238,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     }
 
     /// Lets go of what can no longer be on this page, once it is as much again as what can.
-    private func prune(_ found: inout [OrderedRun<Rows, Source>.Item]) -> Bool {
+    private func prune(_ found: inout [OrderedRun.Item]) -> Bool {
         let isLong = found.count >= 2 * self.want
         // Adding up is looked at now and then: a record is a megabyte at most.
         guard isLong || found.count % 16 == 0 && Self.size(of: found) >= 2 * self.sizeMax else {
@@ -243,21 +247,21 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         return self.order.keepFirst(self.want, sizeMax: self.sizeMax, of: &found)
     }
 
-    private static func size(of items: [OrderedRun<Rows, Source>.Item]) -> Int {
+    private static func size(of items: [OrderedRun.Item]) -> Int {
         items.reduce(0) { $0 + $1.size }
     }
 
     private mutating func collect(
-        _ name: Bytes, fixed: [Bytes], into found: inout [OrderedRun<Rows, Source>.Item]
+        _ name: Bytes, fixed: [Bytes], into found: inout [OrderedRun.Item]
     ) throws(StoreError) {
-        if let record = try self.reader.record(name, in: self.target.zone) {
-            self.collect(record, self.reader.recordSize, fixed: fixed, into: &found)
+        if let record = try self.reader.record(name, for: self.target) {
+            self.collect(record, self.reader.recordRow, fixed: fixed, into: &found)
         }
     }
 
     private func collect(
-        _ record: Record, _ size: Int, fixed: [Bytes],
-        into found: inout [OrderedRun<Rows, Source>.Item]
+        _ record: Record, _ row: Bytes, fixed: [Bytes],
+        into found: inout [OrderedRun.Item]
     ) {
         guard self.target.accepts(record) else { return }
         let keys = self.target.query.keys(of: record)
@@ -265,7 +269,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
         let position = OrderedPosition(
             keys: keys, name: Bytes(record.name.utf8), zone: self.target.zone.prefix)
         if let after = self.after, !self.order.isOrdered(after, before: position) { return }
-        found.append(OrderedRun<Rows, Source>.Item(position: position, record: record, size: size))
+        found.append(OrderedRun.Item(position: position, record: record, row: row))
     }
 
     // MARK: Walk
@@ -319,7 +323,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
                 &self.reader)
             guard let last = chunk.last else { return true }
             for row in chunk {
-                var found: [OrderedRun<Rows, Source>.Item] = []
+                var found: [OrderedRun.Item] = []
                 try self.collect(row.name, fixed: fixed, into: &found)
                 self.items += found
                 self.size += found.first?.size ?? 0
@@ -340,7 +344,7 @@ struct OrderedZone<Rows: RowReader, Source: RecordSource> {
     private mutating func takeGroup(
         _ group: ArraySlice<SortedRow>, fixed: [Bytes]
     ) throws(StoreError) {
-        var found: [OrderedRun<Rows, Source>.Item] = []
+        var found: [OrderedRun.Item] = []
         var isCut = false
         for row in group {
             try self.collect(row.name, fixed: fixed, into: &found)
@@ -376,8 +380,8 @@ extension QueryOrder {
     /// Sorts and keeps the first `countMax`, or as many as reach `sizeMax` bytes.
     ///
     /// - Returns: whether anything was let go.
-    func keepFirst<Rows, Source>(
-        _ countMax: Int, sizeMax: Int, of items: inout [OrderedRun<Rows, Source>.Item]
+    func keepFirst(
+        _ countMax: Int, sizeMax: Int, of items: inout [OrderedRun.Item]
     ) -> Bool {
         items.sort { self.isOrdered($0.position, before: $1.position) }
         var size = 0

@@ -32,6 +32,8 @@ package struct QueryPageRequest: Sendable {
 
 package struct QueryResult: Sendable, Equatable {
     package var records: [Record]
+    /// The records as they are stored.
+    package var rows: [Bytes]
     /// Where the next page starts; nil when this was the last.
     package var next: Bytes?
     package var counters: QueryCounters
@@ -42,11 +44,11 @@ package struct QueryResult: Sendable, Equatable {
 /// Promises, for any writes between pages: a page ends at a key or a value, so a record that did not
 /// change is on exactly one page. A page touches about `touchCountMax` rows at most and always gets
 /// further. With indexes required no plan reads the records of a zone that no index row named.
-package struct QueryExecutor<Source: RecordSource>: Sendable {
+package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
-    private let source: Source
+    private let source: any RecordSource
 
-    package init(_ schema: IndexedSchema, _ source: Source) {
+    package init(_ schema: IndexedSchema, _ source: any RecordSource) {
         self.schema = schema
         self.source = source
     }
@@ -54,7 +56,7 @@ package struct QueryExecutor<Source: RecordSource>: Sendable {
     /// - Parameter isVisible: whether the caller may read the record: what one may not read does not
     ///   exist.
     package func page(
-        _ request: QueryPageRequest, over rows: some RowReader,
+        _ request: QueryPageRequest, over rows: any RowReader,
         isVisible: (Record) -> Bool = { _ in true }
     ) throws(StoreError) -> Result<QueryResult, QueryRefusal> {
         let fingerprint = QueryPosition.fingerprint(of: request.predicate)
@@ -81,7 +83,8 @@ package struct QueryExecutor<Source: RecordSource>: Sendable {
             return .failure(error)
         }
         guard let first = queries.first else {
-            return .success(QueryResult(records: [], next: nil, counters: QueryCounters()))
+            return .success(
+                QueryResult(records: [], rows: [], next: nil, counters: QueryCounters()))
         }
         let visible = isVisible
         return try withoutActuallyEscaping(visible) { isVisible throws(StoreError) in
@@ -91,8 +94,7 @@ package struct QueryExecutor<Source: RecordSource>: Sendable {
                     planner: PathPlanner(query, in: self.schema, zone: zone), isVisible: isVisible)
             }
             let reader = QueryReader(rows, self.source)
-            let answer:
-                Result<(records: [Record], next: QueryPosition?, QueryCounters), QueryRefusal>
+            let answer: QueryOutcome
             switch position {
             case .ordered(let position)?:
                 guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
@@ -113,11 +115,23 @@ package struct QueryExecutor<Source: RecordSource>: Sendable {
             }
             return answer.map { page in
                 QueryResult(
-                    records: page.0, next: page.1?.encoded(fingerprint), counters: page.2)
+                    records: page.records, rows: page.rows,
+                    next: page.next?.encoded(fingerprint), counters: page.counters)
             }
         }
     }
 }
+
+/// A page as a run finds it.
+struct QueryFound {
+    var records: [Record] = []
+    /// The records as they are stored.
+    var rows: [Bytes] = []
+    var next: QueryPosition?
+    var counters: QueryCounters
+}
+
+typealias QueryOutcome = Result<QueryFound, QueryRefusal>
 
 /// One zone of a query, with all that is known before reading.
 struct QueryTarget {

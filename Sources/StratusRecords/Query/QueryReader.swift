@@ -2,14 +2,16 @@ import StratusCoding
 import StratusModel
 
 /// Reads index rows and records for one page, and counts them.
-struct QueryReader<Rows: RowReader, Source: RecordSource> {
-    let rows: Rows
-    let source: Source
+struct QueryReader {
+    // Behind existentials, so that everything built of what is read is of one type that the compiler sees whole:
+    // a page costs a dozen calls through them, and was hundreds of copies by unspecialised code.
+    let rows: any RowReader
+    let source: any RecordSource
     var counters = QueryCounters()
-    /// Bytes of the row that ``record(_:in:)`` read last.
-    private(set) var recordSize = 0
+    /// The row that ``record(_:in:)`` read last.
+    private(set) var recordRow: Bytes = []
 
-    init(_ rows: Rows, _ source: Source) {
+    init(_ rows: any RowReader, _ source: any RecordSource) {
         self.rows = rows
         self.source = source
     }
@@ -50,13 +52,15 @@ struct QueryReader<Rows: RowReader, Source: RecordSource> {
         return count
     }
 
-    mutating func record(_ name: Bytes, in zone: ZoneScope) throws(StoreError) -> Record? {
+    mutating func record(_ name: Bytes, for target: QueryTarget) throws(StoreError) -> Record? {
+        let zone = target.zone
         self.counters.recordCount += 1
         let key = zone.prefix + name
         guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
-        self.recordSize = row.count
+        self.recordRow = row
         return try self.source.record(
-            row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
+            row, name: String(decoding: name, as: UTF8.self), zone: zone.id,
+            wanted: target.query.wanted)
     }
 
     /// Up to `limit` rows of the zone's records after a name, or about `sizeMax` bytes of them;
@@ -64,8 +68,9 @@ struct QueryReader<Rows: RowReader, Source: RecordSource> {
     ///
     /// - Returns: the records, and the last name looked at; nil when there are no more.
     mutating func records(
-        in zone: ZoneScope, after name: Bytes?, limit: Int, sizeMax: Int
-    ) throws(StoreError) -> (records: [(record: Record, size: Int)], last: Bytes?) {
+        for target: QueryTarget, after name: Bytes?, limit: Int, sizeMax: Int
+    ) throws(StoreError) -> (records: [(record: Record, row: Bytes)], last: Bytes?) {
+        let zone = target.zone
         let start = zone.prefix + (name.map { $0 + [0] } ?? [])
         let end = OrderedKey.successor(ofPrefix: zone.prefix)
         var found: [(name: Bytes, row: Bytes)] = []
@@ -79,12 +84,13 @@ struct QueryReader<Rows: RowReader, Source: RecordSource> {
             return found.count < limit && size < sizeMax ? .next : .stop
         }
         self.counters.recordCount += found.count
-        var records: [(record: Record, size: Int)] = []
+        var records: [(record: Record, row: Bytes)] = []
         for (name, row) in found {
             if let record = try self.source.record(
-                row, name: String(decoding: name, as: UTF8.self), zone: zone.id)
+                row, name: String(decoding: name, as: UTF8.self), zone: zone.id,
+                wanted: target.query.wanted)
             {
-                records.append((record, row.count))
+                records.append((record, row))
             }
         }
         return (records, found.count == limit || size >= sizeMax ? found.last?.name : nil)

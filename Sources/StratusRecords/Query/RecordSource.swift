@@ -1,7 +1,9 @@
+package import StratusCoding
 package import StratusModel
 
 /// Reads record rows for queries: their format belongs to the records' state.
 package protocol RecordSource: Sendable {
-    /// The record in a row of ``Table/record``; nil for a tombstone.
-    func record(_ row: Bytes, name: String, zone: ZoneID) throws(StoreError) -> Record?
+    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted` ones are enough.
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+        throws(StoreError) -> Record?
 }

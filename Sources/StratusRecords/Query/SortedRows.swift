@@ -80,8 +80,8 @@ struct SortedRows: Sendable {
     }
 
     /// The next `limit` rows; fewer only at the end.
-    func next<Rows, Source>(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader<Rows, Source>
+    func next(
+        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
     ) throws(StoreError) -> [SortedRow] {
         var rows: [SortedRow] = []
         // The parts in the order of their keys: missing, values; or places, missing.
@@ -108,8 +108,8 @@ struct SortedRows: Sendable {
         return rows
     }
 
-    private func missing<Rows, Source>(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader<Rows, Source>
+    private func missing(
+        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
     ) throws(StoreError) -> [SortedRow] {
         guard let absence = self.absence else { return [] }
         let start = IndexKey.start(self.zone, absence.number)
@@ -128,8 +128,8 @@ struct SortedRows: Sendable {
         ).map { SortedRow(key: self.sort.absent, name: Bytes($0.key[start.count...])) }
     }
 
-    private func valued<Rows, Source>(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader<Rows, Source>
+    private func valued(
+        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
     ) throws(StoreError) -> [SortedRow] {
         var lower = self.bound?.lower ?? self.start
         var upper = self.bound?.upper ?? OrderedKey.successor(ofPrefix: self.start)

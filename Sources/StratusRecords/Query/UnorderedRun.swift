@@ -2,10 +2,8 @@ import StratusCoding
 import StratusModel
 
 /// A page of a query without sorts: in the order of one index path, zone after zone.
-struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
-    typealias Page = (records: [Record], next: QueryPosition?, QueryCounters)
-
-    private var reader: QueryReader<Rows, Source>
+struct UnorderedRun {
+    private var reader: QueryReader
     private let targets: [QueryTarget]
     private let limit: Int
     private let touchCountMax: Int
@@ -13,11 +11,12 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
 
     private var size = 0
     private var records: [Record] = []
+    private var rows: [Bytes] = []
     /// Where the last record of the page stands: found one more, the next page starts here.
     private var lastTaken: QueryPosition?
 
     init(
-        _ reader: QueryReader<Rows, Source>, _ targets: [QueryTarget], _ request: QueryPageRequest
+        _ reader: QueryReader, _ targets: [QueryTarget], _ request: QueryPageRequest
     ) {
         self.reader = reader
         self.targets = targets
@@ -30,7 +29,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
 
     mutating func page(
         after position: (zone: Bytes, path: Int, range: Int, last: Bytes)?
-    ) throws(StoreError) -> Result<Page, QueryRefusal> {
+    ) throws(StoreError) -> QueryOutcome {
         for target in self.targets {
             if let position, Bytes.isOrdered(target.zone.prefix, before: position.zone) { continue }
             let paths = target.paths
@@ -57,9 +56,14 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
             case .records:
                 next = try self.takeAll(target, choice, after: start?.last)
             }
-            if let next { return .success((self.records, next, self.reader.counters)) }
+            if let next { return .success(self.found(next)) }
         }
-        return .success((self.records, nil, self.reader.counters))
+        return .success(self.found(nil))
+    }
+
+    private func found(_ next: QueryPosition?) -> QueryFound {
+        QueryFound(
+            records: self.records, rows: self.rows, next: next, counters: self.reader.counters)
     }
 
     private mutating func note(_ path: IndexPath) {
@@ -94,11 +98,12 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
     ///
     /// - Returns: where the next page starts, once this one is full and there is more.
     private mutating func take(
-        _ record: Record, _ size: Int, at position: QueryPosition
+        _ record: Record, _ row: Bytes, at position: QueryPosition
     ) -> QueryPosition? {
         if self.records.count == self.limit || self.size >= self.sizeMax { return self.lastTaken }
         self.records.append(record)
-        self.size += size
+        self.rows.append(row)
+        self.size += row.count
         self.lastTaken = position
         return nil
     }
@@ -110,8 +115,8 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
             if let last, !Bytes.isOrdered(last, before: name) { continue }
             let position = QueryPosition.unordered(
                 zone: target.zone.prefix, path: choice, range: 0, last: name)
-            if let record = try self.reader.record(name, in: target.zone), target.accepts(record),
-                let next = self.take(record, self.reader.recordSize, at: position)
+            if let record = try self.reader.record(name, for: target), target.accepts(record),
+                let next = self.take(record, self.reader.recordRow, at: position)
             {
                 return next
             }
@@ -137,7 +142,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
                     let position = QueryPosition.unordered(
                         zone: target.zone.prefix, path: choice, range: number, last: row.key)
                     if let record = try self.record(of: row, number, ranges, target),
-                        let next = self.take(record, self.reader.recordSize, at: position)
+                        let next = self.take(record, self.reader.recordRow, at: position)
                     {
                         return next
                     }
@@ -159,7 +164,7 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
         guard let start = IndexKey.nameStart(in: row.key, of: index, after: width) else {
             throw StoreError(.unreadable, "index row")
         }
-        guard let record = try self.reader.record(Bytes(row.key[start...]), in: target.zone),
+        guard let record = try self.reader.record(Bytes(row.key[start...]), for: target),
             target.accepts(record)
         else { return nil }
         // Where a record has many rows, the first range that holds one of them decides, and in it the
@@ -184,13 +189,13 @@ struct UnorderedRun<Rows: RowReader, Source: RecordSource> {
         var last = last
         while true {
             let slice = try self.reader.records(
-                in: target.zone, after: last,
+                for: target, after: last,
                 limit: min(200, max(1, self.touchCountMax - self.reader.touchCount)),
                 sizeMax: self.sizeMax)
-            for (record, size) in slice.records where target.accepts(record) {
+            for (record, row) in slice.records where target.accepts(record) {
                 let position = QueryPosition.unordered(
                     zone: target.zone.prefix, path: choice, range: 0, last: Bytes(record.name.utf8))
-                if let next = self.take(record, size, at: position) { return next }
+                if let next = self.take(record, row, at: position) { return next }
             }
             guard let seen = slice.last else { return nil }
             last = seen

@@ -152,9 +152,10 @@ extension RecordState {
             size += row.count
             place.record = Bytes(key[zone.prefix.count...])
             let name = String(decoding: place.record, as: UTF8.self)
-            guard let record = try StoredRecords().record(row, name: name, zone: zone.id) else {
-                continue
+            let stored = try decodingRow("record") { () throws(DecodingError) in
+                try RecordRow(decoding: row, name: name, zone: zone.id)
             }
+            guard let record = stored.live else { continue }
             // What a save wrote meanwhile is written again as it is: the rows follow from the record.
             let new = IndexMaintenance.rows(
                 of: record, for: building.filter { $0.recordType == record.type }, zone: zone)

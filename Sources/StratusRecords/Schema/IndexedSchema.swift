@@ -25,6 +25,8 @@ package struct IndexedSchema: Sendable, Equatable {
     package enum Records: Sendable {
         /// None: new indexes are complete as they are.
         case none
+        /// None anywhere, since the environment was reset: what earlier schemas said binds nobody.
+        case erased
         /// Every one was saved under an earlier version of the schema.
         case checked
         /// Some were saved before there was a schema.
@@ -57,8 +59,14 @@ package struct IndexedSchema: Sendable, Equatable {
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult
     package mutating func install(_ schema: Schema, over records: Records) -> [FieldIndex] {
+        var records = records
         switch records {
         case .none: (self.retired, self.hasUnchecked) = ([], false)
+        case .erased:
+            (self.retired, self.hasUnchecked, self.formerTypes) = ([], false, [:])
+            // Nothing of it is retired below: there is no record that could hold it.
+            self.schema = Schema(version: self.schema.version)
+            records = .none
         case .checked: break
         case .unchecked: self.hasUnchecked = true
         }

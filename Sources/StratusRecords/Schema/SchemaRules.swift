@@ -167,11 +167,20 @@ package enum SchemaRules {
         return Self.successor(of: production, promoted)
     }
 
-    /// Development as production is. Its records are erased by whoever asks for this.
-    package static func resetting(
-        _ development: Schema, to production: Schema
-    ) -> Result<Schema, SchemaRefusal> {
-        Self.successor(of: development, production)
+    /// Versions from one reset of an environment to the next: a version tells how many resets were before it.
+    package static let versionsOfAnEra: UInt64 = 1_000_000_000
+
+    /// Development as production is, in a new era: whoever installs it has erased the records that the schemas of the
+    /// last one were for, so that nothing those schemas said binds it.
+    package static func resetting(_ development: Schema, to production: Schema) -> Schema {
+        var next = production
+        next.version = (development.version / Self.versionsOfAnEra + 1) * Self.versionsOfAnEra + 1
+        return next
+    }
+
+    /// Whether the environment was reset after `old`: no record from before is left in any partition.
+    static func isReset(from old: Schema, to new: Schema) -> Bool {
+        new.version / Self.versionsOfAnEra > old.version / Self.versionsOfAnEra
     }
 
     private static func typeChanges(from old: Schema, to new: Schema) -> [String] {

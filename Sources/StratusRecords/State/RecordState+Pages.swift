@@ -5,9 +5,10 @@ extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.
     mutating func page(
         _ ask: QueryPageAsk, _ principal: Principal, over rows: borrowing some RowReader
-    ) throws(StoreError) -> RecordAnswer {
+    ) throws(StoreError) -> Bytes {
+        func refused(_ refusal: RequestRefusal) -> Bytes { RecordAnswer.refused(refusal).encoded() }
         if ask.predicate.recordType == Self.userType {
-            return .refused(
+            return refused(
                 RequestRefusal(.queryInvalid, "Records of type \(Self.userType) cannot be queried"))
         }
         let container = ask.database.container
@@ -23,7 +24,7 @@ extension RecordState {
                 scopes = [self.scope(of: zone, name, in: ask.database)]
                 incarnation = zone.incarnation
             } else if name != ZoneID.defaultName {
-                return .refused(RequestRefusal(.zoneNotFound, name))
+                return refused(RequestRefusal(.zoneNotFound, name))
             }
         } else {
             for (name, zone) in try self.liveZones(of: ask.database, over: rows) {
@@ -33,7 +34,7 @@ extension RecordState {
         // One zone's pages go on in that very zone: one made again under its name has other records.
         if ask.zone != nil, let given = after {
             guard let rest = Self.cursor(in: given, of: incarnation) else {
-                return .refused(RequestRefusal(.queryInvalid, QueryRefusal.markerInvalid.reason))
+                return refused(RequestRefusal(.queryInvalid, QueryRefusal.markerInvalid.reason))
             }
             after = rest
         }
@@ -47,15 +48,25 @@ extension RecordState {
         }
         switch answer {
         case .success(let found):
-            return .page(
-                QueryPage(
-                    records: found.records,
-                    next: found.next.map { Self.marker($0, of: incarnation) }, zone: summary,
-                    touchCount: found.counters.indexRowCount + found.counters.recordCount))
+            // The rows as they are stored: what was decoded to be asked need not be encoded again.
+            var writer = AnswerWriter()
+            writer.begin(.page)
+            writer.bytes.write(count: found.records.count)
+            for (record, row) in zip(found.records, found.rows) {
+                writer.write(row: row, name: record.name, zone: record.zone)
+            }
+            writer.bytes.write(flag: found.next != nil)
+            if let next = found.next {
+                writer.bytes.write(prefixed: Self.marker(next, of: incarnation))
+            }
+            writer.write(summary)
+            writer.bytes.write(
+                count: found.counters.indexRowCount + found.counters.recordCount)
+            return writer.bytes.bytes
         case .failure(.typeUnknown(let type)):
-            return .refused(RequestRefusal(.typeUnknown, type))
+            return refused(RequestRefusal(.typeUnknown, type))
         case .failure(let refusal):
-            return .refused(RequestRefusal(.queryInvalid, refusal.reason))
+            return refused(RequestRefusal(.queryInvalid, refusal.reason))
         }
     }
 
@@ -86,9 +97,15 @@ extension RecordState {
 
 /// The record table as queries read it.
 struct StoredRecords: RecordSource {
-    func record(_ row: Bytes, name: String, zone: ZoneID) throws(StoreError) -> Record? {
-        try decodingRow("record") { () throws(DecodingError) in
-            try RecordRow(decoding: row, name: name, zone: zone)
-        }.live
+    func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
+        throws(StoreError) -> Record?
+    {
+        guard try RecordRow.isLive(row) else { return nil }
+        return try decodingRow("record") { () throws(DecodingError) in
+            var reader = ByteReader(row)
+            let record = try reader.recordBody(name: name, zone: zone, wanted: wanted)
+            try reader.finish()
+            return record
+        }
     }
 }

@@ -29,8 +29,7 @@ extension RecordState {
         case .databaseChanges(let ask):
             return QueryAnswer(body: try self.databaseChanges(ask, over: rows).encoded())
         case .page(let ask):
-            return QueryAnswer(
-                body: try self.page(ask, query.principal, over: rows).encoded())
+            return QueryAnswer(body: try self.page(ask, query.principal, over: rows))
         case .judge(let ask):
             return QueryAnswer(
                 body: try self.judge(ask, query.principal, over: rows).encoded())

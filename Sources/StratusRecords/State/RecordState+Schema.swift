@@ -38,13 +38,15 @@ extension RecordState {
         _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
         rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
-        if let reason = held?.conflict(with: schema) {
+        let isReset = held.map { SchemaRules.isReset(from: $0.schema, to: schema) } ?? false
+        if !isReset, let reason = held?.conflict(with: schema) {
             return .refused(RequestRefusal(.schemaConflict, reason))
         }
-        let isEmpty = try Self.hasNoRecord(of: container, over: rows)
+        let isEmpty = isReset ? true : try Self.hasNoRecord(of: container, over: rows)
         var indexed = held ?? IndexedSchema()
         let dropped = indexed.install(
-            schema, over: isEmpty ? .none : held == nil ? .unchecked : .checked)
+            schema,
+            over: isReset ? .erased : isEmpty ? .none : held == nil ? .unchecked : .checked)
         try rows.put(.schema, Keys.schema(container), indexed.encoded())
         self.cache.remember(indexed, of: container)
         if !indexed.building.isEmpty {

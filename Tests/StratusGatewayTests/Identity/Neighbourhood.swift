@@ -74,9 +74,11 @@ final class Neighbourhood: Wire {
         return Self.container.container
     }
 
-    func install(_ text: String, in container: ContainerReference = container) async throws {
+    func install(
+        _ text: String, in container: ContainerReference = container, version: UInt64 = 1
+    ) async throws {
         var schema = try SchemaText.read(text)
-        schema.version = 1
+        schema.version = version
         let command = RecordCommand.schema(.install(schema)).enveloped(
             container: container, identity: self.world.drawIdentity(),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))

@@ -13,7 +13,10 @@ import Testing
     static let pages: [(path: String, text: String)] = [
         ("Config/stratus.example.json5", ConfigurationPages.example()),
         ("Docs/reference/configuration.md", ConfigurationPages.reference()),
-        ("Docs/reference/command-line.md", CommandLinePages.reference(with: [LoadProgram.definition])),
+        (
+            "Docs/reference/command-line.md",
+            CommandLinePages.reference(with: [LoadProgram.definition])
+        ),
     ]
 
     @Test(arguments: pages)

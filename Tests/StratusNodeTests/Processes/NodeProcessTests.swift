@@ -16,10 +16,13 @@ import Testing
         private let texts: [String: String]
         let processIdentifier: Int?
 
-        init(_ data: String, _ more: [String] = []) async throws {
+        init(_ data: String, _ more: [String] = [], environment: [String: String] = [:])
+            async throws
+        {
             self.running = try Program.start(
                 "stratus",
-                ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more)
+                ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more,
+                environment: environment)
             let text = try #require(await self.running.firstLine(), "\(self.running.errors)")
             let line = try #require(
                 try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -35,6 +38,10 @@ import Testing
         }
 
         func control(_ arguments: String..., token: String? = nil) async throws
+            -> ChildProcess.Ended
+        { try await self.control(arguments, token: token) }
+
+        func control(_ arguments: [String], token: String? = nil) async throws
             -> ChildProcess.Ended
         {
             try await Program.run(
@@ -166,6 +173,68 @@ import Testing
         #expect(
             try await dev.control("status").code == ExitCode.unavailable.rawValue,
             "the node is gone")
+    }
+
+    @Test func `a development environment is reset, also by a second try after a kill`()
+        async throws
+    {
+        let brief = ["STRATUS_LIMITS_COMMAND_DEADLINE": "1s"]
+        let data = self.directory.path + "/j"
+        let first = try await Dev(data, environment: brief)
+        let path = "/database/1/iCloud.x/development/private/"
+        let tokens = "?ckAPIToken=\(first.text("apiToken"))&ckWebAuthToken=a"
+        let save = """
+            {"operations":[{"operationType":"forceUpdate","record":{"recordType":"Note",
+            "recordName":"n","fields":{"text":{"value":"words"}}}}]}
+            """
+        let lookup = #"{"records":[{"recordName":"n"}]}"#
+        let saved = try await Self.get(
+            first.text("url") + path + "records/modify" + tokens, body: save)
+        #expect(saved.text.contains("recordChangeTag"), "\(saved.text)")
+        let reset = ["schema", "reset", "--container", "iCloud.x"]
+        let unsure = try await first.control(reset)
+        #expect(unsure.code == ExitCode.usage.rawValue, "\(unsure.errors)")
+        let wrong = try await first.control(reset + ["--confirm", "iCloud.y"])
+        #expect(wrong.code != 0 && wrong.errors.contains("confirm"), "\(wrong.errors)")
+        let dry = try await first.control(reset + ["--dry-run"])
+        #expect(
+            dry.output.contains("- record type Note\n")
+                && dry.output.hasSuffix("nothing was changed\n"))
+
+        // Begun, and broken off by the end of the node.
+        let administrator = try String(
+            contentsOfFile: first.text("adminTokenFile"), encoding: .utf8
+        ).trimmingCharacters(in: .newlines)
+        let begun = try await Self.get(
+            first.text("adminURL") + "/v1/containers/iCloud.x/environments/development/schema/reset"
+                + "?confirm=iCloud.x", body: "", token: administrator)
+        #expect(begun.status == 202, "\(begun.text)")
+        first.running.signal(SIGKILL)
+        _ = try await first.running.end()
+
+        let second = try await Dev(data, environment: brief)
+        let shut = try await Self.get(
+            second.text("url") + path + "records/lookup" + tokens, body: lookup)
+        #expect(shut.status == 503 && shut.text.contains("TRY_AGAIN_LATER"), "\(shut.text)")
+        let done = try await second.control(reset + ["--confirm", "iCloud.x"])
+        #expect(done.code == 0, "\(done.errors)")
+        #expect(done.output.contains("removed 1 records and 0 zones"), "\(done.output)")
+        let shown = try await second.control("schema", "export", "--container", "iCloud.x")
+        #expect(!shown.output.contains("Note"), "\(shown.output)")
+        // A node believes for a second what it read of a container.
+        var found = shut
+        for _ in 0..<100 where found.status != 200 {
+            try await Task.sleep(for: .milliseconds(50))
+            found = try await Self.get(
+                second.text("url") + path + "records/lookup" + tokens, body: lookup)
+        }
+        #expect(found.text.contains("NOT_FOUND"), "\(found.text)")
+        // What the name was before binds nobody.
+        let again = try await Self.get(
+            second.text("url") + path + "records/modify" + tokens,
+            body: save.replacing("\"words\"", with: "7"))
+        #expect(again.text.contains(#""type":"INT64""#), "\(again.text)")
+        #expect(try await second.stop() == 0)
     }
 
     @Test

@@ -1,0 +1,137 @@
+import StratusCluster
+import StratusIdentity
+package import StratusModel
+package import StratusRecords
+
+/// Takes a container's development environment back to production's schema and to no records, a bounded piece at a time.
+///
+/// What stays is who may use it: tokens, keys, users, sessions. While it lasts, the container lets nobody in, and the
+/// answer is that it will. How far it has come stands in the container's descriptor, so that whoever asks for the next piece,
+/// from whatever node, goes on there.
+package struct EnvironmentReset: Sendable {
+    private let people: SignInService
+    private let registry: ContainerRegistry
+    private let settlingMilliseconds: Int64
+    private var store: IdentityStore { self.people.accounts.store }
+
+    /// Users one piece takes care of.
+    static let userCountMax = 20
+
+    /// - Parameter settling: as in ``ContainerErasure``.
+    package init(_ people: SignInService, settling: Duration? = nil) {
+        let settling = settling ?? people.settings.commandDeadline + .seconds(2)
+        self.people = people
+        self.registry = people.authenticator.registry
+        self.settlingMilliseconds = settling.clampedNanoseconds / 1_000_000
+    }
+
+    package struct Progress: Sendable, Equatable {
+        package var userCount = 0
+        package var zoneCount: UInt64 = 0
+        package var recordCount: UInt64 = 0
+        package var isDone = false
+        /// The schema's version, once it is done.
+        package var version: UInt64 = 0
+        /// What was let in before may still arrive: ask again then.
+        package var waitsMilliseconds: Int64 = 0
+    }
+
+    /// What the schema would lose and get.
+    package func changes(of container: ContainerReference) async throws -> [SchemaChange] {
+        let (development, production) = try await self.schemas(of: container)
+        return SchemaChange.between(development, production)
+    }
+
+    /// One piece. Nil: the environment is not being reset.
+    package func step(_ container: ContainerReference) async throws -> Progress? {
+        guard var reset = try await self.registry.descriptor(of: container)?.reset else {
+            return nil
+        }
+        var progress = Progress()
+        let rest = reset.begunMilliseconds + self.settlingMilliseconds - self.store.now
+        if rest > 0 {
+            progress.waitsMilliseconds = rest
+            return progress
+        }
+        // Before the users: each gets a record of their own in it again.
+        if !reset.isPublicErased {
+            try await self.erase(
+                DatabaseID(container: container, scope: .public, owner: ""), &progress)
+            reset.isPublicErased = true
+            try await self.registry.noteReset(reset, of: container)
+            return progress
+        }
+        let users = try await self.store.page(
+            .user, of: IdentityKey.home(container), at: .container(container),
+            after: reset.lastUser.isEmpty ? nil : Bytes(reset.lastUser.utf8),
+            limit: Self.userCountMax)
+        for row in users {
+            guard let user = try? ContainerUser(decoding: row.row.body),
+                let name = String(validating: row.name, as: UTF8.self)
+            else { throw RouteError.refused("a row that cannot be read") }
+            try await self.erase(
+                DatabaseID(container: container, scope: .private, owner: name), &progress)
+            if user.account != nil {
+                try await self.people.makeUserRecord(name, in: container)
+            }
+            progress.userCount += 1
+            reset.lastUser = name
+        }
+        if !users.isEmpty {
+            try await self.registry.noteReset(reset, of: container)
+            return progress
+        }
+        // Nothing is left that the old schema was for.
+        let (development, production) = try await self.schemas(of: container)
+        let next = SchemaRules.resetting(development, to: production)
+        try await self.install(next, in: container)
+        progress.version = next.version
+        progress.isDone = try await self.registry.finishReset(of: container) != nil
+        return progress
+    }
+
+    // MARK: Databases
+
+    private func erase(_ database: DatabaseID, _ progress: inout Progress) async throws {
+        let erased = try await DatabaseErasure(store: self.store).run(database)
+        progress.zoneCount += erased.zoneCount
+        progress.recordCount += erased.recordCount
+    }
+
+    // MARK: Schemas
+
+    private func schemas(of container: ContainerReference) async throws -> (
+        development: Schema, production: Schema
+    ) {
+        let production = ContainerReference(
+            container: container.container, environment: .production)
+        return (
+            try await self.store.schema(of: container), try await self.store.schema(of: production)
+        )
+    }
+
+    private func install(_ schema: Schema, in container: ContainerReference) async throws {
+        let outcome = try await self.store.router.submit(
+            RecordCommand.schema(.install(schema)).enveloped(
+                container: container, identity: self.store.world.drawIdentity(),
+                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
+                principal: Principal(kind: .system)),
+            to: .container(container), deadline: self.store.world.now + .seconds(10))
+        guard outcome.verdict == .decided,
+            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
+        else { throw RouteError.outcomeUnknown }
+    }
+}
+
+extension IdentityStore {
+    /// A container's schema, as its home has it.
+    func schema(of container: ContainerReference) async throws -> Schema {
+        let answer = try await self.router.read(
+            RecordQuery(principal: Principal(kind: .system), .schema(container)).enveloped(),
+            at: .container(container), deadline: self.world.now + .seconds(10))
+        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        return schema ?? Schema()
+    }
+}
