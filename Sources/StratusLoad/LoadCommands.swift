@@ -25,8 +25,9 @@ struct LoadCommands {
         var settings = self.settings
         settings.rate = self.invocation.integer("rate").map(Double.init)
         let load = LoadRun(target, at: try await self.endpoints(), settings)
+        let workload = try self.workload(for: target)
         try await self.prepare(load, settings)
-        var report = try await self.measure(load, self.workload(for: target), settings)
+        var report = try await self.measure(load, workload, settings)
         report.marks = try self.marks(since: report.startedMilliseconds)
         try self.write(report)
         return report.doneCount > 0 ? .success : .unavailable
@@ -72,6 +73,7 @@ struct LoadCommands {
                 (PocketBaseTarget(valueSize: self.valueSize), [try await self.endpoint(url)]))
         }
         let settings = self.settings
+        for (target, _) in targets { _ = try self.workload(for: target) }
         for (target, endpoints) in targets {
             try await self.prepare(LoadRun(target, at: endpoints, settings), settings)
         }

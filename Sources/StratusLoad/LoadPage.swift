@@ -87,7 +87,9 @@ package struct LoadPage {
     // MARK: Plots
 
     private func overTime(_ lines: [(style: String, values: [Double])], unit: String) -> String {
-        let count = max(2, self.report.seconds.count)
+        // What is left of a second at the end would look like a fall.
+        let whole = max(1, Int(self.report.elapsed))
+        let count = max(2, min(self.report.seconds.count, whole))
         let top = Self.ceiling(lines.flatMap(\.values).max() ?? 0)
         func x(_ second: Double) -> Double {
             Self.left + second / Double(count) * (Self.width - Self.left - 10)
@@ -101,7 +103,7 @@ package struct LoadPage {
             svg += Self.rule(y: y(value), label: Self.rounded(value) + unit)
         }
         let step = max(1, count / 12)
-        for second in stride(from: 0, through: count, by: step) {
+        for second in stride(from: 0, to: count, by: step) {
             svg +=
                 "<text x=\"\(Self.rounded(x(Double(second))))\" y=\"\(Self.height - 10)\" "
                 + "text-anchor=\"middle\">\(second) s</text>"
@@ -114,7 +116,7 @@ package struct LoadPage {
             svg += "<text x=\"\(at)\" y=\"9\">\(Self.escaped(mark.text))</text></g>"
         }
         for (style, values) in lines {
-            let points = values.enumerated().map { second, value in
+            let points = values.prefix(whole).enumerated().map { second, value in
                 "\(Self.rounded(x(Double(second) + 0.5))),\(Self.rounded(y(value)))"
             }
             svg += "<polyline class=\"\(style)\" points=\"\(points.joined(separator: " "))\"/>"

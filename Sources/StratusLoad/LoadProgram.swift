@@ -120,6 +120,7 @@ package enum LoadProgram {
             }
         } catch {
             Terminal.write("stratus-load: \(error)\n", to: Terminal.errors)
+            if (error as? LoadRun.Failure)?.isSilence == true { return .unavailable }
             return (error as? AdminClient.Failure)?.code ?? .refused
         }
     }

@@ -56,6 +56,7 @@ package final class LoadRun: Sendable {
 
     package struct Failure: Error, CustomStringConvertible {
         package var description: String
+        package var isSilence = false
         package init(_ description: String) { self.description = description }
     }
 
@@ -104,7 +105,9 @@ package final class LoadRun: Sendable {
             connection.turn()
             try? await Task.sleep(for: .milliseconds(min(1_000, 20 << min(attempt, 6))))
         }
-        throw Failure("nobody answers")
+        var failure = Failure("nobody answers")
+        failure.isSilence = true
+        throw failure
     }
 
     /// Runs the load and says what it measured.

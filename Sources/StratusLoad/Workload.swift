@@ -99,9 +99,11 @@ package struct StepSource: Sendable {
     private let weight: Int
     private let zipfian: Zipfian?
     private var generator: SeededGenerator
-    /// Records there are, those this source has inserted among them.
-    private var recordCount: Int
-    /// Between two inserts of this source: the others insert in between.
+    /// Records that were there before.
+    private let recordCount: Int
+    /// Of the others' inserts this source knows nothing: it asks for its own.
+    private var insertedCount = 0
+    private let offset: Int
     private let stride: Int
 
     /// - Parameters:
@@ -112,7 +114,8 @@ package struct StepSource: Sendable {
     ) {
         self.workload = workload
         self.weight = workload.parts.reduce(0) { $0 + $1.weight }
-        self.recordCount = max(1, recordCount) + offset
+        self.recordCount = max(1, recordCount)
+        self.offset = offset
         self.stride = stride
         self.generator = SeededGenerator(seed: seed)
         self.zipfian =
@@ -136,8 +139,8 @@ package struct StepSource: Sendable {
         case .sync: return .sync
         case .readModifyWrite: return .readModifyWrite(self.key())
         case .insert:
-            defer { self.recordCount += self.stride }
-            return .save(self.recordCount)
+            self.insertedCount += 1
+            return .save(self.inserted(self.insertedCount - 1))
         case .batch:
             // A request names a record once.
             var keys: [Int] = []
@@ -149,11 +152,19 @@ package struct StepSource: Sendable {
         }
     }
 
+    private func inserted(_ number: Int) -> Int {
+        self.recordCount + self.offset + number * self.stride
+    }
+
     private mutating func key() -> Int {
         let draw = self.generator.next()
         guard let zipfian = self.zipfian else { return Int(draw % UInt64(self.recordCount)) }
         let rank = zipfian.rank(draw)
-        if self.workload.keys == .latest { return max(0, self.recordCount - 1 - rank) }
+        if self.workload.keys == .latest {
+            return rank < self.insertedCount
+                ? self.inserted(self.insertedCount - 1 - rank)
+                : max(0, self.recordCount - 1 - (rank - self.insertedCount))
+        }
         // Scattered, so that what is asked for often does not lie side by side.
         var scatter = SeededGenerator(seed: UInt64(rank))
         return Int(scatter.next() % UInt64(self.recordCount))
