@@ -71,7 +71,8 @@ struct Model {
         }
         return found.sorted { one, two in
             if one.value != two.value { return (one.value < two.value) != descending }
-            return one.name < two.name
+            // Ties fall to the name, in the direction of the sort.
+            return (one.name < two.name) != descending
         }.map(\.name)
     }
 
