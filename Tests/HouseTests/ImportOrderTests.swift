@@ -68,7 +68,8 @@ import Testing
     {
         let allowed: Set = [
             "StratusRuntime", "StratusTLS", "StratusCompression", "StratusSQLite", "StratusNode",
-            "StratusSimulation", "StratusLoad", "stratus", "stratusctl", "stratus-sim", "stratus-load",
+            "StratusSimulation", "StratusLoad", "stratus", "stratusctl", "stratus-sim",
+            "stratus-load",
             "stratus-bench",
         ]
         for file in try self.repository.swiftFiles(under: "Sources")
