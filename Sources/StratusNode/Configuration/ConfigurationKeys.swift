@@ -185,6 +185,14 @@ extension ConfigurationKey {
             "limits.recordSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(1)), reloads: true,
             "One record's fields, assets not counted. CloudKit's is 1 MiB."),
         ConfigurationKey(
+            "limits.privateDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
+            "What one user's private records in one container may come to. A save beyond it is refused with 413 "
+                + "QUOTA_EXCEEDED; what is there stays, and may shrink. Every node must say the same. 0: no "
+                + "quota."),
+        ConfigurationKey(
+            "limits.publicDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
+            "The same of a container's public records. 0: no quota."),
+        ConfigurationKey(
             "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
             "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."
         ),
