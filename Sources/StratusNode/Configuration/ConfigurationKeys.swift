@@ -19,6 +19,7 @@ extension ConfigurationKey {
             "TLS 1.3 between peers, both sides with a certificate of the cluster's authority. "
                 + "`stratus cluster certificates` makes them."
         ),
+        ("storage", "What the node does with its disk of its own accord."),
         ("log", "What the node writes to its standard error."),
         ("limits", "What one client, one request or one record may cost."),
         ("stop", "How the node stops."),
@@ -149,6 +150,12 @@ extension ConfigurationKey {
         ConfigurationKey(
             "cluster.tls.authorityFile", .file, nil, reloads: true,
             "The certificate of the cluster's authority, PEM."),
+
+        ConfigurationKey(
+            "storage.scrubRate", .size(0...1 << 30), .size(.mebibytes(4)), reloads: true,
+            "How much a second is read back from the disk to find what has rotted: the entries of the log "
+                + "and the rows, one partition after another, an hour's rest after each round. What is "
+                + "damaged comes back from the other replicas. 0: nothing is read back."),
 
         ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
