@@ -33,6 +33,7 @@ let package = Package(
         .executable(name: "stratus", targets: ["stratus"]),
         .executable(name: "stratusctl", targets: ["stratusctl"]),
         .executable(name: "stratus-sim", targets: ["stratus-sim"]),
+        .executable(name: "stratus-load", targets: ["stratus-load"]),
         .executable(name: "stratus-bench", targets: ["stratus-bench"]),
     ],
     targets: [
@@ -124,6 +125,12 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusSQLite",
                 "StratusStorage", "StratusCluster",
             ], swiftSettings: house + release + planted),
+        .target(
+            name: "StratusLoad",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
+                "StratusNode", "StratusSimulation",
+            ], swiftSettings: house + release),
 
         // Programs.
         .executableTarget(
@@ -138,6 +145,9 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusConsensus", "StratusSimulation", "StratusCommandLine",
             ],
+            swiftSettings: house),
+        .executableTarget(
+            name: "stratus-load", dependencies: ["StratusCommandLine", "StratusLoad"],
             swiftSettings: house),
         .executableTarget(
             name: "stratus-bench",
@@ -222,13 +232,22 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
                 "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusSimulation", "StratusTLS", "ChildProcesses",
+                "StratusAdmin", "StratusNode", "StratusSimulation", "StratusLoad", "StratusTLS",
+                "ChildProcesses",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusLoadTests",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
+                "StratusSimulation", "StratusLoad",
             ],
             swiftSettings: house),
         // Starting programs and hearing their end, for tests.
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
-            name: "ChildProcesses", dependencies: ["CSpawn"], path: "Tests/ChildProcesses",
+            name: "ChildProcesses", dependencies: ["CSpawn", "StratusRuntime"],
+            path: "Tests/ChildProcesses",
             swiftSettings: house),
         .testTarget(
             name: "ChildProcessesTests", dependencies: ["ChildProcesses"], swiftSettings: house),

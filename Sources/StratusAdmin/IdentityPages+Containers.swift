@@ -130,6 +130,32 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
+    /// What the container's databases hold. `after`: the page after this user.
+    func showUsage(of container: ContainerReference) async throws -> HTTPResponse {
+        guard try await self.registry.descriptor(of: container) != nil else {
+            throw Refusal.missing("container")
+        }
+        let page = try await ContainerUsage(self.people).page(
+            of: container, after: URLQuery(self.request.head.query)?["after"])
+        var json = JSONWriter()
+        json.object {
+            $0.key("databases")
+            $0.array { array in
+                for held in page.databases {
+                    array.object {
+                        $0.member("database", held.owner.isEmpty ? "public" : "private")
+                        if !held.owner.isEmpty { $0.member("userRecordName", held.owner) }
+                        $0.member("zones", Int64(clamping: held.zoneCount))
+                        $0.member("records", Int64(clamping: held.use.recordCount))
+                        $0.member("bytes", Int64(clamping: held.use.size))
+                    }
+                }
+            }
+            if let next = page.next { $0.member("next", next) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
     // MARK: Resetting
 
     /// Shuts a development environment, to take it back to production's schema and to no records; `…/reset/piece` does

@@ -63,6 +63,7 @@ struct IdentityPages {
             default: return try await self.showContainer(container)
             }
         case .erasure(let container): return try await self.eraseContainer(container)
+        case .usage(let container): return try await self.showUsage(of: container)
         case .reset(let container): return try await self.resetEnvironment(container)
         case .resetPiece(let container): return try await self.continueReset(container)
         case .tokens(let container):

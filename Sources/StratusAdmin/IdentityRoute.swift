@@ -6,6 +6,7 @@ enum IdentityRoute: Equatable {
     case containers
     case container(ContainerReference)
     case erasure(ContainerReference)
+    case usage(ContainerReference)
     case reset(ContainerReference)
     case resetPiece(ContainerReference)
     case tokens(ContainerReference)
@@ -37,6 +38,7 @@ enum IdentityRoute: Equatable {
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
         "/v1/sealing-keys", "/v1/sealing-keys/revocation",
         Self.container + "/schema/reset", Self.container + "/schema/reset/piece",
+        Self.container + "/usage",
     ]
 
     init?(_ path: String) {
@@ -80,6 +82,7 @@ enum IdentityRoute: Equatable {
             }
             switch (segments[5], segments.count) {
             case ("erasure", 6): self = .erasure(container)
+            case ("usage", 6): self = .usage(container)
             case ("schema", 7) where segments[6] == "reset": self = .reset(container)
             case ("schema", 8) where segments[6] == "reset" && segments[7] == "piece":
                 self = .resetPiece(container)
@@ -114,6 +117,7 @@ enum IdentityRoute: Equatable {
         case .sealingKeyRevocation: Self.templates[14]
         case .reset: Self.templates[15]
         case .resetPiece: Self.templates[16]
+        case .usage: Self.templates[17]
         }
     }
 
@@ -124,7 +128,7 @@ enum IdentityRoute: Equatable {
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
         case .access, .userAction, .erasure, .reset, .resetPiece, .sealingKeyRevocation: ["POST"]
-        case .audit, .containers: ["GET"]
+        case .audit, .containers, .usage: ["GET"]
         }
     }
 }

@@ -3,8 +3,8 @@ package import StratusModel
 /// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
 ///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
-/// leadership ever falls, unless the peer says that its log was damaged. `match` too low is true all the
-/// same, and mended by the next acknowledgement.
+/// leadership ever falls, unless the peer says that its log was damaged or shows that it was set back.
+/// `match` too low is true all the same, and mended by the next acknowledgement.
 package struct Progress: Sendable, Equatable {
     package enum Mode: Sendable, Equatable {
         /// One message at a time, until the logs are known to agree.
@@ -37,6 +37,8 @@ package struct Progress: Sendable, Equatable {
     /// By the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
     var snapshotNext: UInt32 = 0
+    /// It has acknowledged what it is known to have in its present life.
+    var isProven = true
 
     init(node: NodeID, next: LogIndex) {
         self.node = node

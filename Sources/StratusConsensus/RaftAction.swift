@@ -56,6 +56,9 @@ extension RaftGroup {
         /// A leader asks to replace what is committed here.
         case conflictWithCommitted(LogIndex, from: NodeID)
         case malformedMessage(from: NodeID)
+        /// A peer came back from a restart without entries that it had acknowledged through here: it was put
+        /// back from an older copy, or its disk does not keep what it says.
+        case acknowledgedGone(through: LogIndex, at: NodeID)
     }
 
     package enum Role: Sendable, Equatable { case follower, preCandidate, candidate, leader }

@@ -275,6 +275,7 @@ extension RaftGroup {
         let match = self.bugs.contains(.receivedCountsAsMatch) ? received : match
         let isMatchHigher = match > self.peers[position].match
         if isMatchHigher { self.peers[position].match = match }
+        if match >= self.peers[position].match { self.peers[position].isProven = true }
         if received > self.peers[position].received { self.peers[position].received = received }
         self.peers[position].knownCommit = max(self.peers[position].knownCommit, commit)
         self.peers[position].landed(through: received)
@@ -310,9 +311,16 @@ extension RaftGroup {
         guard self.role == .leader,
             let position = self.peers.firstIndex(where: { $0.node == node })
         else { return }
+        // Asked for what it had acknowledged before it restarted, it does not have it.
+        let isGone =
+            !self.peers[position].isProven && self.peers[position].mode == .probing
+            && previous == self.peers[position].match
+            && previous == self.peers[position].next.previous
+        if isGone { actions.append(.alarm(.acknowledgedGone(through: previous, at: node))) }
         // Index zero: a log that was damaged. What it acknowledged counted when it did, and is gone there.
-        let isLoss = previous == .zero && self.peers[position].mode != .snapshot
+        let isLoss = previous == .zero && self.peers[position].mode != .snapshot || isGone
         if isLoss {
+            self.peers[position].isProven = true
             self.peers[position].match = min(self.peers[position].match, hint.index)
         }
         let peer = self.peers[position]
@@ -456,6 +464,7 @@ extension RaftGroup {
         let match = self.peers[position].match
         self.peers[position].received = match
         self.peers[position].knownCommit = .zero
+        self.peers[position].isProven = match == .zero
         self.peers[position].probe(
             from: match > .zero ? match.next : self.peers[position].next)
         self.replicate(toPeerAt: position, at: now, into: &actions)

@@ -121,7 +121,9 @@ extension RaftGroup {
             return
         }
         // The own tail is of another history, or ends earlier: it was not committed.
-        if self.bugs.contains(.snapshotKeepsConflictingTail), self.log.last > identity.index {
+        let vouches =
+            self.bugs.contains(.snapshotVouchesForTail) && self.log.last > identity.index
+        if vouches {
             self.log.compact(through: identity.index)
         } else {
             self.log.restart(after: identity)
@@ -129,7 +131,7 @@ extension RaftGroup {
         self.durable = max(identity.index, min(self.durable, self.log.last))
         self.commit = identity.index
         self.handed = identity.index
-        self.verified = identity.index
+        self.verified = vouches ? self.log.last : identity.index
         self.standAgainIfWhole(at: now, into: &actions)
         if let leader = self.leader, leader != self.node {
             self.acknowledge(to: leader, into: &actions)

@@ -148,6 +148,8 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "the request reads and writes too many bytes of records",
                     retryAfter: 1)
+            case .databaseFull:
+                Self(.quotaExceeded, "the database may hold \(subject) bytes of records")
             case .tooManyReferences: Self(.badRequest, "the record holds too many references")
             case .crossZoneReference:
                 Self(.badRequest, "field '\(subject)' refers to another zone")

@@ -65,7 +65,14 @@ extension Exchange {
     }
 
     var rules: RecordRules {
-        RecordRules(limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
+        var rules = RecordRules(
+            limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
+        let quota =
+            self.route.scope == .public
+            ? self.handler.limits.publicDatabaseSizeMax
+            : self.handler.limits.privateDatabaseSizeMax
+        rules.databaseSizeMax = UInt64(quota.raw)
+        return rules
     }
 
     /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never

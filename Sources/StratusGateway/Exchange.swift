@@ -60,6 +60,7 @@ struct Exchange {
         case .usersLookUpContacts: try await self.lookUpContacts()
         case .usersRestrict, .usersUnrestrict: try await self.restrictUser()
         case .usersSignOut: try await self.signOut(input)
+        case .usage: try await self.usage()
         }
     }
 

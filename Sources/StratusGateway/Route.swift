@@ -29,11 +29,14 @@ package struct Route: Sendable, Equatable {
         case usersUnrestrict = "users/unrestrict"
         /// Ours: ends the session, or all of the user's.
         case usersSignOut = "users/signOut"
+        /// Ours: what the caller's database holds, and what it may hold.
+        case usage
 
         /// What reads without being told what has a GET. Clients send it with and without a body.
         package func takes(method: String) -> Bool {
             switch self {
-            case .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts:
+            case .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts,
+                .usage:
                 method == "POST" || method == "GET"
             default: method == "POST"
             }
@@ -52,7 +55,7 @@ package struct Route: Sendable, Equatable {
                 scope == .public
             // Some clients ask the private database who they are.
             case .usersCurrent, .usersCaller, .usersSignOut: scope != .shared
-            case .usersRestrict, .usersUnrestrict: scope == .private
+            case .usersRestrict, .usersUnrestrict, .usage: scope == .private
             }
         }
     }

@@ -4,6 +4,9 @@ package struct Limits: Sendable, Equatable {
     package var operationCountMax = 200
     /// One record's encoded fields, assets not counted.
     package var recordSizeMax: ByteCount = .mebibytes(1)
+    /// What one user's records, and what a container's public ones, may come to; zero: no quota.
+    package var privateDatabaseSizeMax: ByteCount = ByteCount(0)
+    package var publicDatabaseSizeMax: ByteCount = ByteCount(0)
     /// Record and zone names.
     package var nameLengthMax = 255
     /// DELETE_SELF referrers of one target.

@@ -19,7 +19,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads
     case readCountsOldRound
     // Snapshots.
-    case lateSnapshotInstalled, snapshotKeepsConflictingTail, mixedSnapshotStreams
+    case lateSnapshotInstalled, snapshotVouchesForTail, mixedSnapshotStreams
     // The replica around the core.
     case applyTwiceAfterRestart, releaseThroughApplied, identityForgottenOnSnapshot
     case deadlineIgnored, applyDependsOnReplica, timeFromWallClock, answerBeforeCommit
@@ -27,6 +27,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // The shared log.
     case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
+    case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusGateway
 import StratusModel
 import StratusRuntime
@@ -28,6 +29,7 @@ enum NodeMetrics {
         metrics.counter("stratus_log_dropped_lines_total", "Log lines lost to a full buffer") {
             [log = state.log] in Double(log.droppedCount)
         }
+        Self.registerScrub(state)
         metrics.gauge("process_resident_memory_bytes", "Memory in use") {
             Double(ProcessFacts.residentBytes)
         }
@@ -37,5 +39,22 @@ enum NodeMetrics {
         metrics.counter("process_cpu_seconds_total", "Processor time used") {
             ProcessFacts.processorSeconds
         }
+    }
+
+    private static func registerScrub(_ state: NodeState) {
+        let metrics = state.metrics
+        let replicas = state.cluster.replicas
+        metrics.counter(
+            "stratus_scrub_read_bytes_total", "Read back from the disk to find what rotted"
+        ) { Double(replicas.scrubFigures.readSize) }
+        metrics.counter("stratus_scrub_rounds_total", "Times everything was read back") {
+            Double(replicas.scrubFigures.roundCount)
+        }
+        metrics.counter("stratus_scrub_damaged_total", "Replicas found damaged") {
+            Double(replicas.scrubFigures.damageCount)
+        }
+        metrics.counter(
+            "stratus_scrub_repaired_total", "Replicas opened anew without what was damaged"
+        ) { Double(replicas.scrubFigures.repairCount) }
     }
 }

@@ -29,6 +29,8 @@ package struct NodePlan: Sendable {
         limits.bufferedBodySizeMax = settings.size("limits.bufferedBodySizeMax")
         limits.operationCountMax = settings.integer("limits.operationCountMax")
         limits.recordSizeMax = settings.size("limits.recordSizeMax")
+        limits.privateDatabaseSizeMax = settings.size("limits.privateDatabaseSizeMax")
+        limits.publicDatabaseSizeMax = settings.size("limits.publicDatabaseSizeMax")
         limits.queryTouchCountMax = settings.integer("limits.queryTouchCountMax")
         limits.commandDeadline = settings.duration("limits.commandDeadline")
         return limits

@@ -58,6 +58,29 @@ final class NodeState: NodeControl {
         }
     }
 
+    /// Reads back what lies on the disk, as slowly as the settings say.
+    func runScrub() -> Task<Void, Never> {
+        let replicas = self.cluster.replicas
+        return Task {
+            while !Task.isCancelled {
+                let rate = self.settings.withLock { $0.size("storage.scrubRate") }.raw
+                if rate == 0 {
+                    try? await Task.sleep(for: Self.scrubPatience)
+                    continue
+                }
+                let piece = min(rate, Self.scrubPiece.raw)
+                let isMore = await replicas.scrub(ByteCount(piece))
+                let pause = Duration.nanoseconds(Int64(piece) * 1_000_000_000 / Int64(rate))
+                try? await Task.sleep(for: isMore ? pause : Self.scrubRest)
+            }
+        }
+    }
+
+    private static let scrubPiece = ByteCount.mebibytes(1)
+    private static let scrubPatience = Duration.seconds(10)
+    /// Between two rounds.
+    private static let scrubRest = Duration.seconds(3_600)
+
     // MARK: NodeControl
 
     func status() async -> NodeStatus {

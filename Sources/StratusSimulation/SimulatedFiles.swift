@@ -355,8 +355,12 @@ package final class SimulatedFiles: Files {
             switch Self.effect(on: kind, &state) {
             case .crash:
                 state.isCrashed = true
-                // It may have happened, and then it is as unsynced as all else.
-                if Bool.random(using: &state.random) { _ = try? body(&state, true) }
+                // It may have happened, a write even in part, and then it is as unsynced as all else.
+                switch Int.random(in: 0..<3, using: &state.random) {
+                case 0: break
+                case 1 where kind == .write: failing(&state)
+                default: _ = try? body(&state, true)
+                }
                 return .failure(dead)
             case .fail(let error):
                 failing(&state)

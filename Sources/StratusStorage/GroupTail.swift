@@ -133,8 +133,13 @@ struct GroupTail {
         self.durableHardState = self.hardState
     }
 
+    /// What lies there is not what was written; an entry that is being written again is not lost.
     mutating func markDamaged(at index: LogIndex) {
-        if let position = self.position(of: index) { self.slots[position].place = .damaged }
+        guard let position = self.position(of: index),
+            case .located = self.slots[position].place
+        else { return }
+        self.slots[position].place = .damaged
+        self.durableThrough = min(self.durableThrough, index.previous)
     }
 
     /// Entries through `index` are needed no more.
@@ -212,6 +217,11 @@ extension GroupTail {
             case .damaged: false
             }
         }
+    }
+
+    var isSettled: Bool {
+        self.unsyncedCutCount == 0 && self.hardState == self.durableHardState
+            && !self.slots.contains { if case .pending = $0.place { true } else { false } }
     }
 
     func indexes(in segment: UInt32) -> [LogIndex] {

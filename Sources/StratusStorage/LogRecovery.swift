@@ -50,6 +50,7 @@ struct LogRecovery {
         defer { buffer.deallocate() }
         try self.findSegments(buffer)
         if self.refusal != nil { return }
+        try self.setBackBegun(buffer, isNew: isNew)
         if self.segments.isEmpty, !isNew {
             self.refusal = LogError(.corrupt, "the log '\(self.directory)' holds no segment")
             return
@@ -106,7 +107,9 @@ struct LogRecovery {
                     LogSegment(number: number, path: path, file: file, header: header))
             case .unreadable:
                 try self.readUnlabelled(
-                    LogSegment(number: number, path: path, file: file, header: nil), buffer)
+                    LogSegment(
+                        number: number, path: path, file: file, header: nil, isWhole: false),
+                    buffer)
             }
         }
         // A spare that was not used again looks as it did when it was let go: old, and harmless, since the
@@ -128,16 +131,44 @@ struct LogRecovery {
         guard
             let batch = LogFormat.BatchHeader.read(bytes, at: LogFormat.segmentHeaderSize)
         else {
-            if self.spares.count < self.limits.spareCountMax {
-                self.spares.append(segment)
-            } else {
-                try self.world.files.remove(segment.path)
-            }
+            try self.keepAsSpare(segment)
             return
         }
         segment.header = LogFormat.SegmentHeader(
             sequence: batch.sequence, salt: batch.salt, size: UInt64(buffer.count))
         self.segments.append(segment)
+    }
+
+    private mutating func keepAsSpare(_ segment: LogSegment) throws(DiskError) {
+        if self.spares.count < self.limits.spareCountMax {
+            self.spares.append(segment)
+        } else {
+            try self.world.files.remove(segment.path)
+        }
+    }
+
+    /// The newest segment may have been begun by a batch that was torn: nothing in it counts then, and it is
+    /// a spare again. As the active one it would get a first batch that does not say where every group
+    /// stands, and what was torn in the segment before would pass for damage.
+    private mutating func setBackBegun(
+        _ buffer: UnsafeMutableRawBufferPointer, isNew: Bool
+    ) throws(DiskError) {
+        guard let newest = self.segments.last, self.segments.count > 1 || isNew,
+            !self.limits.bugs.contains(.begunSegmentKept)
+        else { return }
+        let bytes = try self.load(newest, buffer)
+        guard
+            self.search(bytes, from: LogFormat.segmentHeaderSize, for: newest.header!) == nil
+        else { return }
+        // Durably, before another segment gets this one's sequence.
+        let head = UnsafeMutableRawBufferPointer(
+            rebasing: buffer[..<LogFormat.segmentHeaderSize])
+        head.initializeMemory(as: UInt8.self, repeating: 0)
+        try newest.file.write(UnsafeRawBufferPointer(head), at: 0)
+        try newest.file.sync()
+        newest.header = nil
+        self.segments.removeLast()
+        try self.keepAsSpare(newest)
     }
 
     /// The whole segment; where the file is short, zeros.
@@ -186,6 +217,8 @@ struct LogRecovery {
             if position == LogFormat.segmentHeaderSize { self.damage.hasUnknownLoss = false }
             position = end
         }
+        // The newest one holds a batch, or it would not stand here.
+        if isLast, self.expected == nil { self.damage.hasUnknownLoss = true }
         // A segment has its full length from the day it was made: what is missing was there.
         if try segment.file.length != UInt64(buffer.count) { self.damage.hasUnknownLoss = true }
         if isLast {
@@ -305,6 +338,13 @@ struct LogRecovery {
             let part = copy[offset..<min(end, offset + (1 << 20))]
             try segment.file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
             offset = part.endIndex
+        }
+        // A batch like every other: not before what stands in front of it is on the medium. A process that
+        // was killed while it wrote leaves a torn batch that only the system's cache holds.
+        if !self.damage.suspectTail.isEmpty,
+            !self.limits.bugs.contains(.tornBatchCutInOneSync)
+        {
+            try segment.file.sync()
         }
         try self.cutSuspects(segment)
         try segment.file.sync()

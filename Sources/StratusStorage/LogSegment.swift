@@ -12,12 +12,19 @@ final class LogSegment: @unchecked Sendable {
     var header: LogFormat.SegmentHeader?
     /// The last index of each group that has entries here.
     var lastIndexes: [GroupID: LogIndex] = [:]
+    /// Whether all of it is known to be on the medium. Not of a spare that an earlier process left: the sync
+    /// that was to see to that may have failed, and the system shows it in full length all the same.
+    let isWhole: Bool
 
-    init(number: UInt32, path: DiskPath, file: any File, header: LogFormat.SegmentHeader?) {
+    init(
+        number: UInt32, path: DiskPath, file: any File, header: LogFormat.SegmentHeader?,
+        isWhole: Bool = true
+    ) {
         self.number = number
         self.path = path
         self.file = file
         self.header = header
+        self.isWhole = isWhole
     }
 
     func note(_ index: LogIndex, of group: GroupID) {
@@ -36,7 +43,7 @@ final class LogSegment: @unchecked Sendable {
     }
 
     /// Makes a segment full of zeros, durably. Its blocks are then allocated and written: a later sync
-    /// has only data to move.
+    /// has only data to move. One that is there already is made again, in its place.
     static func make(
         _ number: UInt32, in directory: DiskPath, size: Int, of files: any Files
     ) throws(DiskError) -> LogSegment {

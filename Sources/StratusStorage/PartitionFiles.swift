@@ -9,6 +9,7 @@ import StratusSQLite
 /// partitions/00012/rows-4.db.new    a snapshot being installed: not there yet
 /// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose their
 /// partitions/00012/arrivals         name as soon as they are open, and are worthless after a restart
+/// partitions/00012/damaged.db       rows that rotted, set aside until a snapshot has taken their place
 /// ```
 ///
 /// Installing a snapshot makes the next number and renames it into being: one atomic step, and nothing of
@@ -28,6 +29,8 @@ struct PartitionFiles: Sendable {
     var spool: DiskPath { self.directory.appending("snapshot") }
     var arrivals: DiskPath { self.directory.appending("arrivals") }
 
+    var aside: DiskPath { self.directory.appending("damaged.db") }
+
     func rows(_ number: Int) -> DiskPath { self.directory.appending("rows-\(number).db") }
 
     /// The number of the database that counts, after removing whatever does not; nil if there is none.
@@ -38,9 +41,30 @@ struct PartitionFiles: Sendable {
         let counted = current.map { [self.rows($0).raw, self.rows($0).raw + "-wal"] } ?? []
         for name in names {
             let path = self.directory.appending(name)
-            if !counted.contains(path.raw) { try files.remove(path) }
+            let counts = counted.contains(path.raw) || path.raw.hasPrefix(self.aside.raw)
+            if !counts { try files.remove(path) }
         }
         return current
+    }
+
+    /// Puts the rows that count where nobody takes them for the partition. Their WAL goes second: a crash
+    /// between leaves a WAL without its database, which the next start removes.
+    func setAside(in files: any Files) throws(DiskError) {
+        guard let current = try self.settle(in: files) else { return }
+        try self.discardAside(in: files)
+        for suffix in ["", "-wal"] {
+            let path = DiskPath(self.rows(current).raw + suffix)
+            guard try files.exists(path) else { continue }
+            try files.rename(path, to: DiskPath(self.aside.raw + suffix))
+        }
+        try files.syncDirectory(self.directory)
+    }
+
+    func discardAside(in files: any Files) throws(DiskError) {
+        for suffix in ["", "-wal"] {
+            let path = DiskPath(self.aside.raw + suffix)
+            if try files.exists(path) { try files.remove(path) }
+        }
     }
 
     private func number(_ name: String) -> Int? {

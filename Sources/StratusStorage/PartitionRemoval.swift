@@ -2,6 +2,16 @@ package import StratusModel
 
 /// Deletes what a node kept of partitions that live elsewhere now.
 package enum PartitionRemoval {
+    /// Rows that rotted: the partition is found without rows at its next opening. They stay beside it, for
+    /// somebody to look at or to bring back, until a snapshot has taken their place.
+    package static func setAside(_ group: GroupID, in parent: DiskPath, from files: any Files)
+        throws(StoreError)
+    {
+        try onDisk { () throws(DiskError) in
+            try PartitionFiles(group, in: parent).setAside(in: files)
+        }
+    }
+
     /// Removes the files of `groups`; those that are gone already are no error. The directory stays: it is
     /// empty, and a partition may come back. The newest rows go last, so that what a crash leaves is what a
     /// replica was, or nothing.

@@ -230,6 +230,12 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             self.files.rows(number), in: self.system, fileTag: self.files.tag, self.gate)
     }
 
+    /// Reads the file back, to be run where checkpoints are. nil while there is no file.
+    package func makeScrub() throws(StoreError) -> PartitionScrub? {
+        guard let number else { return nil }
+        return try PartitionScrub(self.files, number: number, in: self.system, self.gate)
+    }
+
     /// Whether the checkpointer copies the file in use: a snapshot that is installed brings another.
     package func isCurrent(_ checkpointer: PartitionCheckpointer) -> Bool {
         checkpointer.gate === self.gate
@@ -312,6 +318,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         // It is installed whether this works or not: the next use opens it again.
         try? self.open()
         if let old { try? RowDatabase.discard(self.files.rows(old), in: self.system.files) }
+        // What was set aside is not needed any more.
+        try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
     }
 
     #if STRATUS_PLANTED

@@ -41,6 +41,10 @@ struct SegmentPool {
     }
 
     mutating func takeSpare() -> LogSegment? { self.spares.popLast() }
+    /// A spare that must be made again before it is used.
+    mutating func takeDoubtfulSpare() -> LogSegment? {
+        self.spares.firstIndex { !$0.isWhole }.map { self.spares.remove(at: $0) }
+    }
     mutating func addSpare(_ segment: LogSegment) { self.spares.append(segment) }
 
     /// Gives a segment its next use: a sequence that follows, a salt nobody knows.

@@ -412,9 +412,10 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
 
     /// Makes a spare segment if there is none, so that no batch waits for one to be filled with zeros.
     package func prepareSpare() {
-        let number = self.lock.withLock { _ in
-            self.segments.spares.isEmpty && self.failure == nil
-                ? self.segments.freeNumber : nil
+        let number = self.lock.withLock { _ -> UInt32? in
+            if self.failure != nil { return nil }
+            if let doubtful = self.segments.takeDoubtfulSpare() { return doubtful.number }
+            return self.segments.spares.isEmpty ? self.segments.freeNumber : nil
         }
         guard let number else { return }
         // A full disk here is no fault yet: the batch that needs the segment will say so.
@@ -565,10 +566,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private func nextSegment() throws(DiskError) -> LogSegment {
         self.lacksRoom = false
         let (spare, number) = self.lock.withLock { _ in
-            (self.segments.takeSpare(), self.segments.freeNumber)
+            let spare = self.segments.takeSpare()
+            return (spare, spare?.number ?? self.segments.freeNumber)
         }
         let segment: LogSegment
-        if let spare {
+        if let spare, spare.isWhole || self.limits.bugs.contains(.spareTakenAsFound) {
             segment = spare
         } else {
             do throws(DiskError) {
@@ -629,6 +631,44 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             return .success(slots)
         }
         return try found.get()
+    }
+
+    /// Reads entries that lie here back from the disk, from `index` on, about `limit` of them.
+    /// - Returns: where to go on, nil at the end; and the first that is not what was written.
+    package func scrub(_ group: GroupID, from index: LogIndex, limit: ByteCount)
+        throws(LogError) -> (next: LogIndex?, damaged: LogIndex?)
+    {
+        let from = max(index, self.start(of: group).index.next)
+        let slots: [GroupTail.Slot]
+        do throws(LogError) { slots = try self.slots(of: group, from: from, limit: limit) } catch {
+            // Released meanwhile.
+            if error.kind == .released { return (from.next, nil) }
+            throw error
+        }
+        for (number, slot) in slots.enumerated() {
+            guard case .located(let location) = slot.place else { continue }
+            let index = LogIndex(from.raw + UInt64(number))
+            do throws(LogError) {
+                _ = try self.read(group, index, slot.term, at: location)
+            } catch {
+                if error.kind == .released { continue }
+                guard error.kind == .corrupt else { throw error }
+                return (index.next, index)
+            }
+        }
+        return (slots.isEmpty ? nil : LogIndex(from.raw + UInt64(slots.count)), nil)
+    }
+
+    /// Whether everything that was submitted for the group is on stable storage: then it may be read back as
+    /// after a restart.
+    package func isSettled(_ group: GroupID) -> Bool {
+        self.lock.withLock { _ in self.groups[group]?.isSettled ?? true }
+    }
+
+    /// Gives up an entry that cannot be read any more: ``loss(of:from:)`` tells of it. Only while nobody
+    /// works with the group, who would take what follows for durable.
+    package func giveUp(_ group: GroupID, _ index: LogIndex) {
+        self.lock.withLock { _ in self.groups[group]?.markDamaged(at: index) }
     }
 
     private func read(

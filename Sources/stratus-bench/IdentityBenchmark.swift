@@ -18,7 +18,7 @@ extension Benchmark {
     ) { arguments in
         let count = Self.option("repeat", in: arguments).flatMap { Int($0) } ?? 20_000
         if let tries = Self.option("timing", in: arguments).flatMap({ Int($0) }) {
-            print("\(tries) tries of each of two, in drawn order, thread CPU time")
+            print("\(tries) tries of each of two, in drawn order, CPU time of the process")
             return try await TimingBench().run(tries: tries)
         }
         print("\(count) times each, process CPU time, median of 5 (least, most)")
@@ -262,7 +262,7 @@ private struct TimingBench {
 
     private static var cpu: Double {
         var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
     }
 }

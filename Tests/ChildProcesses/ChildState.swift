@@ -1,5 +1,5 @@
 import Glibc
-import Synchronization
+import StratusRuntime
 
 /// What is known of a child, and the thread that finds it out.
 final class ChildState: Sendable {
@@ -21,7 +21,7 @@ final class ChildState: Sendable {
     private let outputPipe: Int32
     private let errorPipe: Int32
     private let end: ContinuousClock.Instant
-    private let known: Mutex<Known>
+    private let known: SystemMutex<Known>
 
     struct Texts {
         var output: String
@@ -36,7 +36,7 @@ final class ChildState: Sendable {
         self.outputPipe = output
         self.errorPipe = errors
         self.end = ContinuousClock().now + lifetime
-        self.known = Mutex(
+        self.known = SystemMutex(
             Known(input: input, unsent: bytes[...], keepsInput: bytes.isEmpty))
         for descriptor in [output, errors, input ?? -1]
         where descriptor >= 0 {

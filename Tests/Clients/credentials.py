@@ -52,7 +52,8 @@ class Node:
         self.data = self.home / "data"
         settings = {
             "dataDirectory": str(self.data), "client": {"listen": ["127.0.0.1:0"]},
-            "admin": {"listen": "127.0.0.1:0"}, "log": {"format": "json", "level": "debug"}}
+            "admin": {"listen": "127.0.0.1:0"}, "log": {"format": "json", "level": "debug"},
+            "limits": {"privateDatabaseSizeMax": "1MiB"}}
         if peers:
             made = work / "certificates"
             settings["cluster"] = {
@@ -228,6 +229,39 @@ try:
     say(ask(base + "/private/zones/list" + both, "{}")[0] == 200, "and no other container is")
     say(control("token", "create", *old, "--name", "again").returncode != 0, "nothing is added to it")
 
+    # A quota, and what an owner and an administrator see of it.
+    full = ("--container", "iCloud.org.example.full", "--environment", "development")
+    spare = control("token", "create", *full, "--name", "web").stdout.strip()
+    control("schema", "import", *full, str(schema))
+    people = []
+    for name in ("rosa", "tove"):
+        control("user", "add", "--email", f"{name}@example.org")
+        people.append(control("user", "sign-in", "--email", f"{name}@example.org", *full).stdout.strip())
+    fullBase = "/database/1/iCloud.org.example.full/development"
+
+    def put(who, name, kind="forceUpdate", size=100_000):
+        return ask(fullBase + f"/private/records/modify?ckAPIToken={spare}&ckWebAuthToken={people[who]}", json.dumps(
+            {"operations": [{"operationType": kind, "record": {
+                "recordType": "Shelf", "recordName": name, **({} if kind == "forceDelete" else
+                    {"fields": {"label": {"value": "x" * size}}})}}]}))[1]["records"][0]
+
+    def usage(who):
+        return ask(fullBase + f"/private/usage?ckAPIToken={spare}&ckWebAuthToken={people[who]}", "{}")[1]
+
+    answers = [put(0, f"r{number}") for number in range(12)]
+    saved = [answer for answer in answers if "recordChangeTag" in answer]
+    say(len(saved) == 10 and {answer["serverErrorCode"] for answer in answers[10:]} == {"QUOTA_EXCEEDED"},
+        "a tenth of a quota ten times, and no more", answers)
+    told = usage(0)
+    say(told["records"] == 10 and 1_000_000 < told["bytes"] <= told["bytesMax"] == 1 << 20, "usage says so", told)
+    say("recordChangeTag" in put(1, "own", size=10) and usage(1)["records"] == 1, "others have quotas of their own")
+    say(put(0, "r0", "forceDelete").get("deleted") and "recordChangeTag" in put(0, "r11"), "what goes makes room")
+    say(ask(fullBase + f"/private/usage?ckAPIToken={spare}", "{}")[0] == 421, "usage is its owner's")
+    shown = json.loads(control("--json", "container", "usage", *full).stdout)
+    # In the public database each has a record that stands for them.
+    say(shown["users"] == 2 and [row["records"] for row in shown["databases"]] == [2, 10, 1] and
+        shown["databases"][1]["bytes"] == usage(0)["bytes"] and
+        shown["total"]["bytes"] == sum(row["bytes"] for row in shown["databases"]), "container usage", shown)
     # A third one, whose development begins anew.
     fresh = "iCloud.org.example.fresh"
     trial = ("--container", fresh, "--environment", "development")

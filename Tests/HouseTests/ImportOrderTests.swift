@@ -68,7 +68,9 @@ import Testing
     {
         let allowed: Set = [
             "StratusRuntime", "StratusTLS", "StratusCompression", "StratusSQLite", "StratusNode",
-            "StratusSimulation", "stratus", "stratusctl", "stratus-sim", "stratus-bench",
+            "StratusSimulation", "StratusLoad", "stratus", "stratusctl", "stratus-sim",
+            "stratus-load",
+            "stratus-bench",
         ]
         for file in try self.repository.swiftFiles(under: "Sources")
         where !allowed.contains(file.module) {

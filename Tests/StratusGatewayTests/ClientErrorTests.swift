@@ -266,6 +266,7 @@ import Testing
         (
             .deferred, .tryAgainLater, "the request reads and writes too many bytes of records"
         ),
+        (.databaseFull, .quotaExceeded, "the database may hold S bytes of records"),
     ]
 
     @Test func `every reason for refusing a record is in the table`() {

@@ -58,7 +58,7 @@ import Testing
 
     @Test func `what reads without being told what has a GET`() {
         let readers: Set<Route.Operation> = [
-            .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts,
+            .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts, .usage,
         ]
         for operation in Route.Operation.allCases {
             #expect(operation.takes(method: "POST"))

@@ -155,7 +155,7 @@ import Testing
         #expect(learners > 0)
     }
 
-    @Test func `a step that was decided before the fence rose changes nothing`() throws {
+    @Test func `M-12 M-13 a step that was decided before the fence rose changes nothing`() throws {
         var world = try MovingWorld(seed: 6, nodes: 3)
         let id = try world.bench.join(9)
         let begin = try world.decide().first {

@@ -147,7 +147,7 @@ import Testing
         #expect(try bench.changes(after: late).changes.map(\.name) == ["r10", "r11"])
     }
 
-    @Test func `a position from before the first change never expires`() throws {
+    @Test func `C-44 a position from before the first change never expires`() throws {
         var bench = try self.bench()
         let start = try bench.changes().position
         try bench.modify((0..<20).map { .create("r\($0)") })
@@ -159,7 +159,7 @@ import Testing
         #expect(try bench.changes(after: start).changes == whole.changes)
     }
 
-    @Test func `a client that begins behind forgotten deletions gets to the end`() throws {
+    @Test func `C-44 a client that begins behind forgotten deletions gets to the end`() throws {
         var bench = try self.bench()
         try bench.modify((0..<12).map { .create("old\($0)") })
         try bench.modify((0..<12).map { .create("gone\($0)") })

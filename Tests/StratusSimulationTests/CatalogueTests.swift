@@ -37,6 +37,19 @@ import Testing
             $0.trailingEntryCount = 5
             $0.checkpointInterval = .milliseconds(20)
         },
+        Row("C-13 the leader hears one node alone, and the others elect", [.bridge]) {
+            $0.nodeCount = 5
+            $0.voterCount = 5
+            $0.faultInterval = .milliseconds(1_000)
+        },
+        Row(
+            "M-01 M-02 M-03 M-04 M-10 members come and go, are cut off and fall",
+            [.membership, .partition, .processCrash, .powerLoss]
+        ) {
+            $0.nodeCount = 5
+            $0.memberSetCount = 3
+            $0.faultInterval = .milliseconds(60)
+        },
         Row("S-33 a slow disk does not lead", [.slowDisk]),
         Row("S-46 power goes everywhere, before any checkpoint", [.powerLoss]) {
             $0.checkpointInterval = .seconds(10)

@@ -50,7 +50,7 @@ struct PlantedBugTests {
         .snapshotWithStaleConfiguration: 10,
         .termForgottenOnRestart: 1,
         .timeFromWallClock: 1,
-        .tornEntryKept: 26,
+        .tornEntryKept: 85,
         .truncateOnOlderAppend: 18,
         .voteNotSynced: 1,
         .voteTwiceInATerm: 1,
@@ -60,7 +60,8 @@ struct PlantedBugTests {
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
     /// show their rules.
     static let rare: Set<PlantedBug> = [
-        .durableIgnoresTerm, .readBeforeOwnTermCommit, .snapshotKeepsConflictingTail,
+        .durableIgnoresTerm, .readBeforeOwnTermCommit, .snapshotVouchesForTail,
+        .spareTakenAsFound, .tornBatchCutInOneSync, .begunSegmentKept,
         .failedSyncTriedAgain, .tornTailNotCut,
     ]
 

@@ -2,7 +2,6 @@ import StratusCoding
 import StratusModel
 import StratusRuntime
 import StratusTLS
-import Synchronization
 
 /// The link to one peer: connects, says hello, sends what waits, and begins anew when it breaks.
 ///
@@ -19,7 +18,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
 
     let peer: PeerAddress
     private unowned let links: PeerLinks
-    private let outbox: Mutex<Outbox>
+    private let outbox: SystemMutex<Outbox>
     private var phase = Phase.resting
     private var stream: ByteStream?
     private var reader: PeerFrameReader
@@ -30,7 +29,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
     init(to peer: PeerAddress, of links: PeerLinks) {
         self.peer = peer
         self.links = links
-        self.outbox = Mutex(Outbox(frames: PeerFrameQueue(limits: links.tuning.frames)))
+        self.outbox = SystemMutex(Outbox(frames: PeerFrameQueue(limits: links.tuning.frames)))
         self.reader = PeerFrameReader(limits: links.tuning.frames)
         self.backoff = links.tuning.backoffMin
     }

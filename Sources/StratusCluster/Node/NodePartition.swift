@@ -15,6 +15,10 @@ package protocol NodePartition: PartitionState {
     @discardableResult
     func checkpoint() throws(StoreError) -> Bool
     func makeCheckpointer() throws(StoreError) -> PartitionCheckpointer?
+    /// nil while there is no file.
+    func makeScrub() throws(StoreError) -> PartitionScrub?
+    /// Whether the checkpointer copies the file in use: an installed snapshot brings another.
+    func isCurrent(_ checkpointer: PartitionCheckpointer) -> Bool
     func noteDurable(through index: LogIndex)
     /// Gives memory and descriptors back; the next use opens again.
     func close() throws(StoreError)

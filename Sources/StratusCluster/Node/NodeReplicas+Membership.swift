@@ -107,7 +107,7 @@ extension NodeReplicas {
     }
 
     /// A replica that goes did not lead; what waits for it may have been committed by others.
-    private func answerWaiting(for group: GroupID) {
+    func answerWaiting(for group: GroupID) {
         let tokens = self.waiting.filter { $0.value.question.group == group }.keys
         for token in tokens.sorted(by: { $0.raw < $1.raw }) {
             let isCommand = self.waiting[token]?.isCommand == true

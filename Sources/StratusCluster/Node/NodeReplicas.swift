@@ -58,6 +58,7 @@ package actor NodeReplicas {
     private nonisolated let inbox: ReplicaInbox
     nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
+    nonisolated let scrubbed = Mutex(ScrubFigures())
     private nonisolated let faultText = Mutex<String?>(nil)
 
     let host: ReplicaHost
@@ -71,7 +72,8 @@ package actor NodeReplicas {
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
-    private var isStopped = false
+    private(set) var isStopped = false
+    var scrub = Scrub()
     private var departures = Departures()
     /// Within a turn, at whose end everything leaves.
     private var isInTurn = false
@@ -578,7 +580,7 @@ package actor NodeReplicas {
         self.log.retryIfFull()
     }
 
-    private func isWell(_ group: GroupID) -> Bool {
+    func isWell(_ group: GroupID) -> Bool {
         self.host.replica(of: group)?.isStateWell ?? false
     }
 

@@ -54,11 +54,20 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// 32 lower-case hexadecimal digits.
-    package var description: String {
-        func hexadecimal(_ value: UInt64) -> String {
-            let digits = String(value, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
+    package var description: String { self.hexadecimal(isGrouped: false) }
+
+    /// The same digits, in the five groups of a UUID if asked. Written for every request: digit by digit.
+    package func hexadecimal(isGrouped: Bool) -> String {
+        var text = [UInt8]()
+        text.reserveCapacity(36)
+        for position in 0..<32 {
+            if isGrouped, position & 3 == 0, (8...20).contains(position) {
+                text.append(UInt8(ascii: "-"))
+            }
+            let half = position < 16 ? self.high : self.low
+            let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * (position & 15))) & 15
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
-        return hexadecimal(self.high) + hexadecimal(self.low)
+        return String(decoding: text, as: UTF8.self)
     }
 }

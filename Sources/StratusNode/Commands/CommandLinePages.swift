@@ -1,8 +1,9 @@
-import StratusCommandLine
+package import StratusCommandLine
 
 /// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it in step.
 package enum CommandLinePages {
-    package static func reference() -> String {
+    /// - Parameter others: programs that stand below this module.
+    package static func reference(with others: [CommandDefinition]) -> String {
         var text = """
             # Command line
 
@@ -20,7 +21,7 @@ package enum CommandLinePages {
 
             """
         for code in ExitCode.allCases { text += "| \(code.rawValue) | \(code.meaning) |\n" }
-        for program in [StratusProgram.definition, ControlProgram.definition] {
+        for program in [StratusProgram.definition, ControlProgram.definition] + others {
             text += "\n## \(program.name)\n" + Self.commands([program])
         }
         return text

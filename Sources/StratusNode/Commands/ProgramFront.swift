@@ -1,9 +1,9 @@
-import StratusCommandLine
+package import StratusCommandLine
 
 /// What every program does with its command line before there is anything of its own to do.
-enum ProgramFront {
+package enum ProgramFront {
     /// Answers for help, the version and mistakes; everything else is `body`'s.
-    static func run(
+    package static func run(
         _ definition: CommandDefinition, _ arguments: [String], _ body: (Invocation) -> ExitCode
     ) -> ExitCode {
         let parser = CommandLineParser(definition, width: min(100, Terminal.width))

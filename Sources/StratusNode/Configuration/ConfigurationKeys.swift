@@ -19,6 +19,7 @@ extension ConfigurationKey {
             "TLS 1.3 between peers, both sides with a certificate of the cluster's authority. "
                 + "`stratus cluster certificates` makes them."
         ),
+        ("storage", "What the node does with its disk of its own accord."),
         ("log", "What the node writes to its standard error."),
         ("limits", "What one client, one request or one record may cost."),
         ("stop", "How the node stops."),
@@ -151,6 +152,12 @@ extension ConfigurationKey {
             "The certificate of the cluster's authority, PEM."),
 
         ConfigurationKey(
+            "storage.scrubRate", .size(0...1 << 30), .size(.mebibytes(4)), reloads: true,
+            "How much a second is read back from the disk to find what has rotted: the entries of the log "
+                + "and the rows, one partition after another, an hour's rest after each round. What is "
+                + "damaged comes back from the other replicas. 0: nothing is read back."),
+
+        ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
             "The least important line to write. `stratusctl log-level` changes it too, until the next "
                 + "SIGHUP."),
@@ -177,6 +184,14 @@ extension ConfigurationKey {
         ConfigurationKey(
             "limits.recordSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(1)), reloads: true,
             "One record's fields, assets not counted. CloudKit's is 1 MiB."),
+        ConfigurationKey(
+            "limits.privateDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
+            "What one user's private records in one container may come to. A save beyond it is refused with 413 "
+                + "QUOTA_EXCEEDED; what is there stays, and may shrink. Every node must say the same. 0: no "
+                + "quota."),
+        ConfigurationKey(
+            "limits.publicDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
+            "The same of a container's public records. 0: no quota."),
         ConfigurationKey(
             "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
             "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."

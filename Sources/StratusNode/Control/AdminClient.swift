@@ -115,7 +115,8 @@ package struct AdminClient: Sendable {
         }
     }
 
-    private static func endpoint(_ target: Target) async throws(Failure) -> HTTPEndpoint {
+    /// Where a node's URL leads, with the name looked up and the authority read.
+    package static func endpoint(_ target: Target) async throws(Failure) -> HTTPEndpoint {
         let wrong = Failure(
             .usage, "'\(target.node)' is no node: http://HOST:PORT, https://HOST:PORT or unix:PATH")
         if target.node.hasPrefix("unix:") {

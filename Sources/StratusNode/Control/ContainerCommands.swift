@@ -36,6 +36,15 @@ struct ContainerCommands {
                     "show", "One container: its schema, tokens, keys and users in numbers",
                     options: Self.place),
                 CommandDefinition(
+                    "usage", "What the databases of a container hold",
+                    discussion: [
+                        "Live records and the bytes of their rows: what the quotas limits.privateDatabaseSizeMax and "
+                            + "limits.publicDatabaseSizeMax count. Indexes, deleted records and copies are not in it."
+                    ],
+                    options: Self.place + [
+                        .flag("all", nil, "Every user, not only the twenty who hold most")
+                    ]),
+                CommandDefinition(
                     "delete", "Shut a container for everybody and remove everything it holds",
                     discussion: [
                         "Records, zones, tokens, keys, users and sessions of one environment. Every node "
@@ -73,6 +82,7 @@ struct ContainerCommands {
             return self.show(self.isJSON ? answer.text + "\n" : "created\n")
         case ["container", "list"]: return try await self.list()
         case ["container", "show"]: return try await self.showOne()
+        case ["container", "usage"]: return try await self.usage()
         case ["container", "delete"]: return try await self.delete()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
@@ -107,6 +117,79 @@ struct ContainerCommands {
             table.append([name, value.string ?? value.numberText ?? ""])
         }
         return self.show(table.write())
+    }
+
+    /// One database, as `usage` shows it.
+    private struct Held {
+        var name: String
+        var zones: Int64 = 0
+        var records: Int64 = 0
+        var bytes: Int64 = 0
+
+        init(named name: String) { self.name = name }
+
+        init(_ row: JSONValue) {
+            self.name = row["userRecordName"]?.string ?? "(public)"
+            self.zones = row["zones"]?.int64 ?? 0
+            self.records = row["records"]?.int64 ?? 0
+            self.bytes = row["bytes"]?.int64 ?? 0
+        }
+    }
+
+    private func usage() async throws(AdminClient.Failure) -> ExitCode {
+        var users: [Held] = []
+        var publicDatabase: Held?
+        var next: String?
+        repeat {
+            let page = next.map { "?after=" + PercentCoding.encode($0) } ?? ""
+            let document = try self.document(
+                try await self.ask("GET", self.target() + "/usage" + page))
+            for row in document["databases"]?.array.map(Array.init) ?? [] {
+                if row["database"]?.string == "public" {
+                    publicDatabase = Held(row)
+                } else {
+                    users.append(Held(row))
+                }
+            }
+            next = document["next"]?.string
+        } while next != nil
+        users.sort { ($1.bytes, $0.name) < ($0.bytes, $1.name) }
+        var total = Held(named: "total of \(users.count) users and the public database")
+        for one in users + [publicDatabase].compactMap(\.self) {
+            total.zones += one.zones
+            total.records += one.records
+            total.bytes += one.bytes
+        }
+        let shown = self.invocation.flag("all") ? users : Array(users.prefix(20))
+        let rows = [publicDatabase].compactMap(\.self) + shown + [total]
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object {
+                $0.key("databases")
+                $0.array { array in
+                    for row in rows.dropLast() { array.object { Self.write(row, to: &$0) } }
+                }
+                $0.member("users", users.count)
+                $0.key("total")
+                $0.object { Self.write(total, to: &$0) }
+            }
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        }
+        var table = TextTable([
+            .init("DATABASE"), .init("ZONES", alignsRight: true),
+            .init("RECORDS", alignsRight: true), .init("BYTES", alignsRight: true),
+        ])
+        for row in rows {
+            table.append([row.name, "\(row.zones)", "\(row.records)", "\(row.bytes)"])
+        }
+        return self.show(table.write())
+    }
+
+    private static func write(_ row: Held, to json: inout JSONWriter) {
+        json.member("database", row.name)
+        json.member("zones", row.zones)
+        json.member("records", row.records)
+        json.member("bytes", row.bytes)
     }
 
     // MARK: Deleting

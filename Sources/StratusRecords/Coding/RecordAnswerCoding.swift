@@ -7,7 +7,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged                                 |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use                         |
 //
 // A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
 // name and text zone owner; then a record body as in a row.
@@ -17,7 +17,7 @@ package import StratusModel
 // changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
 // Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
 // Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject. Judged: count of operations,
-// each a flag and a refusal.
+// each a flag and a refusal. Use: varints records, bytes, custom zones.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -104,6 +104,10 @@ extension RecordAnswer {
                 writer.bytes.write(flag: refusal != nil)
                 if let refusal { writer.bytes.write(refusal) }
             }
+        case .use(let use, let zoneCount):
+            writer.begin(.use)
+            writer.bytes.write(use)
+            writer.bytes.write(varint: zoneCount)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -135,6 +139,9 @@ extension RecordAnswer {
                     try reader.bytes.flag() ? try reader.bytes.recordRefusal() : nil)
             }
             self = .judged(refusals)
+        case .use:
+            let use = try reader.bytes.storageUse()
+            self = .use(use, zoneCount: try reader.bytes.varint())
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -152,6 +159,7 @@ enum AnswerKind: UInt8 {
     case jobs = 8
     case refused = 9
     case judged = 10
+    case use = 11
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -21,7 +21,8 @@ package import StratusModel
 // | texts | record name, then the present ones: type, tag, parent, short GUID               |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
-// Rules: flag "standard"; if not: varints flags, record size, DELETE_SELF referrers, cascade, tombstones.
+// Rules: 1 byte, 1 standard; 0: varints flags, record size, DELETE_SELF referrers, cascade, tombstones; 2: the same and
+// a varint database size.
 // Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
 // Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
 // Erase database: database, varint zones.
@@ -204,13 +205,17 @@ extension ByteWriter {
     }
 
     mutating func write(_ rules: RecordRules) {
-        self.write(flag: rules == .standard)
-        if rules == .standard { return }
+        if rules == .standard {
+            self.write(1 as UInt8)
+            return
+        }
+        self.write((rules.databaseSizeMax == 0 ? 0 : 2) as UInt8)
         self.write(varint: UInt64(rules.flags.rawValue))
         self.write(count: rules.recordSizeMax)
         self.write(count: rules.deleteSelfReferrerCountMax)
         self.write(count: rules.cascadeCountMax)
         self.write(count: rules.tombstoneCountMin)
+        if rules.databaseSizeMax != 0 { self.write(varint: rules.databaseSizeMax) }
     }
 }
 
@@ -242,18 +247,22 @@ extension ByteReader {
     }
 
     mutating func recordRules() throws(DecodingError) -> RecordRules {
-        if try self.flag() { return .standard }
         let start = self.offset
+        let form = try self.byte()
+        if form == 1 { return .standard }
+        guard form == 0 || form == 2 else { throw DecodingError(.malformed, at: start) }
         guard let flags = UInt32(exactly: try self.varint()) else {
             throw DecodingError(.malformed, at: start)
         }
         let recordSize = try self.boundedInt()
         let referrers = try self.boundedInt()
         let cascade = try self.boundedInt()
-        return RecordRules(
+        var rules = RecordRules(
             flags: RecordRules.Flags(rawValue: flags), recordSizeMax: recordSize,
             deleteSelfReferrerCountMax: referrers, cascadeCountMax: cascade,
             tombstoneCountMin: try self.boundedInt())
+        if form == 2 { rules.databaseSizeMax = try self.varint() }
+        return rules
     }
 
     /// A number that is no count of bytes that follow: at most 2³¹ - 1.

@@ -8,14 +8,14 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs, 8 judge                                                                |
+// |       | 7 jobs, 8 judge, 9 use                                                         |
 //
 // Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
-// Judge: varint schema version, then a batch as in a command.
+// Judge: varint schema version, then a batch as in a command. Use: nothing more.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -68,6 +68,9 @@ extension RecordQuery {
             writer.write(ask.modify.database)
             writer.write(varint: ask.schemaVersion)
             ask.modify.write(to: &writer)
+        case .use(let database):
+            writer.write(9 as UInt8)
+            writer.write(database)
         }
         return writer.bytes
     }
@@ -105,6 +108,7 @@ extension RecordQuery {
                 throw DecodingError(.malformed, at: reader.offset)
             }
             ask = .judge(JudgeAsk(modify, schemaVersion: version))
+        case 9: ask = .use(try reader.database())
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

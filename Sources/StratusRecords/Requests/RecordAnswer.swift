@@ -14,6 +14,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case jobs(isWaiting: Bool)
     /// For each operation why it is refused by itself; nil: it is not.
     case judged([RecordRefusal?])
+    case use(StorageUse, zoneCount: UInt64)
     case refused(RequestRefusal)
 }
 

@@ -15,6 +15,8 @@ package struct RecordQuery: Sendable, Equatable {
         case jobs
         /// What would be refused of a batch.
         case judge(JudgeAsk)
+        /// What the database holds: for its owner and for administrators.
+        case use(DatabaseID)
     }
 
     package var principal: Principal

@@ -36,6 +36,9 @@ package struct RecordRules: Sendable, Hashable {
     package var cascadeCountMax: Int
     /// Tombstones a zone keeps, unless half its live records are more.
     package var tombstoneCountMin: Int
+    /// Bytes of records that a database may hold, its quota; 0: as many as there is room for. What is there
+    /// already stays, and may shrink.
+    package var databaseSizeMax: UInt64 = 0
 
     package init(
         flags: Flags = [], recordSizeMax: Int = 1 << 20, deleteSelfReferrerCountMax: Int = 750,

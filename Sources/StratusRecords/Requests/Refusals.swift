@@ -52,6 +52,8 @@ package struct RecordRefusal: Sendable, Hashable {
         case batchTooLarge = 23
         /// A batch has read and written as many bytes as one entry may: this operation was not tried.
         case deferred = 24
+        /// The database would hold more than its quota. Subject: the quota in bytes.
+        case databaseFull = 25
     }
 
     package var reason: Reason

@@ -3,11 +3,11 @@ import StratusModel
 
 // Counters of a partition, format 1: 1 format, varint next database number, varint next zone number.
 //
-// Database row, format 1:
+// Database row, format 2; format 1 ends before the last two:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 1                                                                   |
+// | 1      | format, 2                                                                   |
 // | varint | number                                                                      |
 // | varint | turn: the feed's last position                                              |
 // | text   | the custom zone whose turn it is; empty before the first                    |
@@ -15,6 +15,8 @@ import StratusModel
 // | varint | tag floor: new zones start above it                                         |
 // | varint | live custom zones                                                           |
 // | varint | deleted zones that are still remembered                                     |
+// | varint | records of the custom zones but the one whose turn it is                    |
+// | varint | bytes of their rows                                                         |
 
 /// Hands out the numbers that stand in keys.
 struct PartitionCounters: Equatable {
@@ -46,6 +48,9 @@ struct PartitionCounters: Equatable {
 /// changes, and that zone's place moves to it. While one zone is written again and again the turn
 /// stands still, and a position in the feed says how far the zone of its turn had come. A save in
 /// the zone that changed last therefore costs the feed nothing.
+///
+/// What the database holds is counted the same way: the row has the sum over all zones but the default
+/// zone and the one whose turn it is, which count themselves.
 struct DatabaseRow: Equatable {
     /// Custom zones a database may hold.
     static let zoneCountMax: UInt64 = 100_000
@@ -59,12 +64,14 @@ struct DatabaseRow: Equatable {
     var tagFloor: UInt64 = 0
     var zoneCount: UInt64 = 0
     var deletedZoneCount: UInt64 = 0
+    /// What the custom zones hold, but for ``turnZone``.
+    var heldElsewhere = StorageUse.none
 
     init(number: DatabaseNumber) { self.number = number }
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 48)
-        writer.write(1 as UInt8)
+        var writer = ByteWriter(reserving: 56)
+        writer.write(2 as UInt8)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(varint: self.turn)
         writer.write(text: self.turnZone)
@@ -72,12 +79,13 @@ struct DatabaseRow: Equatable {
         writer.write(varint: self.tagFloor)
         writer.write(varint: self.zoneCount)
         writer.write(varint: self.deletedZoneCount)
+        writer.write(self.heldElsewhere)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.format(1)
+        let format = try reader.format(1...2)
         self.number = DatabaseNumber(try reader.number32())
         self.turn = try reader.varint()
         self.turnZone = try reader.text()
@@ -85,16 +93,27 @@ struct DatabaseRow: Equatable {
         self.tagFloor = try reader.varint()
         self.zoneCount = try reader.varint()
         self.deletedZoneCount = try reader.varint()
+        if format > 1 { self.heldElsewhere = try reader.storageUse() }
         try reader.finish()
     }
 }
 
 extension ByteReader {
     mutating func format(_ expected: UInt8) throws(DecodingError) {
+        _ = try self.format(expected...expected)
+    }
+
+    mutating func format(_ known: ClosedRange<UInt8>) throws(DecodingError) -> UInt8 {
         let version = try self.byte()
-        guard version == expected else {
+        guard known.contains(version) else {
             throw DecodingError(.unknownVersion(version), at: self.offset - 1)
         }
+        return version
+    }
+
+    mutating func storageUse() throws(DecodingError) -> StorageUse {
+        let recordCount = try self.varint()
+        return StorageUse(recordCount: recordCount, size: try self.varint())
     }
 
     mutating func number32() throws(DecodingError) -> UInt32 {
@@ -103,5 +122,12 @@ extension ByteReader {
             throw DecodingError(.malformed, at: start)
         }
         return number
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ use: StorageUse) {
+        self.write(varint: use.recordCount)
+        self.write(varint: use.size)
     }
 }

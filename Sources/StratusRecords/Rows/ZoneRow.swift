@@ -1,11 +1,11 @@
 import StratusCoding
 import StratusModel
 
-// Zone row, format 1:
+// Zone row, format 2; format 1 ends before the last:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 1                                                                   |
+// | 1      | format, 2                                                                   |
 // | 1      | 0 live, 1 deleted                                                           |
 // | varint | number of this incarnation                                                  |
 // | 8      | incarnation                                                                 |
@@ -16,6 +16,7 @@ import StratusModel
 // | varint | tombstones                                                                  |
 // | varint | turn in the database's feed; 0 for a default zone                           |
 // | signed | last `modified`, milliseconds since 1970                                    |
+// | varint | bytes of the live records' rows                                             |
 
 /// What a partition knows of one zone, live or deleted.
 struct ZoneRow: Equatable {
@@ -32,6 +33,8 @@ struct ZoneRow: Equatable {
     var tombstoneCount: UInt64 = 0
     var turn: UInt64 = 0
     var lastMilliseconds: Int64 = .min
+    /// Bytes of the live records' rows.
+    var size: UInt64 = 0
 
     init(number: ZoneNumber, incarnation: ZoneIncarnation, baseTag: UInt64) {
         self.number = number
@@ -48,6 +51,14 @@ struct ZoneRow: Equatable {
             || max(position.tag.raw, position.floor.raw) >= self.oldestTag
     }
 
+    var held: StorageUse {
+        get { StorageUse(recordCount: self.recordCount, size: self.size) }
+        set {
+            self.recordCount = newValue.recordCount
+            self.size = newValue.size
+        }
+    }
+
     func summary(name: String) -> ZoneSummary {
         ZoneSummary(
             name: name, incarnation: self.incarnation, lastTag: ChangeTag(self.lastTag),
@@ -56,7 +67,7 @@ struct ZoneRow: Equatable {
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 40)
-        writer.write(1 as UInt8)
+        writer.write(2 as UInt8)
         writer.write(flag: self.isDeleted)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(fixed: self.incarnation.raw)
@@ -67,12 +78,13 @@ struct ZoneRow: Equatable {
         writer.write(varint: self.tombstoneCount)
         writer.write(varint: self.turn)
         writer.write(signed: self.lastMilliseconds)
+        writer.write(varint: self.size)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.format(1)
+        let format = try reader.format(1...2)
         self.isDeleted = try reader.flag()
         self.number = ZoneNumber(try reader.number32())
         self.incarnation = ZoneIncarnation(try reader.fixed64())
@@ -83,6 +95,7 @@ struct ZoneRow: Equatable {
         self.tombstoneCount = try reader.varint()
         self.turn = try reader.varint()
         self.lastMilliseconds = try reader.signed()
+        if format > 1 { self.size = try reader.varint() }
         try reader.finish()
     }
 }

@@ -12,6 +12,17 @@ package enum AccessRules {
         }
     }
 
+    /// Whether `principal` may see how much `database` holds: the owner of a private one, and administrators:
+    /// of a public one the number tells of records that not everybody may read.
+    package static func maySeeUse(of database: DatabaseID, _ principal: Principal) -> Bool {
+        guard Self.mayUse(database, principal) else { return false }
+        switch principal.kind {
+        case .system, .administrator: return true
+        case .user: return database.scope == .private
+        case .anonymous, .serverKey: return false
+        }
+    }
+
     /// Whether `principal` may do `permission` with records of `type` in `database`.
     ///
     /// Grants rule the public database only: a private one is its owner's. Who may write may read.

@@ -219,6 +219,10 @@ extension RecordBatch {
         if encoded.count - headCount > self.modify.rules.recordSizeMax {
             return .refused(RecordRefusal(.tooLarge))
         }
+        if self.overflows(record.name, size: encoded.count) {
+            return .refused(
+                RecordRefusal(.databaseFull, String(self.modify.rules.databaseSizeMax)))
+        }
         if let refusal = try self.checkParent(of: record, existing, over: rows) {
             return .refused(refusal)
         }

@@ -16,6 +16,8 @@ struct RecordBatch {
     let principal: Principal
     /// Stored bytes the batch may read and write.
     let sizeMax: Int
+    /// Bytes by which the database may grow; nil: no quota.
+    private let room: Int64?
     private var results: [ModifiedRecords.Result?]
     /// The bodies of the saved records, in the order of the operations.
     private var bodies: [Bytes?]
@@ -23,8 +25,11 @@ struct RecordBatch {
     var deletedCount = 0
 
     init(
-        _ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal, sizeMax: Int
+        _ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal,
+        sizeMax: Int,
+        room: Int64?
     ) {
+        self.room = room
         self.sizeMax = sizeMax
         self.modify = modify
         self.edit = edit
@@ -73,6 +78,14 @@ struct RecordBatch {
             writer.write(raw: body)
         }
         return writer.bytes
+    }
+
+    /// Whether a record's row of `size` bytes would take more than the quota has left. What makes a database no
+    /// larger is always let in.
+    func overflows(_ name: String, size: Int) -> Bool {
+        guard let room = self.room else { return false }
+        let growth = self.edit.growth(of: name, to: size)
+        return growth > 0 && self.edit.grownSize + Int64(growth) > room
     }
 
     private func body(of saved: SavedRecord) -> Bytes {

@@ -17,6 +17,8 @@ extension RecordState {
         let found = try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: limit + 1)
         if found.isEmpty { return .erased(progress) }
         progress.hasMore = found.count > limit
+        // Nobody's turn: every zone that goes is one of the others.
+        try database.settle(over: rows)
         for (key, row) in found.prefix(limit) {
             guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
                 throw StoreError(.unreadable, "zone")
@@ -30,6 +32,7 @@ extension RecordState {
                 try rows.put(.job, purge.key, purge.encoded())
                 progress.recordCount += zone.recordCount
                 if name != ZoneID.defaultName {
+                    database.heldElsewhere = database.heldElsewhere - zone.held
                     database.zoneCount -= 1
                     progress.zoneCount += 1
                 }
@@ -41,7 +44,6 @@ extension RecordState {
         }
         // A turn of nobody: every position in the feed was before it, and has expired.
         database.turn += 1
-        database.turnZone = ""
         database.oldestTurn = database.turn
         try rows.put(.database, Keys.database(erase.database), database.encoded())
         self.cache.remember(database, of: erase.database)

@@ -33,6 +33,9 @@ extension RecordState {
         case .judge(let ask):
             return QueryAnswer(
                 body: try self.judge(ask, query.principal, over: rows).encoded())
+        case .use(let database):
+            return QueryAnswer(
+                body: try self.use(of: database, query.principal, over: rows).encoded())
         case .schema(let container):
             let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
@@ -174,6 +177,7 @@ extension RecordQuery {
         case .databaseChanges(let ask): ask.database
         case .page(let ask): ask.database
         case .judge(let ask): ask.modify.database
+        case .use(let database): database
         case .schema, .jobs: nil
         }
     }

@@ -77,12 +77,12 @@ extension RecordState {
         else { return .refused(.notFound) }
         let purge = Job.purge(zone.number)
         try rows.put(.job, purge.key, purge.encoded())
+        try database.advance(to: operation.zone, &zone, in: &rows)
         zone.isDeleted = true
-        zone.recordCount = 0
+        zone.held = .none
         zone.tombstoneCount = 0
         database.zoneCount -= 1
         database.deletedZoneCount += 1
-        try database.advance(to: operation.zone, &zone, in: &rows)
         if database.deletedZoneCount > DatabaseRow.deletedZoneCountMax {
             try self.forgetOldestDeleted(&database, over: &rows)
         }

@@ -77,7 +77,8 @@ package struct RecordState: ReplicatedState {
         }
         var batch = RecordBatch(
             modify, edit: edit, schema: schema?.schema, principal: command.principal,
-            sizeMax: self.bounds.modifySizeMax)
+            sizeMax: self.bounds.modifySizeMax,
+            room: try self.room(for: modify, in: edit, over: rows))
         let isKept = try batch.run(over: rows)
         let isChanged = isKept && batch.edit.hasChanges
         if isChanged {
@@ -143,7 +144,8 @@ package struct RecordState: ReplicatedState {
         }
         var batch = RecordBatch(
             modify, edit: edit, schema: schema?.schema, principal: principal,
-            sizeMax: self.bounds.modifySizeMax)
+            sizeMax: self.bounds.modifySizeMax,
+            room: try self.room(for: modify, in: edit, over: rows))
         _ = try batch.run(over: rows)
         return .judged(
             batch.finalResults().map { result in

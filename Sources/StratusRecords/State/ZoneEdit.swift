@@ -10,6 +10,8 @@ struct ZoneEdit {
         var current: RecordRow?
         /// The row bytes of `current` while it is live and differs from `original`.
         var encoded: Bytes = []
+        /// Bytes of `current`'s row, if it is live.
+        var size: Int
     }
 
     let id: ZoneID
@@ -22,6 +24,8 @@ struct ZoneEdit {
     private var jobs: [Job] = []
     /// Stored bytes of the records read and written so far.
     private(set) var touchedSize = 0
+    /// What the zone will hold.
+    private(set) var held: StorageUse
     /// The zone's last tag before this edit.
     private let firstTag: UInt64
     /// What `modified` says of everything this command changes.
@@ -36,6 +40,7 @@ struct ZoneEdit {
         self.database = database
         self.zone = zone
         self.firstTag = zone.lastTag
+        self.held = zone.held
         self.references = ReferenceEdits(zone: zone.number)
         // Time may step back between leaders by what their clocks differ; in a zone it never does.
         self.milliseconds = max(time.milliseconds, zone.lastMilliseconds)
@@ -50,7 +55,8 @@ struct ZoneEdit {
         let (row, size) = try StoredRows.record(
             name, of: self.zone.number, in: self.id, over: rows)
         self.touchedSize += size
-        self.touched[name] = Touched(original: row, current: row)
+        self.touched[name] = Touched(
+            original: row, current: row, size: row?.live == nil ? 0 : size)
         return row?.live
     }
 
@@ -67,6 +73,12 @@ struct ZoneEdit {
         try self.references.referrers(
             of: name, action, after: cursor, limit: limit, over: rows)
     }
+
+    /// Bytes the zone has grown by; negative when it shrank.
+    var grownSize: Int64 { Int64(clamping: self.held.size) - Int64(clamping: self.zone.size) }
+
+    /// Bytes that a row of `size` bytes adds to what the zone holds, taking the place of the record's row.
+    func growth(of name: String, to size: Int) -> Int { size - (self.touched[name]?.size ?? 0) }
 
     /// The row bytes of a record this command saved.
     func encodedRow(of name: String) -> Bytes? { self.touched[name]?.encoded }
@@ -113,8 +125,11 @@ struct ZoneEdit {
             preconditionFailure("a record is read before it is changed")
         }
         self.zone.lastTag += 1
+        let before = StorageUse(touched)
         touched.current = row
         touched.encoded = encoded
+        touched.size = encoded.count
+        self.held = self.held + StorageUse(touched) - before
         self.touchedSize += encoded.count
         self.touched[name] = touched
     }
@@ -160,6 +175,7 @@ struct ZoneEdit {
             for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
         try self.references.flush(into: &rows)
+        self.zone.held = self.held
         self.zone.lastMilliseconds = self.milliseconds
         try rows.put(
             .zone, Keys.zone(self.database.number, self.id.name), self.zone.encoded())
@@ -173,18 +189,13 @@ struct ZoneEdit {
     ) throws(StoreError) {
         if let original = touched.original {
             try rows.remove(.feed, Keys.feed(self.zone.number, original.tag))
-            if original.live == nil {
-                self.zone.tombstoneCount -= 1
-            } else {
-                self.zone.recordCount -= 1
-            }
+            if original.live == nil { self.zone.tombstoneCount -= 1 }
         }
         let key = Keys.record(self.zone.number, name)
         let feed: FeedRow
         switch touched.current {
         case .live:
             try rows.put(.record, key, touched.encoded)
-            self.zone.recordCount += 1
             feed = FeedRow(isDeletion: false, turn: turn, name: name)
         case .tombstone(let tag):
             try rows.put(.record, key, RecordRow.encodedTombstone(tag))
@@ -209,6 +220,13 @@ struct ZoneEdit {
     }
 }
 
+extension StorageUse {
+    fileprivate init(_ touched: ZoneEdit.Touched) {
+        let isLive = touched.current?.live != nil
+        self.init(recordCount: isLive ? 1 : 0, size: UInt64(touched.size))
+    }
+}
+
 extension RecordRow {
     var live: Record? {
         if case .live(let record) = self { record } else { nil }
@@ -228,9 +246,21 @@ extension DatabaseRow {
         to name: String, _ zone: inout ZoneRow, in rows: inout some RowStore
     ) throws(StoreError) {
         if zone.turn != 0 { try rows.remove(.zone, Keys.turn(self.number, zone.turn)) }
+        if self.turnZone != name {
+            try self.settle(over: rows)
+            self.heldElsewhere = self.heldElsewhere - zone.held
+        }
         self.turn += 1
         self.turnZone = name
         zone.turn = self.turn
         try rows.put(.zone, Keys.turn(self.number, self.turn), Bytes(name.utf8))
+    }
+
+    /// Counts the zone whose turn it was with the others: its turn is over.
+    mutating func settle(over rows: borrowing some RowReader) throws(StoreError) {
+        if let last = try StoredRows.zone(self.turnZone, in: self.number, over: rows) {
+            self.heldElsewhere = self.heldElsewhere + last.held
+        }
+        self.turnZone = ""
     }
 }

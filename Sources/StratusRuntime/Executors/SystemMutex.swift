@@ -6,12 +6,12 @@ import Glibc
 /// into: under contention it reports races that are none. This one it understands.
 ///
 /// `@unchecked`: the value is reached only with the lock held. Goes when the sanitizer knows `Mutex`.
-struct SystemMutex<Value>: ~Copyable, @unchecked Sendable {
+package struct SystemMutex<Value>: ~Copyable, @unchecked Sendable {
     // Both stay where they are: the system keeps the lock's address.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
-    init(_ value: sending Value) {
+    package init(_ value: sending Value) {
         self.lock.initialize(to: pthread_mutex_t())
         pthread_mutex_init(self.lock, nil)
         self.value.initialize(to: value)
@@ -24,7 +24,7 @@ struct SystemMutex<Value>: ~Copyable, @unchecked Sendable {
         self.lock.deallocate()
     }
 
-    func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
+    package func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
         pthread_mutex_lock(self.lock)
         defer { pthread_mutex_unlock(self.lock) }
         return body(&self.value.pointee)

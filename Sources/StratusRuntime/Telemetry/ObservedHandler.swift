@@ -37,8 +37,13 @@ package final class ObservedHandler: HTTPHandler {
     private let inFlight: Gauge
     private let received: Counter
     private let sent: Counter
-    /// Keyed by route and status class. Few: routes are a fixed set.
-    private let latencies = Mutex<[String: LatencyHistogram]>([:])
+    private struct Series: Hashable {
+        var route: String
+        /// The first digit of the status.
+        var statusClass: Int
+    }
+    /// Few: routes are a fixed set.
+    private let latencies = Mutex<[Series: LatencyHistogram]>([:])
 
     /// - Parameters:
     ///   - listener: `client` or `admin`, a label of the metrics and a field of the lines.
@@ -130,16 +135,17 @@ package final class ObservedHandler: HTTPHandler {
     }
 
     private func latency(_ route: String, _ status: Int) -> LatencyHistogram {
-        let statusClass = (1...5).contains(status / 100) ? "\(status / 100)xx" : "other"
-        let key = route + " " + statusClass
+        let series = Series(route: route, statusClass: status / 100)
         return self.latencies.withLock { latencies in
-            if let known = latencies[key] { return known }
+            if let known = latencies[series] { return known }
+            let isKnown = (1...5).contains(series.statusClass)
+            let statusClass = isKnown ? "\(series.statusClass)xx" : "other"
             let made = self.metrics.histogram(
                 "stratus_http_request_seconds",
                 "From the head of a request to the last byte handed to the connection",
                 ["listener": self.listener, "route": route, "status": statusClass])
             // The registry bounds the series; this bounds what finds them.
-            if latencies.count < Metrics.seriesCountMax { latencies[key] = made }
+            if latencies.count < Metrics.seriesCountMax { latencies[series] = made }
             return made
         }
     }

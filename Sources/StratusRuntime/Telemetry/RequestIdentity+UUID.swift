@@ -3,14 +3,5 @@ package import StratusModel
 extension RequestIdentity {
     /// As CloudKit writes it: in `X-Apple-Request-UUID`, in the `uuid` of an error, and in the log line
     /// that belongs to both. `6f0c1d7e-0c38-4f0b-8a55-9b0f2b1f6f10`.
-    package var uuid: String {
-        let digits = Array(self.description.utf8)
-        var out = Bytes()
-        out.reserveCapacity(36)
-        for (index, digit) in digits.enumerated() {
-            if index == 8 || index == 12 || index == 16 || index == 20 { out.append(0x2D) }
-            out.append(digit)
-        }
-        return String(decoding: out, as: UTF8.self)
-    }
+    package var uuid: String { self.hexadecimal(isGrouped: true) }
 }

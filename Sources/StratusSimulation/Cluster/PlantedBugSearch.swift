@@ -30,9 +30,23 @@ package struct PlantedBugSearch {
         var options = SimulationOptions(seed: seed, drawsMix: seed % 2 == 0)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         options.groupCount = min(options.groupCount, 2)
+        self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
         return options
+    }
+
+    /// What makes a rare moment frequent beyond what a mix can.
+    private func sharpen(_ options: inout SimulationOptions) {
+        switch self.bug {
+        case .tornTailNotCut:
+            // Groups that are not written to again before the next end.
+            options.groupCount = 8
+        case .spareTakenAsFound, .failedSyncTriedAgain:
+            options.faults.insert(.failedSync)
+            options.failedSyncOneIn = 40
+        default: break
+        }
     }
 
     /// Where the rule that the bug breaks is needed most.
@@ -44,21 +58,24 @@ package struct PlantedBugSearch {
             .elections
         case .commitOlderTermByCounting, .countSelfBeforeSync, .acknowledgeBeforeSync,
             .durableKeptOnCut, .truncateOnOlderAppend, .skipPreviousCheck, .receivedCountsAsMatch,
-            .followerCommitsUnchecked, .answerOfOlderTermCounts, .durableIgnoresTerm,
-            .commitByMinority, .keepConflictingTail:
+            .followerCommitsUnchecked, .answerOfOlderTermCounts, .commitByMinority,
+            .keepConflictingTail:
             .conflicts
+        case .durableIgnoresTerm: .lateReports
+        case .snapshotVouchesForTail: .strandedTails
         case .singleStepMembership, .configurationOnCommit, .changeBeforeOwnTermCommit,
             .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
             .membership
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
             .followerAnswersReads, .readCountsOldRound:
             .reads
-        case .lateSnapshotInstalled, .snapshotKeepsConflictingTail, .mixedSnapshotStreams,
+        case .lateSnapshotInstalled, .mixedSnapshotStreams,
             .identityForgottenOnSnapshot, .releaseThroughApplied:
             .snapshots
         case .durableBeforeSync, .failedSyncTriedAgain, .tornEntryKept, .tornTailNotCut,
             .recycledBatchesReplayed, .segmentFreedOnRelease, .logTailNotWrittenAgain,
-            .durableAtCommit, .walNotWrittenAgain:
+            .spareTakenAsFound, .tornBatchCutInOneSync, .begunSegmentKept, .durableAtCommit,
+            .walNotWrittenAgain:
             .logs
         case .damagedLogVotes: .damage
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,

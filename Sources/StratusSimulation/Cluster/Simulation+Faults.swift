@@ -26,7 +26,7 @@ extension Simulation {
     private static let striking: [SimulationOptions.Fault] = [
         .partition, .oneWayCut, .processCrash, .powerLoss, .pause, .clockDrift, .clockJump,
         .slowDisk, .membership, .transfer, .flappingLink, .crashInCall, .fullDisk, .deafNode,
-        .muteNode,
+        .muteNode, .bridge,
     ]
 
     // MARK: Striking
@@ -76,6 +76,7 @@ extension Simulation {
             self.cut(self.nodes.map { ($0.id, node.id) }, for: self.drawTime(100...3_000))
         case .muteNode:
             self.cut(self.nodes.map { (node.id, $0.id) }, for: self.drawTime(100...3_000))
+        case .bridge: self.bridge()
         case .lostRows, .rottenLog, .crashOnRarePath, .loss, .duplication, .longDelay, .failedSync,
             .failedApply, .tinyLimits:
             break
@@ -130,6 +131,19 @@ extension Simulation {
             }
         }
         self.cut(links, for: self.drawTime(50...4_000))
+    }
+
+    /// C-13: whoever leads hears one other node alone; that one and the rest hear each other.
+    private func bridge() {
+        let group = self.groups[self.draw(self.groups.count)]
+        guard let leader = self.leader(of: group) else { return }
+        let others = self.nodes.filter { $0.id != leader.id }
+        guard !others.isEmpty else { return }
+        let bridge = others[self.draw(others.count)].id
+        let links = others.map(\.id).filter { $0 != bridge }.flatMap { other in
+            [(leader.id, other), (other, leader.id)]
+        }
+        self.cut(links, for: self.drawTime(500...4_000))
     }
 
     /// C-39: up and down for a while.

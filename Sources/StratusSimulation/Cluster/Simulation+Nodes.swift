@@ -32,7 +32,9 @@ extension Simulation {
             rows.failedWriteOneIn = 2_000
         }
         var all = DiskFaultRates()
-        if self.options.faults.contains(.failedSync) { all.failedSyncOneIn = 2_000 }
+        if self.options.faults.contains(.failedSync) {
+            all.failedSyncOneIn = self.options.failedSyncOneIn
+        }
         node.files.setRates(rows, all)
     }
 
@@ -264,6 +266,9 @@ extension Simulation {
                 self.invariants.becameLeader(node, replica)
             }
         case .reached(let path): self.passed(path, node)
+        case .alarm(.acknowledgedGone(let index, let peer)):
+            // A late refusal of the peer's former life looks the same here: links between nodes bring none.
+            self.note("\(group): \(node.id) misses \(index) at \(peer)")
         case .alarm(let alarm):
             self.invariants.report("alarm", "\(group): \(node.id) says \(alarm)")
         case .failed(let error): self.note("\(group) \(node.id) state failed: \(error)")

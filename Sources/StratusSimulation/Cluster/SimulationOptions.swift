@@ -9,7 +9,7 @@ package struct SimulationOptions: Sendable, Equatable {
         case clockDrift, clockJump, slowDisk, failedSync, failedApply, membership, transfer
         case tinyLimits, flappingLink, crashInCall, fullDisk
         // Drawn by mixes only.
-        case deafNode, muteNode, crashOnRarePath, lostRows, rottenLog
+        case deafNode, muteNode, bridge, crashOnRarePath, lostRows, rottenLog
 
         static let drawnBySeed: [Self] = [
             .loss, .duplication, .longDelay, .partition, .oneWayCut, .processCrash, .powerLoss,
@@ -33,6 +33,15 @@ package struct SimulationOptions: Sendable, Equatable {
         case logs
         /// Rows disappear and logs rot, on one node at a time.
         case damage
+        /// What the log says of a write comes when another leader has already replaced it.
+        case lateReports
+        /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for it.
+        case strandedTails
+
+        static let often: [Self] = [
+            .elections, .conflicts, .reads, .membership, .snapshots, .logs, .damage,
+        ]
+        static let seldom: [Self] = [.lateReports, .strandedTails]
     }
 
     package var nodeCount: Int
@@ -86,6 +95,8 @@ package struct SimulationOptions: Sendable, Equatable {
     /// Out of how many sets the voters of a change are drawn; 0 for any.
     package var memberSetCount = 0
     package private(set) var mix: Mix?
+    /// With ``Fault/failedSync``: one sync of so many.
+    package var failedSyncOneIn: UInt64 = 2_000
     package var bugs: [PlantedBug] = []
 
     /// - Parameter drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
@@ -126,8 +137,12 @@ package struct SimulationOptions: Sendable, Equatable {
         }
         guard drawsMix else { return }
         var mixes = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0001)
-        let number = Int.random(in: 0..<(3 * Mix.allCases.count), using: &mixes)
-        if number < Mix.allCases.count { self.lead(by: Mix.allCases[number], seed: seed) }
+        let number = Int.random(in: 0..<(3 * Mix.often.count), using: &mixes)
+        if number < Mix.often.count {
+            self.lead(by: Mix.often[number], seed: seed)
+        } else if Int.random(in: 0..<8, using: &mixes) == 0 {
+            self.lead(by: Mix.seldom[number % Mix.seldom.count], seed: seed)
+        }
     }
 
     /// Makes the world one of `mix`, with details that the seed says.
@@ -217,6 +232,28 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = milliseconds(100, 1_000)
             self.faultInterval = milliseconds(50, 150)
             self.clientCount = 8
+        case .lateReports:
+            self.faults.formUnion([.transfer, .powerLoss, .bridge])
+            self.faults.subtract([.fullDisk, .failedSync, .tinyLimits])
+            self.clientCount = 8
+            self.thinkTimeMax = milliseconds(4, 20)
+            self.aimsAtLeaders = true
+            self.reportDelayMax = milliseconds(200, 600, 1_500)
+            self.faultInterval = milliseconds(100, 300)
+            self.syncMax = self.syncMin + milliseconds(5, 20)
+        case .strandedTails:
+            self.faults = [.partition, .oneWayCut, .pause, .bridge]
+            if draw(0...1) == 0 { self.faults.formUnion([.processCrash, .longDelay]) }
+            self.nodeCount = [3, 5][draw(0...1)]
+            self.voterCount = self.nodeCount
+            self.clientCount = 8
+            self.registerCount = 2
+            self.thinkTimeMax = milliseconds(2, 20)
+            self.aimsAtLeaders = true
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.snapshotFrameSize = 65_536
+            self.faultInterval = milliseconds(300, 900)
         }
     }
 

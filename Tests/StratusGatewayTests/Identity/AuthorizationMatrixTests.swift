@@ -29,7 +29,7 @@ import Testing
             .recordsAccept, .zonesModify,
             .zonesChanges, .changesDatabase, .changesZone, .usersCurrent, .usersCaller,
             .usersDiscover, .usersLookUpEmail, .usersLookUpID, .usersLookUpContacts,
-            .usersRestrict, .usersUnrestrict, .usersSignOut:
+            .usersRestrict, .usersUnrestrict, .usersSignOut, .usage:
             .needsUser
         }
     }

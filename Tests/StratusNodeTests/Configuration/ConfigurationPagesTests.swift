@@ -1,4 +1,5 @@
 import Foundation
+import StratusLoad
 import StratusNode
 import Testing
 
@@ -12,7 +13,10 @@ import Testing
     static let pages: [(path: String, text: String)] = [
         ("Config/stratus.example.json5", ConfigurationPages.example()),
         ("Docs/reference/configuration.md", ConfigurationPages.reference()),
-        ("Docs/reference/command-line.md", CommandLinePages.reference()),
+        (
+            "Docs/reference/command-line.md",
+            CommandLinePages.reference(with: [LoadProgram.definition])
+        ),
     ]
 
     @Test(arguments: pages)

@@ -1,0 +1,81 @@
+import StratusHTTP
+package import StratusModel
+package import StratusRuntime
+
+/// What became of one request.
+package enum Verdict: Sendable, Equatable {
+    case done
+    /// Not carried out, or nobody knows: to be asked again. With the wait that was asked for.
+    case again(after: Duration?)
+    case failed(String)
+}
+
+/// What one client of a load remembers.
+package struct LoadClient: Sendable {
+    package let number: Int
+    /// Where it had come to in the feed.
+    package var syncToken: String?
+    package var generator: SeededGenerator
+
+    package init(number: Int, seed: UInt64) {
+        self.number = number
+        self.generator = SeededGenerator(seed: seed ^ UInt64(number) &* 0x9E37_79B9)
+    }
+
+    /// Letters that compress no better than text does.
+    mutating func text(_ count: Int) -> String {
+        var bytes = Bytes()
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            var draw = self.generator.next()
+            for _ in 0..<min(12, count - bytes.count) {
+                bytes.append(UInt8(ascii: "a") + UInt8(draw % 26))
+                draw /= 26
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// A server under load: how its requests look and what its answers mean.
+package protocol LoadTarget: Sendable {
+    var name: String { get }
+    /// What it cannot do is refused before the load begins.
+    func supports(_ kind: Step.Kind) -> Bool
+    /// Requests that make the place for the records, in order. Each must succeed; some may find it done.
+    func preparations() -> [HTTPClientRequest]
+    func isPrepared(by status: Int, _ body: Bytes) -> Bool
+    /// Makes records that the load will find; the answer is held against ``isPrepared(by:_:)``.
+    func insertion(of keys: Range<Int>, by client: inout LoadClient) -> [HTTPClientRequest]
+    func request(for step: Step, of client: inout LoadClient) -> HTTPClientRequest
+    func judge(
+        _ step: Step, status: Int, body: Bytes, of client: inout LoadClient
+    ) -> Verdict
+}
+
+extension LoadTarget {
+    package func insertion(
+        of keys: Range<Int>, by client: inout LoadClient
+    ) -> [HTTPClientRequest] {
+        keys.map { self.request(for: .save($0), of: &client) }
+    }
+
+    static var json: HeaderFields { ["Content-Type": "application/json"] }
+}
+
+extension Bytes {
+    /// Whether `text` stands anywhere in these bytes.
+    func contains(_ text: StaticString) -> Bool {
+        text.withUTF8Buffer { needle in
+            guard let first = needle.first, self.count >= needle.count else { return false }
+            var start = 0
+            while let found = self[start...].firstIndex(of: first),
+                found + needle.count <= self.count
+            {
+                if self[found..<(found + needle.count)].elementsEqual(needle) { return true }
+                start = found + 1
+            }
+            return false
+        }
+    }
+}

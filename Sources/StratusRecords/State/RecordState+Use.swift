@@ -1,0 +1,41 @@
+import StratusModel
+
+/// How much a database holds, and whether it may hold more.
+extension RecordState {
+    /// Exact, from at most three rows.
+    mutating func held(by database: DatabaseRow, over rows: borrowing some RowReader)
+        throws(StoreError) -> StorageUse
+    {
+        var held = database.heldElsewhere
+        for name in [ZoneID.defaultName, database.turnZone] where !name.isEmpty {
+            if let zone = try self.cache.zone(name, in: database.number, over: rows) {
+                held = held + zone.held
+            }
+        }
+        return held
+    }
+
+    mutating func use(
+        of id: DatabaseID, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        guard AccessRules.maySeeUse(of: id, principal) else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
+        guard let database = try self.cache.database(id, over: rows) else {
+            return .use(.none, zoneCount: 0)
+        }
+        return .use(
+            try self.held(by: database, over: rows), zoneCount: database.zoneCount)
+    }
+
+    /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the database holds more
+    /// than its quota already.
+    mutating func room(
+        for modify: ModifyRecords, in edit: ZoneEdit, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Int64? {
+        let most = modify.rules.databaseSizeMax
+        if most == 0 { return nil }
+        let held = try self.held(by: edit.database, over: rows)
+        return Int64(clamping: most) - Int64(clamping: held.size)
+    }
+}
