@@ -175,7 +175,7 @@ let package = Package(
         .testTarget(
             name: "StratusConsensusTests",
             dependencies: ["StratusModel", "StratusCoding", "StratusConsensus"],
-            exclude: ["Traces"], swiftSettings: house),
+            exclude: ["Traces"], swiftSettings: house + planted),
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
@@ -203,7 +203,7 @@ let package = Package(
                 "StratusCluster",
                 "StratusRuntime", "StratusSimulation",
             ],
-            resources: [.copy("Golden")], swiftSettings: house),
+            resources: [.copy("Golden")], swiftSettings: house + planted),
         .testTarget(
             name: "StratusClusterTests",
             dependencies: [

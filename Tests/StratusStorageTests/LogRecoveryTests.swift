@@ -10,9 +10,9 @@ import Testing
     /// What a scenario came to: nil if all is well.
     private typealias Scenario = (_ seed: UInt64, _ bench: LogBench) throws -> String?
 
-    /// The scenario leaves nothing amiss, and without the rule that `bug` breaks it does.
+    /// The scenario leaves nothing amiss, and without the rule that `bug` breaks it does. Nil: no planted bug shows it.
     private func check(
-        _ seeds: ClosedRange<UInt64>, without bug: PlantedBug, segmentSize: Int = 8_192,
+        _ seeds: ClosedRange<UInt64>, without bug: PlantedBug?, segmentSize: Int = 8_192,
         _ scenario: Scenario
     ) throws {
         for seed in seeds {
@@ -20,6 +20,7 @@ import Testing
             #expect(problem == nil, "seed \(seed): \(problem ?? "")")
         }
         #if STRATUS_PLANTED
+            guard let bug else { return }
             let isFound = seeds.contains { seed in
                 let bench = LogBench(seed: seed, segmentSize: segmentSize)
                 bench.limits.bugs = PlantedBugs([bug])
@@ -58,7 +59,7 @@ import Testing
     }
 
     @Test func `S-01 S-15 a spare whose sync failed is made again before it is used`() throws {
-        try self.check(1...16, without: .spareTakenAsFound) { seed, bench in
+        try self.check(1...16, without: nil) { seed, bench in
             do {
                 let log = try bench.open()
                 log.append(1, 1...3)
@@ -171,18 +172,6 @@ import Testing
             }
             #expect(problem == nil, "step \(step): \(problem ?? "")")
         }
-        #if STRATUS_PLANTED
-            var isFound = false
-            for step in 1...count where !isFound {
-                let bench = LogBench(seed: UInt64(step))
-                bench.limits.bugs = PlantedBugs([.begunSegmentKept])
-                isFound =
-                    try self.lifeAfterTear(bench, begin: begin, write: write, before + step) {
-                        log in quiet.allSatisfy { log.hardState(of: $0) == vote }
-                    } != nil
-            }
-            #expect(isFound, "not found: the scenario is too tame")
-        #endif
     }
 
     private func lifeAfterTear(
