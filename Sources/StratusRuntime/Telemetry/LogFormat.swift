@@ -101,6 +101,16 @@ package enum LogFormat: Sendable, Equatable {
 
     /// A JSON string: also what the terminal shows where a value is not plain.
     private static func appendQuoted(_ text: String, into bytes: inout Bytes) {
+        // Nearly every value: nothing in it to look at twice.
+        let utf8 = text.utf8
+        if utf8.count <= Self.valueLengthMax,
+            utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C })
+        {
+            bytes.append(0x22)
+            bytes += utf8
+            bytes.append(0x22)
+            return
+        }
         bytes.append(0x22)
         var count = 0
         for scalar in text.unicodeScalars {
