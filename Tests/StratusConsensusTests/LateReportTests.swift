@@ -65,7 +65,7 @@ import Testing
         ]
     }
 
-    @Test func `C-10 what was cut before it was durable proves nothing of what stands there now`() {
+    @Test func `what was cut before it was durable proves nothing of what stands there now`() {
         let matches = Self.matches(PlantedBugs())
         #expect(matches[0] == [])
         #expect(matches[1].allSatisfy { $0 <= LogIndex(1) })
