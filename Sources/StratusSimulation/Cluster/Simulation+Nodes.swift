@@ -316,7 +316,9 @@ extension Simulation {
             self.reported(event, to: node.id, life: node.incarnation)
             return
         }
-        let delay = Int64.random(in: 0...most, using: &self.diskRandom)
+        // Behind those that still wait, but no later: or a node that never stops writing would wait for ever.
+        let delay =
+            self.phase == .safety ? Int64.random(in: 0...most, using: &self.diskRandom) : 0
         node.reportsThrough = max(node.reportsThrough, self.now + delay)
         self.queue.add(
             .reported(node.id, event, life: node.incarnation), at: node.reportsThrough)
