@@ -112,11 +112,7 @@ extension IdentityPages {
         if progress.isDone { try await self.note("container erased", "", container) }
         var json = JSONWriter()
         json.object {
-            $0.member("isDone", progress.isDone)
-            $0.member("waitMilliseconds", progress.waitsMilliseconds)
-            $0.member("users", progress.userCount)
-            $0.member("zones", Int64(clamping: progress.zoneCount))
-            $0.member("records", Int64(clamping: progress.recordCount))
+            Self.write(progress, to: &$0)
             if progress.isDone {
                 $0.key("outstanding")
                 $0.array {
@@ -201,14 +197,18 @@ extension IdentityPages {
         if progress.isDone { try await self.note("schema reset done", "", container) }
         var json = JSONWriter()
         json.object {
-            $0.member("isDone", progress.isDone)
-            $0.member("waitMilliseconds", progress.waitsMilliseconds)
-            $0.member("users", progress.userCount)
-            $0.member("zones", Int64(clamping: progress.zoneCount))
-            $0.member("records", Int64(clamping: progress.recordCount))
+            Self.write(progress, to: &$0)
             if progress.isDone { $0.member("version", Int64(clamping: progress.version)) }
         }
         return AdminAnswer.json(json.finish())
+    }
+
+    private static func write(_ progress: RemovalProgress, to json: inout JSONWriter) {
+        json.member("isDone", progress.isDone)
+        json.member("waitMilliseconds", progress.waitsMilliseconds)
+        json.member("users", progress.userCount)
+        json.member("zones", Int64(clamping: progress.zoneCount))
+        json.member("records", Int64(clamping: progress.recordCount))
     }
 
     private static func write(

@@ -28,21 +28,12 @@ package struct ContainerErasure: Sendable {
         self.settlingMilliseconds = settling.clampedNanoseconds / 1_000_000
     }
 
-    package struct Progress: Sendable, Equatable {
-        package var userCount = 0
-        package var zoneCount: UInt64 = 0
-        package var recordCount: UInt64 = 0
-        package var isDone = false
-        /// What was let in before may still arrive: ask again then.
-        package var waitsMilliseconds: Int64 = 0
-    }
-
     /// One piece. Nil: the container is not being erased.
-    package func step(_ container: ContainerReference) async throws -> Progress? {
+    package func step(_ container: ContainerReference) async throws -> RemovalProgress? {
         guard let descriptor = try await self.registry.descriptor(of: container),
             descriptor.state == .erasing
         else { return nil }
-        var progress = Progress()
+        var progress = RemovalProgress()
         let rest =
             descriptor.deletedMilliseconds + self.settlingMilliseconds - self.store.now
         if rest > 0 {
@@ -85,7 +76,7 @@ package struct ContainerErasure: Sendable {
 
     private func erase(
         _ name: String, _ user: ContainerUser, in container: ContainerReference,
-        _ progress: inout Progress
+        _ progress: inout RemovalProgress
     ) async throws {
         try await self.erase(
             DatabaseID(container: container, scope: .private, owner: name), &progress)
@@ -96,7 +87,7 @@ package struct ContainerErasure: Sendable {
         progress.userCount += 1
     }
 
-    private func erase(_ database: DatabaseID, _ progress: inout Progress) async throws {
+    private func erase(_ database: DatabaseID, _ progress: inout RemovalProgress) async throws {
         let erased = try await DatabaseErasure(store: self.store).run(database)
         progress.zoneCount += erased.zoneCount
         progress.recordCount += erased.recordCount

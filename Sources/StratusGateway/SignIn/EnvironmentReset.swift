@@ -25,17 +25,6 @@ package struct EnvironmentReset: Sendable {
         self.settlingMilliseconds = settling.clampedNanoseconds / 1_000_000
     }
 
-    package struct Progress: Sendable, Equatable {
-        package var userCount = 0
-        package var zoneCount: UInt64 = 0
-        package var recordCount: UInt64 = 0
-        package var isDone = false
-        /// The schema's version, once it is done.
-        package var version: UInt64 = 0
-        /// What was let in before may still arrive: ask again then.
-        package var waitsMilliseconds: Int64 = 0
-    }
-
     /// What the schema would lose and get.
     package func changes(of container: ContainerReference) async throws -> [SchemaChange] {
         let (development, production) = try await self.schemas(of: container)
@@ -43,11 +32,11 @@ package struct EnvironmentReset: Sendable {
     }
 
     /// One piece. Nil: the environment is not being reset.
-    package func step(_ container: ContainerReference) async throws -> Progress? {
+    package func step(_ container: ContainerReference) async throws -> RemovalProgress? {
         guard var reset = try await self.registry.descriptor(of: container)?.reset else {
             return nil
         }
-        var progress = Progress()
+        var progress = RemovalProgress()
         let rest = reset.begunMilliseconds + self.settlingMilliseconds - self.store.now
         if rest > 0 {
             progress.waitsMilliseconds = rest
@@ -92,7 +81,7 @@ package struct EnvironmentReset: Sendable {
 
     // MARK: Databases
 
-    private func erase(_ database: DatabaseID, _ progress: inout Progress) async throws {
+    private func erase(_ database: DatabaseID, _ progress: inout RemovalProgress) async throws {
         let erased = try await DatabaseErasure(store: self.store).run(database)
         progress.zoneCount += erased.zoneCount
         progress.recordCount += erased.recordCount

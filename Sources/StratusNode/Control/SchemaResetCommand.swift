@@ -48,41 +48,13 @@ struct SchemaResetCommand {
             _ = self.show(
                 try self.lines(begun, end: "nobody gets in until the records are removed"))
         }
-        return try await self.goOn(target)
-    }
-
-    private func goOn(_ target: String) async throws(AdminClient.Failure) -> ExitCode {
-        var bar = ProgressBar(
-            "Removing", isTerminal: Terminal.isTerminal(Terminal.errors), width: Terminal.width)
-        let clock = ContinuousClock()
-        let start = clock.now
-        var zones: Int64 = 0
-        var records: Int64 = 0
-        // Every piece removes something or ends it, so this ends; what fails is begun again by whoever asks.
-        while true {
-            let answer: AdminClient.Answer
-            do throws(AdminClient.Failure) { answer = try await self.ask(target + "/piece") } catch
-            {
-                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
-                throw error
-            }
-            let document = try self.document(answer)
-            zones += document["zones"]?.int64 ?? 0
-            records += document["records"]?.int64 ?? 0
-            if document["isDone"]?.bool == true {
-                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
-                return self.receipt(
-                    version: document["version"]?.int64 ?? 0, zones: zones, records: records)
-            }
-            if let line = bar.update(
-                done: Int(clamping: records), total: nil, unit: "records",
-                elapsed: clock.now - start)
-            {
-                Terminal.write(line, to: Terminal.errors)
-            }
-            let wait = document["waitMilliseconds"]?.int64 ?? 0
-            if wait > 0 { try? await Task.sleep(for: .milliseconds(min(max(wait, 50), 1_000))) }
+        var removal = RemovalLoop()
+        let document = try await removal.run { () throws(AdminClient.Failure) in
+            try self.document(try await self.ask(target + "/piece"))
         }
+        return self.receipt(
+            version: document["version"]?.int64 ?? 0, zones: removal.zones,
+            records: removal.records)
     }
 
     private func receipt(version: Int64, zones: Int64, records: Int64) -> ExitCode {

@@ -1,0 +1,11 @@
+/// What one piece of a removal did: of a container, or of a development environment's records.
+package struct RemovalProgress: Sendable, Equatable {
+    package var userCount = 0
+    package var zoneCount: UInt64 = 0
+    package var recordCount: UInt64 = 0
+    package var isDone = false
+    /// The schema's version once a reset is done.
+    package var version: UInt64 = 0
+    /// What was let in before may still arrive: ask again then.
+    package var waitsMilliseconds: Int64 = 0
+}
