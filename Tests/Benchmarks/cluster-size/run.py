@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""What more nodes cost: CPU of an operation at 1, 3 and 5 nodes, memory of nodes and of idle partitions, restarts.
+
+    swift build -c release
+    Tests/Benchmarks/cluster-size/run.py [--sizes 1,3,5] [--seconds 5] [--runs 3] [--partitions 256]
+
+Each cluster is one of real processes on the loopback (Deploy/cluster --release), three replicas of each partition where
+there are three nodes or more. 32 clients who are 64 people in all go through all of its nodes, so that partitions
+everywhere take part and most requests are forwarded. CPU is user and system time of all nodes over the operations
+answered; memory is resident. For the restart every partition is given a record first; then all nodes are ended with
+SIGKILL and started at once, and every record is looked up. Every process started here is ended here.
+"""
+import argparse, concurrent.futures, http.client, json, os, signal, statistics, subprocess, tempfile, threading, time
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+TICK = os.sysconf("SC_CLK_TCK")
+OPERATION = "/database/1/iCloud.bench/development/private/records/%s?ckAPIToken=%s&ckWebAuthToken=%s"
+WORKS = ["save", "lookup"]
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICK
+
+
+def resident(pids):
+    """MiB of each process."""
+    found = []
+    for pid in pids:
+        with open(f"/proc/{pid}/status") as file:
+            found.append(next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024)
+    return found
+
+
+class Cluster:
+    def __init__(self, directory, size, partitions):
+        self.directory, self.size = directory, size
+        begin = time.monotonic()
+        self.facts = json.loads(self("up", "--json", "--release", "--nodes", str(size), "--partitions", str(partitions)))
+        self.formed = time.monotonic() - begin
+        self.local = threading.local()
+
+    def __call__(self, *words):
+        done = subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", self.directory],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"Deploy/cluster {' '.join(words)}: {done.stderr}{done.stdout}")
+        return done.stdout
+
+    @property
+    def pids(self):
+        return [int(open(f"{self.directory}/node-{'abcdefghi'[node]}/pid").read()) for node in range(self.size)]
+
+    def ask(self, node, operation, user, body):
+        """One request, on a connection each thread keeps; nothing when it failed."""
+        address = self.facts["urls"][node % self.size].split("//")[1]
+        kept = self.local.__dict__
+        try:
+            connection = kept.setdefault(address, http.client.HTTPConnection(address, timeout=20))
+            connection.request("POST", OPERATION % (operation, self.facts["apiToken"], user), json.dumps(body))
+            answer = connection.getresponse()
+            text = answer.read()
+            return json.loads(text) if answer.status == 200 else None
+        except (OSError, http.client.HTTPException):
+            kept.pop(address, None)
+            return None
+
+    def load(self, work, seconds, file):
+        urls = [word for url in self.facts["urls"] for word in ("--url", url)]
+        people = [word for number in range(64) for word in ("--web-auth-token", f"person{number}")]
+        before = cpu_seconds(self.pids)
+        subprocess.run(
+            [os.path.join(ROOT, ".build/release/stratus-load"), "run", *urls, *people, "--api-token", self.facts["apiToken"],
+             "--clients", "32", "--workload", work, "--seconds", str(seconds), "--records", "1000", "--json", file,
+             *(["--no-prepare"] if work in self.prepared else [])], check=True, capture_output=True)
+        self.prepared.add(work)
+        with open(file) as opened:
+            measured = json.load(opened)
+        measured["cpu"] = (cpu_seconds(self.pids) - before) / measured["operations"] * 1e6
+        return measured
+
+    prepared = set()
+
+
+def save(cluster, number):
+    return cluster.ask(number, "modify", f"user{number}", {"operations": [{"operationType": "forceUpdate", "record": {
+        "recordType": "Note", "recordName": "only", "fields": {"text": {"value": "x" * 300}}}}]})
+
+
+def found(cluster, number):
+    for attempt in range(600):
+        answer = cluster.ask(number + attempt, "lookup", f"user{number}", {"records": [{"recordName": "only"}]})
+        if answer and "recordChangeTag" in answer["records"][0]:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def restart(directory, size, partitions):
+    """Memory with nothing open and with every partition open, and a restart of all."""
+    cluster = Cluster(directory, size, partitions)
+    try:
+        time.sleep(2)
+        empty = resident(cluster.pids)
+        # So many people that hardly a partition is left without one.
+        count = 7 * partitions
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            assert all(pool.map(lambda number: save(cluster, number), range(count)))
+            time.sleep(5)
+            opened = resident(cluster.pids)
+            idle = cpu_seconds(cluster.pids)
+            time.sleep(10)
+            idle = (cpu_seconds(cluster.pids) - idle) / 10 / size
+            for pid in cluster.pids:
+                os.kill(pid, signal.SIGKILL)
+            begin = time.monotonic()
+            cluster("up", "--json")
+            ready = time.monotonic() - begin
+            assert all(pool.map(lambda number: found(cluster, number), range(count)))
+            whole = time.monotonic() - begin
+        print(f"| {size} nodes, {partitions} partitions | formed and ready in {cluster.formed:.2f} s | "
+              f"{max(empty):.0f} MiB a node at first, {max(opened):.0f} with {count} databases in all partitions | "
+              f"{100 * idle:.2f} % of a core a node when idle | all killed: ready again after {ready:.2f} s, "
+              f"all {count} records read after {whole:.2f} s |")
+    finally:
+        cluster("down")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1,3,5")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--partitions", type=int, default=256)
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.sizes.split(",")]
+    with tempfile.TemporaryDirectory(prefix="stratus-size-") as directory:
+        clusters = {}
+        try:
+            for size in sizes:
+                clusters[size] = Cluster(f"{directory}/{size}", size, options.partitions)
+                clusters[size].prepared = set()
+            rounds = {(size, work): [] for size in sizes for work in WORKS}
+            # The first is thrown away: it prepares, and opens what was never open.
+            for number in range(options.runs + 1):
+                for work in WORKS:
+                    for size in sizes:
+                        measured = clusters[size].load(work, options.seconds, f"{directory}/load.json")
+                        if number > 0:
+                            rounds[size, work].append(measured)
+        finally:
+            for cluster in clusters.values():
+                cluster("down")
+        print("| Work | Nodes | CPU of all nodes, µs an operation | operations/s | p50 ms | p99 ms |\n|---|---|---|---|---|---|")
+        for work in WORKS:
+            for size in sizes:
+                found_here = rounds[size, work]
+                cpu = [one["cpu"] for one in found_here]
+                latency = [one["latencyMicroseconds"] for one in found_here]
+                print(f"| {work} | {size} | {statistics.median(cpu):.0f} ({min(cpu):.0f}–{max(cpu):.0f}) | "
+                      f"{statistics.median(one['operationsPerSecond'] for one in found_here):.0f} | "
+                      f"{statistics.median(one['p50'] for one in latency) / 1000:.1f} | "
+                      f"{statistics.median(one['p99'] for one in latency) / 1000:.1f} |")
+        for size in sizes:
+            restart(f"{directory}/restart-{size}", size, options.partitions)
+
+
+if __name__ == "__main__":
+    main()
