@@ -37,6 +37,8 @@ package final class ClusterRouter: PartitionRouter {
 
     private struct Pending {
         let node: NodeID
+        /// Nil for what is asked of the node itself.
+        let group: GroupID?
         let until: MonotonicTime
         let continuation: CheckedContinuation<PeerResponse.Answer, Never>
     }
@@ -262,14 +264,16 @@ package final class ClusterRouter: PartitionRouter {
         let now = self.world.now
         let until = min(deadline, now + self.tuning.answerPatience)
         let remaining = max(0, (until - now).clampedNanoseconds / 1_000_000)
-        return await withCheckedContinuation { continuation in
+        var group: GroupID? = place.group
+        if case .node = body { group = nil }
+        return await withCheckedContinuation { [group] continuation in
             let (number, mustSweep) = self.state.withLock { state -> (UInt64?, Bool) in
                 guard !state.isStopped, state.pending.count < self.tuning.pendingCountMax else {
                     return (nil, false)
                 }
                 state.number += 1
                 state.pending[state.number] = Pending(
-                    node: node, until: until, continuation: continuation)
+                    node: node, group: group, until: until, continuation: continuation)
                 defer { state.isSweeping = true }
                 return (state.number, !state.isSweeping)
             }
@@ -315,12 +319,20 @@ package final class ClusterRouter: PartitionRouter {
     }
 
     /// A link to or from the node broke: what was asked may be lost, and so may the answer.
-    package func lost(_ node: NodeID) {
-        let lost = self.state.withLock { state -> [Pending] in
-            let numbers = state.pending.filter { $0.value.node == node }.keys.sorted()
+    package func lost(_ node: NodeID) { self.giveUp { $0.node == node } }
+
+    /// A leader is known. Whoever was asked before leads no more and may never answer: a node that hangs, or
+    /// that nobody hears, keeps its links.
+    package func leads(_ leader: NodeID, _ group: GroupID) {
+        self.giveUp { $0.group == group && $0.node != leader }
+    }
+
+    private func giveUp(where isHopeless: (Pending) -> Bool) {
+        let hopeless = self.state.withLock { state -> [Pending] in
+            let numbers = state.pending.filter { isHopeless($0.value) }.keys.sorted()
             return numbers.compactMap { state.pending.removeValue(forKey: $0) }
         }
-        for pending in lost { pending.continuation.resume(returning: .outcomeUnknown) }
+        for pending in hopeless { pending.continuation.resume(returning: .outcomeUnknown) }
     }
 
     package func stop() {

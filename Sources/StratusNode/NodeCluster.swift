@@ -154,6 +154,7 @@ final class NodeCluster: Sendable {
             log.error("partition", ["group": .describing(group), "reason": .text(what)])
         }
         setup.events.roleChanged = { group, role, term, leader in
+            if let leader { receivers.router.withLock { $0 }?.leads(leader, group) }
             log.debug(
                 "leadership",
                 [

@@ -11,6 +11,8 @@ import Synchronization
 /// order drawn from a seed.
 struct ThreeNodes {
     static let group = GroupID(1)
+    static let place = PlacedPartition(
+        group: group, replicas: (1...3).map { NodeID($0) }, epoch: 1)
 
     /// One clock for all, a disk for each.
     private final class NodeWorld: World {
@@ -29,11 +31,23 @@ struct ThreeNodes {
     /// Whatever is sent is there at once.
     private final class Wires: Sendable {
         private let inboxes = Mutex<[NodeID: ReplicaInbox]>([:])
+        private let routers = Mutex<[NodeID: ClusterRouter]>([:])
+        /// Nobody hears it, and it hears nobody; its links stand.
+        let hanging = Shared<NodeID?>(nil)
+        func connect(_ node: NodeID, _ router: ClusterRouter) {
+            self.routers.withLock { $0[node] = router }
+        }
+        func router(of node: NodeID) -> ClusterRouter? { self.routers.withLock { $0[node] } }
         func connect(_ node: NodeID, _ inbox: ReplicaInbox) {
             self.inboxes.withLock { $0[node] = inbox }
         }
         func send(_ message: PeerMessage, from: NodeID, to: NodeID) -> Bool {
             guard let inbox = self.inboxes.withLock({ $0[to] }) else { return false }
+            if self.hanging.withLock({ $0 == from || $0 == to }) { return true }
+            if case .response(let response) = message {
+                self.routers.withLock { $0[to] }?.receive(response, from: from)
+                return true
+            }
             inbox.receive(message, from: from, .none)
             return true
         }
@@ -54,6 +68,7 @@ struct ThreeNodes {
     struct Node {
         let id: NodeID
         let replicas: NodeReplicas
+        let router: ClusterRouter
         let files: SimulatedFiles
         let log: SegmentedLog
     }
@@ -62,11 +77,12 @@ struct ThreeNodes {
     let executor: SimulatedExecutor
     let nodes: [Node]
     let alarms = Shared<[String]>([])
+    private let wires = Wires()
 
     init(seed: UInt64, adjust: (inout NodeReplicas.Setup) -> Void = { _ in }) throws {
         let clock = SimulatedWorld(seed: seed)
         let executor = SimulatedExecutor(world: clock, seed: seed)
-        let wires = Wires()
+        let wires = self.wires
         let ids = (1...3).map { NodeID($0) }
         let alarms = self.alarms
         var nodes: [Node] = []
@@ -93,15 +109,27 @@ struct ThreeNodes {
             setup.events.alarm = { group, what in
                 alarms.withLock { $0.append("\(id) \(group): \(what)") }
             }
+            setup.events.roleChanged = { group, _, _, leader in
+                if let leader { wires.router(of: id)?.leads(leader, group) }
+            }
             adjust(&setup)
             let replicas = NodeReplicas(
                 setup, log: log, inbox: inbox, sender: Wire(id, wires), in: world, on: executor,
                 checkpointsOn: executor)
+            var tuning = ClusterRouter.Tuning()
+            // Whoever waited for that would be seen to.
+            tuning.answerPatience = .seconds(60)
+            let router = ClusterRouter(
+                replicas, sender: Wire(id, wires), in: world, tuning: tuning,
+                place: { _ in Self.place }, placeOfGroup: { _ in Self.place },
+                sleep: { time in await executor.sleep(for: max(.zero, time - clock.now)) })
+            wires.connect(id, router)
             Task(executorPreference: executor) {
                 await replicas.start()
                 await replicas.wake([Self.group])
             }
-            nodes.append(Node(id: id, replicas: replicas, files: world.disk, log: log))
+            nodes.append(
+                Node(id: id, replicas: replicas, router: router, files: world.disk, log: log))
         }
         self.clock = clock
         self.executor = executor
@@ -133,14 +161,21 @@ struct ThreeNodes {
         self.get { await node.replicas.status() }?.first { $0.group == Self.group }
     }
 
-    /// Writes through whoever leads. Returns whether it was acknowledged.
-    func write(_ register: Bytes, _ value: Bytes) -> Bool {
-        guard let leader = self.leader() else { return false }
-        let command = Command(
+    /// From now on the node neither hears nor is heard; nobody is told.
+    func hang(_ node: Node) { self.wires.hanging.withLock { $0 = node.id } }
+
+    func command(_ register: Bytes, _ value: Bytes) -> Command {
+        Command(
             kind: .reference, identity: self.clock.drawIdentity(),
             deadlineMilliseconds: self.clock.wallMilliseconds + 30_000,
             container: OneNode.container, schemaVersion: 0, principal: Principal(kind: .system),
             body: RegisterCommand.write(register, value: value).encoded())
+    }
+
+    /// Writes through whoever leads. Returns whether it was acknowledged.
+    func write(_ register: Bytes, _ value: Bytes) -> Bool {
+        guard let leader = self.leader() else { return false }
+        let command = self.command(register, value)
         let deadline = self.clock.now + .seconds(20)
         let answer = self.get {
             await leader.replicas.ask(.command(command), of: Self.group, deadline: deadline)
