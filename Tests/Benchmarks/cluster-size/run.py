@@ -4,15 +4,17 @@
     swift build -c release
     Tests/Benchmarks/cluster-size/run.py [--sizes 1,3,5] [--seconds 5] [--runs 3] [--partitions 256]
 
-Each cluster is one of real processes on the loopback (Deploy/cluster --release), three replicas of each partition where
+Each cluster is one of real processes on the loopback (Deploy/cluster), three replicas of each partition where
 there are three nodes or more. 32 clients who are 64 people in all go through all of its nodes, so that partitions
 everywhere take part and most requests are forwarded. CPU is user and system time of all nodes over the operations
 answered; memory is resident. For the restart every partition is given a record first; then all nodes are ended with
 SIGKILL and started at once, and every record is looked up. Every process started here is ended here.
 """
-import argparse, concurrent.futures, http.client, json, os, signal, statistics, subprocess, tempfile, threading, time
+import argparse, concurrent.futures, http.client, json, os, signal, statistics, subprocess, tempfile, threading, time, urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
+LOAD = os.path.join(ROOT, ".build/release/stratus-load")
+BINARY = os.path.join(ROOT, ".build/release/stratus")
 TICK = os.sysconf("SC_CLK_TCK")
 OPERATION = "/database/1/iCloud.bench/development/private/records/%s?ckAPIToken=%s&ckWebAuthToken=%s"
 WORKS = ["save", "lookup"]
@@ -39,13 +41,14 @@ class Cluster:
     def __init__(self, directory, size, partitions):
         self.directory, self.size = directory, size
         begin = time.monotonic()
-        self.facts = json.loads(self("up", "--json", "--release", "--nodes", str(size), "--partitions", str(partitions)))
+        self.facts = json.loads(self("up", "--json", "--nodes", str(size), "--partitions", str(partitions)))
         self.formed = time.monotonic() - begin
         self.local = threading.local()
+        self.prepared = set()
 
     def __call__(self, *words):
         done = subprocess.run([os.path.join(ROOT, "Deploy/cluster"), *words, "--directory", self.directory],
-                              capture_output=True, text=True)
+                              capture_output=True, text=True, env={"STRATUS_BINARY": BINARY, **os.environ})
         if done.returncode != 0:
             raise SystemExit(f"Deploy/cluster {' '.join(words)}: {done.stderr}{done.stdout}")
         return done.stdout
@@ -73,7 +76,7 @@ class Cluster:
         people = [word for number in range(64) for word in ("--web-auth-token", f"person{number}")]
         before = cpu_seconds(self.pids)
         subprocess.run(
-            [os.path.join(ROOT, ".build/release/stratus-load"), "run", *urls, *people, "--api-token", self.facts["apiToken"],
+            [LOAD, "run", *urls, *people, "--api-token", self.facts["apiToken"],
              "--clients", "32", "--workload", work, "--seconds", str(seconds), "--records", "1000", "--json", file,
              *(["--no-prepare"] if work in self.prepared else [])], check=True, capture_output=True)
         self.prepared.add(work)
@@ -82,8 +85,15 @@ class Cluster:
         measured["cpu"] = (cpu_seconds(self.pids) - before) / measured["operations"] * 1e6
         return measured
 
-    prepared = set()
-
+    def define(self):
+        """The load's own schema: the text of its records has no index."""
+        schema = subprocess.run([LOAD, "schema"], check=True, capture_output=True).stdout
+        with open(f"{self.directory}/node-a/data/admin.token") as file:
+            token = file.read().strip()
+        request = urllib.request.Request(
+            f"{self.facts['adminURLs'][0]}/v1/containers/iCloud.org.example.load/environments/development/schema",
+            data=schema, headers={"Authorization": f"Bearer {token}"}, method="PUT")
+        urllib.request.urlopen(request, timeout=10).read()
 
 def save(cluster, number):
     return cluster.ask(number, "modify", f"user{number}", {"operations": [{"operationType": "forceUpdate", "record": {
@@ -142,7 +152,7 @@ def main():
         try:
             for size in sizes:
                 clusters[size] = Cluster(f"{directory}/{size}", size, options.partitions)
-                clusters[size].prepared = set()
+                clusters[size].define()
             rounds = {(size, work): [] for size in sizes for work in WORKS}
             # The first is thrown away: it prepares, and opens what was never open.
             for number in range(options.runs + 1):
