@@ -23,6 +23,9 @@ package struct Limits: Sendable, Equatable {
     /// Commands waiting at one replica before it answers `TRY_AGAIN_LATER`.
     package var pendingCommandCountMax = 4_096
     package var pendingCommandSizeMax: ByteCount = .mebibytes(64)
+    /// Commands and reads that all replicas of a node together have taken and not answered. Beyond: the same.
+    package var waitingCountMax = 16_384
+    package var waitingSizeMax: ByteCount = .mebibytes(256)
     /// Commands that share one commit.
     package var batchCommandCountMax = 512
     /// Index rows a query page may touch before it answers with a marker.

@@ -88,7 +88,7 @@ struct OneNode: Sendable {
         Command(
             kind: .reference, identity: identity,
             deadlineMilliseconds: self.world.wallMilliseconds + 30_000, container: Self.container,
-            schemaVersion: 0, principal: Principal(kind: .system), body: body.encoded())
+            schemaVersion: 0, principal: Principal(kind: .administrator), body: body.encoded())
     }
 
     func submit(

@@ -64,11 +64,16 @@ import Testing
         #expect(operations(64) < one * 16)
     }
 
-    @Test func `C-35 beyond its bound the queue refuses, and what it refused did not happen`()
-        throws
-    {
+    @Test(arguments: ["queued", "waiting", "bytes"])
+    func `C-35 beyond its bound a node refuses, and what it refused did not happen`(
+        _ bound: String
+    ) throws {
         var limits = Limits()
-        limits.pendingCommandCountMax = 3
+        switch bound {
+        case "queued": limits.pendingCommandCountMax = 3
+        case "waiting": limits.waitingCountMax = 3
+        default: limits.waitingSizeMax = ByteCount(1_000)
+        }
         let node = try OneNode(seed: 1, limits: limits)
         let results = Shared<[UInt8: Result<Outcome, RouteError>]>([:])
         for number in 0..<12 as Range<UInt8> {

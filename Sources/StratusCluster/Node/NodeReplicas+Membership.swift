@@ -108,8 +108,7 @@ extension NodeReplicas {
 
     /// A replica that goes did not lead; what waits for it may have been committed by others.
     func answerWaiting(for group: GroupID) {
-        let tokens = self.waiting.filter { $0.value.question.group == group }.keys
-        for token in tokens.sorted(by: { $0.raw < $1.raw }) {
+        for token in self.waiting.tokens(where: { $0.group == group }) {
             let isCommand = self.waiting[token]?.isCommand == true
             self.answer(token, isCommand ? .outcomeUnknown : .notLeader(nil))
         }

@@ -18,13 +18,6 @@ import Synchronization
 ///   new is taken, peers are not answered. Only a restart mends it.
 /// - What waits is bounded; what comes beyond is `.notExecuted` with the time it takes to work off.
 package actor NodeReplicas {
-    struct Waiting {
-        let question: ReplicaInbox.Question
-        var isCommand: Bool {
-            if case .command = self.question.body { true } else { false }
-        }
-    }
-
     struct Member {
         let partition: any NodePartition
         var usedAt: MonotonicTime
@@ -66,7 +59,7 @@ package actor NodeReplicas {
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
-    var waiting: [RaftGroup.RequestToken: Waiting] = [:]
+    var waiting = WaitingQuestions()
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
@@ -337,9 +330,6 @@ package actor NodeReplicas {
             group: request.group, body: request.body,
             deadline: self.world.now + .milliseconds(Int64(request.remainingMilliseconds)),
             asker: .peer(node, number: request.number))
-        guard self.waiting.count < self.setup.limits.pendingCommandCountMax else {
-            return self.departures.add(self.busy, to: question.asker)
-        }
         self.take(question, &asked, into: &effects)
     }
 
@@ -361,6 +351,9 @@ package actor NodeReplicas {
             return self.departures.add(
                 .refused("not a question for a partition"), to: question.asker)
         }
+        guard self.waiting.hasRoom(for: question, within: self.setup.limits) else {
+            return self.departures.add(self.busy, to: question.asker)
+        }
         if let refusal = self.open(question.group, at: now, into: &effects) {
             return self.departures.add(refusal, to: question.asker)
         }
@@ -370,7 +363,7 @@ package actor NodeReplicas {
         }
         self.members[question.group]?.usedAt = now
         let token = self.nextToken()
-        self.waiting[token] = Waiting(question: question)
+        self.waiting.add(question, as: token)
         asked.add(question.body, as: token, to: question.group)
         self.armSweep(at: now)
     }
@@ -434,7 +427,7 @@ package actor NodeReplicas {
 
     func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
         // Nil when its deadline has passed: it was answered then.
-        guard let item = self.waiting.removeValue(forKey: token) else { return }
+        guard let item = self.waiting.remove(token) else { return }
         self.departures.add(answer, to: item.question.asker)
     }
 
@@ -467,10 +460,8 @@ package actor NodeReplicas {
     }
 
     private func answerAllUnknown() {
-        let waiting = self.waiting
-        self.waiting = [:]
-        for token in waiting.keys.sorted(by: { $0.raw < $1.raw }) {
-            guard let item = waiting[token] else { continue }
+        for token in self.waiting.tokens(where: { _ in true }) {
+            guard let item = self.waiting.remove(token) else { continue }
             self.departures.add(
                 item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 1_000),
                 to: item.question.asker)
@@ -504,9 +495,8 @@ package actor NodeReplicas {
     private func sweep(at now: MonotonicTime) {
         guard let time = self.sweepAt, now >= time else { return }
         self.sweepAt = nil
-        let late = self.waiting.filter { $0.value.question.deadline < now }.keys
-        for token in late.sorted(by: { $0.raw < $1.raw }) {
-            guard let item = self.waiting.removeValue(forKey: token) else { continue }
+        for token in self.waiting.tokens(where: { $0.deadline < now }) {
+            guard let item = self.waiting.remove(token) else { continue }
             self.host.replica(of: item.question.group)?.abandon(token)
             self.departures.add(
                 item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 100),

@@ -1,0 +1,48 @@
+import StratusConsensus
+import StratusModel
+
+/// What a node's replicas were asked and have not answered, and how much of it there is: all that its leaders hold
+/// uncommitted is in here.
+struct WaitingQuestions {
+    struct Waiting {
+        let question: ReplicaInbox.Question
+        var isCommand: Bool {
+            if case .command = self.question.body { true } else { false }
+        }
+    }
+
+    private var items: [RaftGroup.RequestToken: Waiting] = [:]
+    private(set) var size = 0
+
+    var isEmpty: Bool { self.items.isEmpty }
+    var count: Int { self.items.count }
+
+    /// Whether there is room for one more. What nodes ask of each other (jobs, mail, membership) always finds some:
+    /// its senders are few, wait for each answer, and clear what clients wait for.
+    func hasRoom(for question: ReplicaInbox.Question, within limits: Limits) -> Bool {
+        if case .command(let command) = question.body, command.principal.kind == .system {
+            return true
+        }
+        return self.items.isEmpty
+            || self.items.count < limits.waitingCountMax
+                && self.size + question.size <= limits.waitingSizeMax.raw
+    }
+
+    subscript(token: RaftGroup.RequestToken) -> Waiting? { self.items[token] }
+
+    mutating func add(_ question: ReplicaInbox.Question, as token: RaftGroup.RequestToken) {
+        self.items[token] = Waiting(question: question)
+        self.size += question.size
+    }
+
+    mutating func remove(_ token: RaftGroup.RequestToken) -> Waiting? {
+        guard let item = self.items.removeValue(forKey: token) else { return nil }
+        self.size -= item.question.size
+        return item
+    }
+
+    /// In the order in which they came.
+    func tokens(where isMeant: (ReplicaInbox.Question) -> Bool) -> [RaftGroup.RequestToken] {
+        self.items.filter { isMeant($0.value.question) }.keys.sorted { $0.raw < $1.raw }
+    }
+}
