@@ -8,7 +8,7 @@ namespace_of() { printf 'stratus-%s-%s' "$(network_number)" "$(name_of "$1")"; }
 bridge_name() { printf 'stratus%s' "$(network_number)"; }
 
 # host_of N: where node N listens.
-host_of() { if has_network; then printf '10.77.%s.%s' "$(network_number)" "$1"; else printf 127.0.0.1; fi; }
+host_of() { if has_network; then printf '10.78.%s.%s' "$(network_number)" "$1"; else printf 127.0.0.1; fi; }
 
 # at_host N COMMAND...: runs COMMAND on the host of node N. Replaces this shell, if it is one of its own.
 at_host() {
@@ -35,7 +35,7 @@ choose_network() {
 # Whose bridge it is stands in its alias: nodes that were killed leave theirs behind.
 begin_bridge() {
     ip link set "$(bridge_name)" alias "$directory" up
-    ip address add "10.77.$(network_number).254/24" dev "$(bridge_name)"
+    ip address add "10.78.$(network_number).254/24" dev "$(bridge_name)"
 }
 
 # make_host N: a host with one address on the cluster's bridge. Made once; a machine that was restarted has none.

@@ -150,6 +150,16 @@ final class NodeCluster: Sendable {
                 "storage takes no more writes; only a restart mends it", ["reason": .text(why)])
             if let linksMade { Task { await linksMade.stop() } }
         }
+        setup.events.roomChanged = { hasRoom in
+            if hasRoom {
+                health.clear("disk")
+                log.info("the disk has room again")
+            } else {
+                let why = "the disk is full: make room, and writes go on by themselves"
+                health.raise("disk", why)
+                log.error("storage", ["reason": .text(why)])
+            }
+        }
         setup.events.alarm = { group, what in
             log.error("partition", ["group": .describing(group), "reason": .text(what)])
         }

@@ -94,7 +94,7 @@ enum FaultList {
         S-34 | an end inside recovery, again and again
         S-35 | an empty disk in the place of a full one
         S-36 | two processes, one directory
-        S-37 | another node's directory | the directory's identity and name are compared with what the peers know: see S-35
+        S-37 | another node's directory
         S-38 | data of a later version
         S-39 | a damaged or foreign backup
         S-40 | data that nobody reads, and that rots
@@ -131,7 +131,7 @@ enum FaultList {
         M-21 | a node emptied before it goes
         M-22 | versions that know different entries
         M-23 | a node at another address
-        M-24 | moves under load | no figure of requests during moves
+        M-24 | moves under load | measured, not tested: see the [figures](../benchmarks/cluster.md)
         M-25 | members coming and going at random
         """
 
@@ -219,13 +219,13 @@ enum FaultList {
     static let operations = """
         O-01 | random kills for an hour | rounds of minutes: the stages `20-crash-rounds` and `40-cluster-rounds`
         O-02 | power cuts for an hour | in the simulator only (S-46)
-        O-03 | restarts one by one | not run
+        O-03 | restarts one by one
         O-04 | versions exchanged one by one | there is one version yet
         O-05 | versions side by side for long | there is one version yet
         O-06 | a configuration that is wrong
         O-07 | clocks far apart | in the simulator only (C-05, C-42)
-        O-08 | next to no processor | not run
-        O-09 | a frozen process | in the simulator only (C-04)
+        O-08 | next to no processor
+        O-09 | a frozen process
         O-10 | a full volume for logs | a log line that cannot be written is dropped and counted; no test with a volume
         O-11 | health that tells the truth
         O-12 | faults that are seen | each alarm is a line in the log; no test compares the two

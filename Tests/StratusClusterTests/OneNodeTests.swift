@@ -99,6 +99,49 @@ import Testing
         #expect(refusedCount > 0 && refusedCount < 12)
     }
 
+    @Test func `S-05 a full disk is told, and that there is room again without anybody asking`()
+        throws
+    {
+        let news = Shared<[Bool]>([])
+        var logLimits = SegmentedLog.Limits()
+        logLimits.segmentSize = .kibibytes(64)
+        logLimits.spareCountMax = 0
+        let node = try OneNode(seed: 1, logLimits: logLimits) {
+            $0.checkpointSize = .kibibytes(32)
+            $0.events.roomChanged = { hasRoom in news.withLock { $0.append(hasRoom) } }
+        }
+        func write(_ number: UInt8) throws -> Bool {
+            let identity = node.world.drawIdentity()
+            let isDone = Shared(false)
+            Task(executorPreference: node.executor) {
+                let value = Bytes(repeating: number, count: 5_000)
+                if case .success = await node.submit(.write([1], value: value), identity) {
+                    isDone.withLock { $0 = true }
+                }
+            }
+            node.executor.run(until: node.world.now + .seconds(2))
+            return isDone.withLock { $0 }
+        }
+        for number in 0..<10 as Range<UInt8> { #expect(try write(number)) }
+        let files = node.world.simulatedFiles
+        // Room for the rows, none for another segment of the log.
+        files.plan(
+            DiskFault(at: files.operationCount, .fail(.full), isSticky: true, kinds: [.open]))
+        var last: UInt8 = 0
+        for number in 10..<60 as Range<UInt8> {
+            if try write(number) { last = number }
+            if node.log.isFull { break }
+        }
+        #expect(node.log.isFull)
+        #expect(news.withLock { $0 } == [false])
+
+        files.clearFaults()
+        node.settle()
+        #expect(news.withLock { $0 } == [false, true])
+        #expect(try node.readNow([1]).get()?.first.map { $0 >= last } == true)
+        #expect(try write(60))
+    }
+
     @Test func `C-07 a command sent twice is applied once and answered the same`() throws {
         let node = try OneNode(seed: 1)
         let identity = node.world.drawIdentity()

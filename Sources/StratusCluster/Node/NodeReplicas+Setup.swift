@@ -46,6 +46,8 @@ extension NodeReplicas {
     package struct Events: Sendable {
         /// Final: see the type's promises.
         package var fenced: @Sendable (String) -> Void = { _ in }
+        /// Whether the disk has room for the log: without it commands are refused, and nothing is lost.
+        package var roomChanged: @Sendable (Bool) -> Void = { _ in }
         package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
         package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
             _, _, _, _ in

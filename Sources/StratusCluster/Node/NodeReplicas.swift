@@ -64,6 +64,8 @@ package actor NodeReplicas {
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
+    /// As it was last told.
+    private var hasRoom = true
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
     private(set) var isStopped = false
     var scrub = Scrub()
@@ -556,7 +558,16 @@ package actor NodeReplicas {
             else { continue }
             self.checkpoint(group)
         }
-        if self.log.isFull { self.lookForRoom(at: now) }
+        let hasRoom = !self.log.isFull
+        if hasRoom != self.hasRoom {
+            self.hasRoom = hasRoom
+            self.setup.events.roomChanged(hasRoom)
+        }
+        if !hasRoom {
+            self.lookForRoom(at: now)
+            // Whether or not anybody asks meanwhile: nobody will, of a node that says it is not ready.
+            self.wake(at: now + Self.roomInterval)
+        }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.closeIdle()
     }
