@@ -232,15 +232,25 @@ package final class LoadRun: Sendable {
 final class LoadConnection: @unchecked Sendable {
     let loop: EventLoop
     private let clients: [HTTPClient]
+    private let home: Int
     private var current: Int
+    private var answersAway = 0
+
+    /// After so many answers elsewhere a client goes back to where it began: otherwise all of them end up with the
+    /// one server that never failed, and its failure would be everybody's.
+    private static let answersAwayMax = 100
 
     init(_ endpoints: [HTTPEndpoint], first: Int, loop: EventLoop) {
         self.loop = loop
         self.clients = endpoints.map { HTTPClient($0, loop: loop, idleCountMax: 1) }
-        self.current = first % endpoints.count
+        self.home = first % endpoints.count
+        self.current = self.home
     }
 
-    func turn() { self.current = (self.current + 1) % self.clients.count }
+    func turn() {
+        self.current = (self.current + 1) % self.clients.count
+        self.answersAway = 0
+    }
 
     func send(
         _ request: HTTPClientRequest, deadline: Duration
@@ -248,8 +258,15 @@ final class LoadConnection: @unchecked Sendable {
         do throws(HTTPClientError) {
             let (head, body) = try await self.clients[self.current].send(
                 request, deadline: deadline)
+            self.noteAnswer()
             return .success((head.status, body))
         } catch { return .failure(error) }
+    }
+
+    private func noteAnswer() {
+        guard self.current != self.home else { return }
+        self.answersAway += 1
+        if self.answersAway >= Self.answersAwayMax { self.current = self.home }
     }
 
     func close() async { for client in self.clients { await client.close() } }
