@@ -60,7 +60,11 @@ extension Simulation {
             self.timeline?.paused(node.id, from: self.now, to: until)
         case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
         case .clockJump:
-            let jumps: [Int64] = [3_600_000, -3_600_000, 700, -700, 40, -40]
+            // The time of a group's entries never goes back: one that was written an hour ahead would make every
+            // later command of the operator and the keeper come too late, for that hour.
+            let jumps: [Int64] =
+                self.placed == nil
+                ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
             node.wallOffset = jumps[self.draw(jumps.count)]
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
         case .membership: if self.placed == nil { self.changeMembers() } else { self.operate() }
