@@ -145,7 +145,9 @@ extension Simulation {
     /// Orders the lost to be replaced, until the cluster has heard.
     func replaceLost() {
         guard let placed, let view = placed.view, !placed.isReplacing, let shells = self.someShells(),
-            let lost = placed.lost.first(where: { view.node($0)?.state == .active })
+            let lost = placed.lost.first(where: { id in
+                view.node(id).map { $0.isMember && !$0.leavesWhenEmpty } == true
+            })
         else { return }
         let remaining = view.placementNodes.count { $0.id != lost }
         self.placed?.isReplacing = true
