@@ -75,7 +75,7 @@ package actor ClusterFollower {
     }
 
     /// A member says that this is the view now, unasked.
-    func take(_ view: ClusterView) async {
+    package func take(_ view: ClusterView) async {
         self.offered = view
         await self.look()
     }
@@ -191,6 +191,9 @@ package actor ClusterFollower {
 
     /// What the last process did not come to.
     private func finishDeleting() async {
+        // Until that is over no newer view may bring a replica back.
+        self.isWorking = true
+        defer { self.isWorking = false }
         let view = self.directory.view
         let kept = Set(view.groups(keptBy: self.directory.own))
         self.leaving = Set(view.groups.filter { !kept.contains($0) })
@@ -200,6 +203,9 @@ package actor ClusterFollower {
     }
 
     private func delete() async {
+        // What could not be deleted and has come back since is in use.
+        let directory = self.directory
+        self.leaving = self.leaving.filter { !directory.keeps($0) }
         guard !self.leaving.isEmpty else { return }
         do throws(StoreError) {
             try await self.replicas.discard(self.leaving.sorted())
