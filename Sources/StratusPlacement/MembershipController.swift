@@ -175,7 +175,8 @@ package struct MembershipController: Sendable {
         }
         var voters = current.voters.filter { $0 != move.from }
         if let to = move.to, !isIn { voters.append(to) }
-        guard self.keepsMajority(of: voters, seen, in: now) || self.bugs.contains(.newcomerNotAwaited)
+        guard
+            self.keepsMajority(of: voters, seen, in: now) || self.bugs.contains(.newcomerNotAwaited)
         else { return }
         if let from = move.from, from == seen.leader,
             let heir = self.heir(of: seen, among: voters, in: now)

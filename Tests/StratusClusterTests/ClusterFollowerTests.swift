@@ -100,7 +100,8 @@ import Testing
     }
 
     /// Simulation, seed 9: a leader of the system group is known, for it was one when this node was dropped.
-    @Test func `M-12 a node whose copy of the system partition hears nothing asks when told of more`()
+    @Test
+    func `M-12 a node whose copy of the system partition hears nothing asks when told of more`()
         throws
     {
         var (committed, founding) = try self.committed()

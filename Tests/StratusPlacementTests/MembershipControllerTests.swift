@@ -157,7 +157,8 @@ import Testing
 
     /// A leader that came by a snapshot knows its configuration by the snapshot's index; the next one may know the
     /// same by an index before the fence.
-    @Test func `M-05 a move goes on when the next leader knows its configuration by an older index`()
+    @Test
+    func `M-05 a move goes on when the next leader knows its configuration by an older index`()
         throws
     {
         var world = try MovingWorld(seed: 7, nodes: 3)

@@ -27,8 +27,13 @@ extension Simulation {
             }
             self.letIn()
         case 3...4:
-            if mayLose { self.order(.drain(some.id, leavesWhenEmpty: true, acceptedReplicaCount: nil)) }
-        case 5: if mayLose { self.order(.drain(some.id, leavesWhenEmpty: false, acceptedReplicaCount: nil)) }
+            if mayLose {
+                self.order(.drain(some.id, leavesWhenEmpty: true, acceptedReplicaCount: nil))
+            }
+        case 5:
+            if mayLose {
+                self.order(.drain(some.id, leavesWhenEmpty: false, acceptedReplicaCount: nil))
+            }
         case 6:
             let draining = members.filter { $0.state == .draining && !self.isLost($0.id) }
             if let node = draining.first { self.order(.undrain(node.id)) }
@@ -66,7 +71,8 @@ extension Simulation {
     /// A node that still holds replicas is thrown out. One at a time, and not beside one that died: two may be a
     /// majority of three.
     private func removeByForce(_ id: NodeID, _ view: ClusterView) {
-        guard let placed, placed.isWhole(view), view.placementNodes.count > view.settings.replicaCount,
+        guard let placed, placed.isWhole(view),
+            view.placementNodes.count > view.settings.replicaCount,
             self.now >= placed.calmAt
         else { return }
         self.placed?.calmAt = self.now + PlacedCluster.calm
@@ -144,7 +150,8 @@ extension Simulation {
 
     /// Orders the lost to be replaced, until the cluster has heard.
     func replaceLost() {
-        guard let placed, let view = placed.view, !placed.isReplacing, let shells = self.someShells(),
+        guard let placed, let view = placed.view, !placed.isReplacing,
+            let shells = self.someShells(),
             let lost = placed.lost.first(where: { id in
                 view.node(id).map { $0.isMember && !$0.leavesWhenEmpty } == true
             })

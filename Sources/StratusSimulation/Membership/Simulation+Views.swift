@@ -85,7 +85,9 @@ extension Simulation {
         if placed.join != nil { return "a newcomer waits to be let in" }
         if let move = view.moves.first { return "\(move.group) still moves to \(move)" }
         if let move = MembershipController.wanted(for: view).first { return "wanted: \(move)" }
-        for id in placed.lost where view.node(id)?.isMember == true { return "\(id) is not replaced" }
+        for id in placed.lost where view.node(id)?.isMember == true {
+            return "\(id) is not replaced"
+        }
         for node in view.nodes where node.isMember {
             if node.state == .joining { return "\(node.id) has not come" }
             if node.state == .draining, node.leavesWhenEmpty { return "\(node.id) has not left" }
@@ -95,7 +97,8 @@ extension Simulation {
     }
 
     private func findProblem(on node: SimulatedNode, _ view: ClusterView) -> String? {
-        guard let directory = node.shells?.directory, let host = node.host, let log = node.log else {
+        guard let directory = node.shells?.directory, let host = node.host, let log = node.log
+        else {
             return "\(node.id) is down"
         }
         if directory.revision != view.settings.revision {
