@@ -122,8 +122,8 @@ let package = Package(
         .target(
             name: "StratusSimulation",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusSQLite",
-                "StratusStorage", "StratusCluster",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
+                "StratusSQLite", "StratusStorage", "StratusCluster",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",

@@ -55,7 +55,7 @@ package final class ClusterRouter: PartitionRouter {
 
     private static let sweepInterval = Duration.milliseconds(200)
 
-    private let replicas: NodeReplicas
+    private let replicas: any LocalReplicas
     private let sender: any PeerSender
     private let world: any World
     private let limits: Limits
@@ -63,11 +63,14 @@ package final class ClusterRouter: PartitionRouter {
     private let place: @Sendable (ShardKey) -> PlacedPartition
     private let placeOfGroup: @Sendable (GroupID) -> PlacedPartition?
     private let sleep: @Sendable (MonotonicTime) async -> Void
+    /// Where it does what nobody waits for; nil for wherever there is room.
+    private let executor: (any TaskExecutor)?
     private let state: Mutex<State>
 
     package init(
-        _ replicas: NodeReplicas, sender: any PeerSender, in world: any World,
+        _ replicas: any LocalReplicas, sender: any PeerSender, in world: any World,
         limits: Limits = Limits(), tuning: Tuning = Tuning(),
+        on executor: (any TaskExecutor)? = nil,
         place: @escaping @Sendable (ShardKey) -> PlacedPartition,
         placeOfGroup: @escaping @Sendable (GroupID) -> PlacedPartition?,
         sleep: @escaping @Sendable (MonotonicTime) async -> Void
@@ -80,6 +83,7 @@ package final class ClusterRouter: PartitionRouter {
         self.place = place
         self.placeOfGroup = placeOfGroup
         self.sleep = sleep
+        self.executor = executor
         self.state = Mutex(State(number: world.random() >> 1))
     }
 
@@ -277,7 +281,9 @@ package final class ClusterRouter: PartitionRouter {
                 defer { state.isSweeping = true }
                 return (state.number, !state.isSweeping)
             }
-            if mustSweep { Task { [weak self] in await self?.sweep() } }
+            if mustSweep {
+                Task(executorPreference: self.executor) { [weak self] in await self?.sweep() }
+            }
             guard let number else {
                 return continuation.resume(returning: .notExecuted(retryAfterMilliseconds: 1_000))
             }

@@ -586,3 +586,18 @@ package enum ReplicaRefusal: Error, Sendable, Equatable {
             }
     }
 }
+
+extension PeerResponse.Answer {
+    /// What a refusal of a replica on `node` means to whoever asked.
+    package init(_ refusal: ReplicaRefusal, by node: NodeID, busy: Self) {
+        self =
+            switch refusal {
+            case .notLeader(let leader): .notLeader(leader == node ? nil : leader)
+            case .notExecuted: .notExecuted(retryAfterMilliseconds: 100)
+            case .outcomeUnknown: .outcomeUnknown
+            case .overloaded: busy
+            case .tooLarge: .refused("the command is larger than one entry may be")
+            case .membershipRefused: .refused("the membership is changing")
+            }
+    }
+}

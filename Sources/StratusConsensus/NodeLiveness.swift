@@ -124,7 +124,10 @@ package struct NodeLiveness: Sendable, Equatable {
             self.resignations.append(
                 Resignation(group: resigned, until: now + self.tuning.resignationLife))
         case .peersChanged(let nodes):
+            // Nobody listens to who is no peer any more: a group that it leads must not wait for it.
+            let gone = self.peers.filter { !nodes.contains($0.node) && !$0.isSuspect }
             self.setPeers(nodes, at: now)
+            for peer in gone { actions.append(.suspect(peer.node)) }
         }
     }
 

@@ -15,6 +15,9 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Membership.
     case singleStepMembership, configurationOnCommit, changeBeforeOwnTermCommit
     case jointNeedsOnlyNew, snapshotWithStaleConfiguration
+    // Placement.
+    case lateOrderCarriedOut, moveFinishedUncommitted, newcomerNotAwaited
+    case deletedBeforeMoved, viewCountsBeforeDisk
     // Reads.
     case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads
     case readCountsOldRound

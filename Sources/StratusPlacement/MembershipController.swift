@@ -87,8 +87,12 @@ package struct MembershipController: Sendable {
     }
 
     package var tuning: Tuning
+    private let bugs: PlantedBugs
 
-    package init(_ tuning: Tuning = Tuning()) { self.tuning = tuning }
+    package init(_ tuning: Tuning = Tuning(), bugs: PlantedBugs = PlantedBugs()) {
+        self.tuning = tuning
+        self.bugs = bugs
+    }
 
     /// Where everything should be. Nodes that are being drained or are removed hold nothing in it.
     package static func plan(for view: ClusterView) -> PlacementPlan {
@@ -137,10 +141,17 @@ package struct MembershipController: Sendable {
     // MARK: Moves in progress
 
     private func advance(_ move: ReplicaMove, in now: Situation, _ steps: inout [Step]) {
-        guard let seen = now.groups[move.group], seen.isCommitted, !seen.configuration.isJoint,
-            seen.configurationIndex >= move.fence
-        else { return }
+        guard let seen = now.groups[move.group], self.isSettled(seen) else { return }
         let current = seen.configuration
+        guard seen.configurationIndex >= move.fence else {
+            // Who has got a snapshot knows its configuration by the snapshot's index, which may be past the one
+            // that the next leader knows it by. Said once more it stands past the fence for everybody.
+            steps.append(
+                .configure(
+                    move.group, leader: seen.leader, at: seen.configurationIndex,
+                    voters: current.voters, learners: current.learners))
+            return
+        }
         let isIn = move.to.map { current.voters.contains($0) } ?? true
         let isOut = move.from.map { !current.voters.contains($0) } ?? true
         if isIn && isOut {
@@ -158,11 +169,15 @@ package struct MembershipController: Sendable {
                     move, seen, voters: current.voters, learners: current.learners + [to], &steps)
                 return
             }
-            guard seen.caughtUp.contains(to) else { return }
+            guard seen.caughtUp.contains(to) || self.bugs.contains(.newcomerNotAwaited) else {
+                return
+            }
         }
         var voters = current.voters.filter { $0 != move.from }
         if let to = move.to, !isIn { voters.append(to) }
-        guard self.keepsMajority(of: voters, seen, in: now) else { return }
+        guard
+            self.keepsMajority(of: voters, seen, in: now) || self.bugs.contains(.newcomerNotAwaited)
+        else { return }
         if let from = move.from, from == seen.leader,
             let heir = self.heir(of: seen, among: voters, in: now)
         {
@@ -172,6 +187,12 @@ package struct MembershipController: Sendable {
         }
         self.change(
             move, seen, voters: voters, learners: current.learners.filter { $0 != move.to }, &steps)
+    }
+
+    /// What may still be taken back, or is on its way to something else, is nothing to go on from.
+    private func isSettled(_ seen: GroupObservation) -> Bool {
+        if self.bugs.contains(.moveFinishedUncommitted) { return !seen.configuration.isJoint }
+        return seen.isCommitted && !seen.configuration.isJoint
     }
 
     /// Changes the configuration at the fence; first raises the fence to it.

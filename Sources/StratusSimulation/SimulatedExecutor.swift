@@ -51,6 +51,9 @@ package final class SimulatedExecutor: TaskExecutor, SerialExecutor {
         }
     }
 
+    /// Whether nothing is ready to run.
+    package var isIdle: Bool { self.state.withLock { $0.ready.isEmpty } }
+
     /// Runs until nothing is ready and nobody sleeps.
     ///
     /// - Parameter limit: or until all that is left would happen later than this.

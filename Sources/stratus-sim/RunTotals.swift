@@ -15,6 +15,7 @@ struct RunTotals {
     private var simulated: Int64 = 0
     private var faults: [SimulationOptions.Fault: Int] = [:]
     private var reached: [RarePath: Int] = [:]
+    private var membership: [String: Int] = [:]
 
     mutating func add(_ report: Simulation.Report) {
         self.runCount += 1
@@ -29,6 +30,7 @@ struct RunTotals {
         self.simulated += report.simulatedNanoseconds
         self.faults.merge(report.faultCounts) { $0 + $1 }
         self.reached.merge(report.reached) { $0 + $1 }
+        self.membership.merge(report.membershipCounts) { $0 + $1 }
     }
 
     func print(took: Duration) {
@@ -49,6 +51,12 @@ struct RunTotals {
             self.faults[fault].map { "\(fault.rawValue) \($0)" }
         }
         line("faults      " + (mix.isEmpty ? "none" : mix.joined(separator: ", ")))
+        if !self.membership.isEmpty {
+            line(
+                "membership  "
+                    + self.membership.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+                    .joined(separator: ", "))
+        }
         let reached = RarePath.allCases.filter { self.reached[$0] != nil }
         line(
             "reached     "

@@ -112,8 +112,8 @@ struct SimulationProgram {
         print("trace \(String(report.traceHash, radix: 16))")
         if let file = invocation["svg"], let timeline = simulation.timeline {
             let svg = timeline.svg(
-                title: "seed \(seed): \(options.summary)", nodes: options.nodeCount,
-                groups: options.groupCount, end: report.simulatedNanoseconds)
+                title: "seed \(seed): \(options.summary)", nodes: report.nodeCount,
+                groups: report.groupCount, end: report.simulatedNanoseconds)
             try? svg.write(toFile: file, atomically: true, encoding: .utf8)
         }
         if let violation = report.violation {

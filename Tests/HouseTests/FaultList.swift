@@ -121,7 +121,7 @@ enum FaultList {
         M-11 | a dead node replaced while another is away
         M-12 | nodes that know different placements
         M-13 | a partition that moves while it is written to
-        M-14 | placement, partitions and clocks together | each alone is shown; there is no run of the three
+        M-14 | placement, partitions and clocks together
         M-15 | how much one newcomer moves
         M-16 | a node that comes and goes
         M-17 | one name for two nodes

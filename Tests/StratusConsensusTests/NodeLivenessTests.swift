@@ -167,7 +167,9 @@ import Testing
     @Test func `a stranger's heartbeat is nobody's, and a peer that is gone is forgotten`() {
         var watch = Watch()
         #expect(watch.hear(from: 9, declines: true) == [])
-        _ = watch.handle(.peersChanged([NodeID(3), NodeID(4)]))
+        // Groups that it leads must not wait for it: it is thrown out, and nobody hears it any more.
+        #expect(
+            watch.handle(.peersChanged([NodeID(3), NodeID(4)])) == [.suspect(NodeID(2))])
         #expect(watch.hear(from: 2, declines: true) == [])
         #expect(watch.wake(at: 600) == [.suspect(NodeID(3)), .suspect(NodeID(4))])
     }

@@ -155,6 +155,30 @@ import Testing
         #expect(learners > 0)
     }
 
+    /// A leader that came by a snapshot knows its configuration by the snapshot's index; the next one may know the
+    /// same by an index before the fence.
+    @Test
+    func `M-05 a move goes on when the next leader knows its configuration by an older index`()
+        throws
+    {
+        var world = try MovingWorld(seed: 7, nodes: 3)
+        let id = try world.bench.join(9)
+        world.groups[GroupID(1)]?.configurationIndex = LogIndex(5)
+        world.groups[GroupID(1)]?.last = LogIndex(5)
+        for _ in 0..<50 where try world.bench.view.move(of: GroupID(1)) == nil {
+            for step in try world.decide() { try world.carryOut(step) }
+            try world.turn()
+        }
+        let move = try #require(try world.bench.view.move(of: GroupID(1)))
+        #expect(move.fence == LogIndex(5) && move.to == id)
+        world.groups[GroupID(1)]?.configurationIndex = LogIndex(1)
+        world.groups[GroupID(1)]?.configuration = Configuration(
+            voters: try world.bench.view.replicas(of: GroupID(1)))
+        try self.settle(&world) { _ in }
+        try Self.expectSettled(world, "by another index")
+        #expect(world.violations.isEmpty)
+    }
+
     @Test func `M-12 M-13 a step that was decided before the fence rose changes nothing`() throws {
         var world = try MovingWorld(seed: 6, nodes: 3)
         let id = try world.bench.join(9)

@@ -44,11 +44,16 @@ package final class ClusterDirectory: Sendable {
     /// Where everything was when the cluster was formed; nil on a node that came later.
     private let founding: ClusterView?
     private let current: Mutex<ClusterView>
+    private let bugs: PlantedBugs
 
     /// - Parameters:
     ///   - founding: what the cluster is formed of; for a node that joined, nil.
-    package init(_ own: NodeID, founding: ClusterView?, in world: any World) throws(Refusal) {
+    package init(
+        _ own: NodeID, founding: ClusterView?, in world: any World,
+        bugs: PlantedBugs = PlantedBugs()
+    ) throws(Refusal) {
         self.own = own
+        self.bugs = bugs
         self.files = world.files
         self.founding = founding
         do {
@@ -81,7 +86,9 @@ package final class ClusterDirectory: Sendable {
             view.settings.cluster == now.settings.cluster,
             view.table.partitionCount == now.table.partitionCount
         else { return false }
-        try self.files.replace(Self.path, with: Self.encode(view))
+        if !self.bugs.contains(.viewCountsBeforeDisk) {
+            try self.files.replace(Self.path, with: Self.encode(view))
+        }
         return self.current.withLock { current in
             guard view.settings.revision > current.settings.revision else { return false }
             current = view
@@ -113,6 +120,9 @@ package final class ClusterDirectory: Sendable {
     package func keeps(_ group: GroupID) -> Bool {
         self.current.withLock { view in
             guard Int(group.raw) <= view.table.partitionCount else { return false }
+            if self.bugs.contains(.deletedBeforeMoved), view.move(of: group)?.from == self.own {
+                return false
+            }
             return view.replicas(of: group).contains(self.own)
                 || view.move(of: group)?.to == self.own
         }

@@ -19,13 +19,21 @@ package actor ClusterFollower {
     private static let patience = Duration.seconds(1)
 
     private let directory: ClusterDirectory
-    private let replicas: NodeReplicas
+    private let replicas: any MemberReplicas
     private let router: ClusterRouter
     private let events: Events
     private let sleep: @Sendable (Duration) async -> Void
+    /// Where it does what nobody waits for; nil for wherever there is room.
+    private let executor: (any TaskExecutor)?
     private var isWorking = false
     private var wantsAgain = false
     private var askCount = 0
+    /// Looks by ``run()``, of which one in so many asks another node whatever the own copy says.
+    private var lookCount = 0
+    private static let looksPerAsk = 4
+    private var mustAsk = false
+    /// The newest view that somebody has spoken of.
+    private var heardOf: UInt64 = 0
     private var offered: ClusterView?
     /// The number the next notice would have got when the own copy was last read.
     private var noticeSeen: UInt64?
@@ -35,14 +43,16 @@ package actor ClusterFollower {
     private var applied: UInt64
 
     package init(
-        _ directory: ClusterDirectory, replicas: NodeReplicas, router: ClusterRouter,
-        events: Events, sleep: @escaping @Sendable (Duration) async -> Void
+        _ directory: ClusterDirectory, replicas: any MemberReplicas, router: ClusterRouter,
+        events: Events, on executor: (any TaskExecutor)? = nil,
+        sleep: @escaping @Sendable (Duration) async -> Void
     ) {
         self.directory = directory
         self.replicas = replicas
         self.router = router
         self.events = events
         self.sleep = sleep
+        self.executor = executor
         self.applied = directory.revision
     }
 
@@ -50,6 +60,8 @@ package actor ClusterFollower {
     package func run() async {
         await self.finishDeleting()
         while !Task.isCancelled {
+            self.lookCount += 1
+            if self.lookCount % Self.looksPerAsk == 0 { self.mustAsk = true }
             await self.look()
             let holdsIt = self.directory.keeps(.system)
             await self.sleep(holdsIt ? Self.lookInterval : Self.askInterval)
@@ -58,11 +70,12 @@ package actor ClusterFollower {
 
     /// Somebody says that there is a view of this revision.
     package func heard(of revision: UInt64) async {
+        self.heardOf = max(self.heardOf, revision)
         if revision > self.directory.revision { await self.look() }
     }
 
     /// A member says that this is the view now, unasked.
-    func take(_ view: ClusterView) async {
+    package func take(_ view: ClusterView) async {
         self.offered = view
         await self.look()
     }
@@ -104,9 +117,13 @@ package actor ClusterFollower {
         if self.directory.keeps(.system) {
             // A few bytes, most of the time: the feed says whether anything has changed at all.
             if let view = await self.peek(newerThan: known) { return view }
-            // A replica of the system group that is just being filled knows less than its peers.
-            if self.replicas.leader(of: .system) != nil { return nil }
+            // A replica that is just being filled knows less than its peers; and one that was dropped from the
+            // group hears of nothing any more, not even of that.
+            let leader = self.replicas.leader(of: .system)
+            let isBehind = self.heardOf > known || self.mustAsk
+            if leader == self.directory.own || (leader != nil && !isBehind) { return nil }
         }
+        self.mustAsk = false
         let holders = self.directory.view.systemReplicas.filter { $0 != self.directory.own }
         guard !holders.isEmpty else { return nil }
         self.askCount += 1
@@ -143,7 +160,7 @@ package actor ClusterFollower {
         guard self.replicas.leader(of: .system) == self.directory.own else { return }
         let (router, own, revision) = (self.router, self.directory.own, view.settings.revision)
         for node in view.nodes where node.isMember && node.id != own {
-            Task {
+            Task(executorPreference: self.executor) {
                 _ = await router.ask(
                     .changed(revision: revision), of: node.id, within: Self.patience)
             }
@@ -174,6 +191,9 @@ package actor ClusterFollower {
 
     /// What the last process did not come to.
     private func finishDeleting() async {
+        // Until that is over no newer view may bring a replica back.
+        self.isWorking = true
+        defer { self.isWorking = false }
         let view = self.directory.view
         let kept = Set(view.groups(keptBy: self.directory.own))
         self.leaving = Set(view.groups.filter { !kept.contains($0) })
@@ -183,6 +203,9 @@ package actor ClusterFollower {
     }
 
     private func delete() async {
+        // What could not be deleted and has come back since is in use.
+        let directory = self.directory
+        self.leaving = self.leaving.filter { !directory.keeps($0) }
         guard !self.leaving.isEmpty else { return }
         do throws(StoreError) {
             try await self.replicas.discard(self.leaving.sorted())

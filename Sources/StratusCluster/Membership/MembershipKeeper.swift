@@ -23,18 +23,19 @@ package struct MembershipKeeper: Sendable {
     }
 
     private let directory: ClusterDirectory
-    private let replicas: NodeReplicas
+    private let replicas: any MemberReplicas
     private let router: ClusterRouter
     private let follower: ClusterFollower
     private let world: any World
     private let tuning: Tuning
-    private let controller = MembershipController()
+    private let controller: MembershipController
     private let log: @Sendable (String) -> Void
     private let sleep: @Sendable (Duration) async -> Void
 
     package init(
-        _ directory: ClusterDirectory, replicas: NodeReplicas, router: ClusterRouter,
+        _ directory: ClusterDirectory, replicas: any MemberReplicas, router: ClusterRouter,
         follower: ClusterFollower, in world: any World, tuning: Tuning = Tuning(),
+        bugs: PlantedBugs = PlantedBugs(),
         log: @escaping @Sendable (String) -> Void,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
@@ -44,6 +45,7 @@ package struct MembershipKeeper: Sendable {
         self.follower = follower
         self.world = world
         self.tuning = tuning
+        self.controller = MembershipController(bugs: bugs)
         self.log = log
         self.sleep = sleep
     }

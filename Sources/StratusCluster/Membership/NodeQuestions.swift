@@ -4,18 +4,22 @@ import StratusPlacement
 /// Answers what other nodes ask this one.
 package struct NodeQuestions: Sendable {
     private let directory: ClusterDirectory
-    private let replicas: NodeReplicas
+    private let replicas: any MemberReplicas
     private let follower: ClusterFollower
     private let health: @Sendable () async -> NodeHealth
+    /// Where it does what nobody waits for; nil for wherever there is room.
+    private let executor: (any TaskExecutor)?
 
     package init(
-        _ directory: ClusterDirectory, replicas: NodeReplicas, follower: ClusterFollower,
+        _ directory: ClusterDirectory, replicas: any MemberReplicas, follower: ClusterFollower,
+        on executor: (any TaskExecutor)? = nil,
         health: @escaping @Sendable () async -> NodeHealth
     ) {
         self.directory = directory
         self.replicas = replicas
         self.follower = follower
         self.health = health
+        self.executor = executor
     }
 
     package func answer(_ body: Bytes) async -> PeerResponse.Answer {
@@ -43,7 +47,7 @@ package struct NodeQuestions: Sendable {
         case .changed(let revision):
             // Who says so does not wait for it to be followed.
             let follower = self.follower
-            Task { await follower.heard(of: revision) }
+            Task(executorPreference: self.executor) { await follower.heard(of: revision) }
             return .done(true)
         case .health: return .health(await self.health())
         case .offer(let view):

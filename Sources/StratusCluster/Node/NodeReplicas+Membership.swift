@@ -6,28 +6,9 @@ import Synchronization
 
 /// What a change of the cluster's membership asks of a node's replicas.
 extension NodeReplicas {
-    /// A member whose log ends so little behind what is committed has caught up: a round trip's worth.
-    private static let lagMax: UInt64 = 256
-
     /// What the groups led here are like, in the order of their numbers.
     package func observations() -> [GroupObservation] {
-        guard self.fault == nil else { return [] }
-        return self.host.allGroups.compactMap { self.observation(of: $0) }
-    }
-
-    private func observation(of group: GroupID) -> GroupObservation? {
-        guard let raft = self.host.replica(of: group)?.raft, raft.role == .leader else {
-            return nil
-        }
-        let index = raft.log.configurationIndex
-        var caughtUp = [raft.node]
-        for peer in raft.peers where peer.mode == .streaming && peer.match >= index {
-            if peer.match.raw + Self.lagMax >= raft.commit.raw { caughtUp.append(peer.node) }
-        }
-        return GroupObservation(
-            group: group, leader: raft.node, configuration: raft.configuration,
-            configurationIndex: index, isCommitted: index <= raft.commit,
-            caughtUp: caughtUp.sorted())
+        self.fault == nil ? self.host.observations() : []
     }
 
     /// Opens replicas that nobody has asked for, so that their groups get a leader.
@@ -45,31 +26,23 @@ extension NodeReplicas {
     package func configure(
         _ group: GroupID, at index: LogIndex, voters: [NodeID], learners: [NodeID]
     ) -> Bool {
-        guard self.fault == nil, let replica = self.host.replica(of: group),
-            replica.raft.role == .leader, replica.raft.log.configurationIndex == index
-        else { return false }
+        guard self.fault == nil else { return false }
         let token = self.nextToken()
         var effects: [ReplicaHost.Effect] = []
-        self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-            replica.changeMembers(
-                voters: voters, learners: learners, as: token,
-                wallMilliseconds: self.world.wallMilliseconds, at: self.world.now, into: &out)
-        }
+        let isProposed = self.host.configure(
+            group, at: index, voters: voters, learners: learners, as: token,
+            wallMilliseconds: self.world.wallMilliseconds, at: self.world.now, into: &effects)
         self.carryOut(effects)
-        return replica.raft.log.configurationIndex > index
+        return isProposed
     }
 
     /// Hands the leadership of a group over, if it is led here.
     package func transfer(_ group: GroupID, to node: NodeID) -> Bool {
-        guard self.fault == nil, self.host.replica(of: group)?.raft.role == .leader else {
-            return false
-        }
+        guard self.fault == nil else { return false }
         var effects: [ReplicaHost.Effect] = []
-        self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-            replica.handle(.transferRequested(to: node), at: self.world.now, into: &out)
-        }
+        let isLed = self.host.transfer(group, to: node, at: self.world.now, into: &effects)
         self.carryOut(effects)
-        return true
+        return isLed
     }
 
     /// Whom to beat to, and whose silence to notice.
@@ -84,7 +57,7 @@ extension NodeReplicas {
     /// Stops the replicas that are not to be kept, and forgets their log. Their files go by ``discard(_:)``
     /// once that is on stable storage: a file without its log could be taken for a loss.
     /// - Returns: groups to discard. One that is being checkpointed is left for the next call.
-    package func retire(keeping keeps: (GroupID) -> Bool) -> [GroupID] {
+    package func retire(keeping keeps: @Sendable (GroupID) -> Bool) -> [GroupID] {
         guard self.fault == nil else { return [] }
         var retired: [GroupID] = []
         for group in Set(self.host.allGroups + self.log.groupIDs).sorted() where !keeps(group) {

@@ -225,10 +225,7 @@ package actor NodeReplicas {
 
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
-        guard self.fault == nil, let replica = self.host.replica(of: group), replica.isStateWell,
-            !replica.raft.lacksState
-        else { return nil }
-        return try? replica.state.answer(query)
+        self.fault == nil ? self.host.peek(query, in: group) : nil
     }
 
     // MARK: Working
@@ -434,14 +431,7 @@ package actor NodeReplicas {
     }
 
     private func text(_ refusal: ReplicaRefusal) -> PeerResponse.Answer {
-        switch refusal {
-        case .notLeader(let leader): .notLeader(leader == self.setup.node ? nil : leader)
-        case .notExecuted: .notExecuted(retryAfterMilliseconds: 100)
-        case .outcomeUnknown: .outcomeUnknown
-        case .overloaded: self.busy
-        case .tooLarge: .refused("the command is larger than one entry may be")
-        case .membershipRefused: .refused("the membership is changing")
-        }
+        PeerResponse.Answer(refusal, by: self.setup.node, busy: self.busy)
     }
 
     private func failed(_ group: GroupID, _ error: StoreError) {

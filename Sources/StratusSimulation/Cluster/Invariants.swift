@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusConsensus
 import StratusModel
+import StratusPlacement
 import StratusStorage
 
 /// What went wrong, if anything did: the first broken promise of a run.
@@ -20,16 +21,16 @@ package struct Violation: Error, Sendable, Equatable, CustomStringConvertible {
 /// Everything that must hold in every state of a cluster, checked as it runs by somebody who sees all
 /// nodes at once. The numbers are the fault catalogue's.
 struct Invariants {
-    private struct Applied {
+    fileprivate struct Applied {
         var term: Term
         var content: UInt64
         var time: HybridTime
         var digest: StateDigest
     }
 
-    private struct Group {
+    struct Group {
         /// By index, from 1: what any replica applied there first.
-        var applied: [Applied] = []
+        fileprivate var applied: [Applied] = []
         /// By index, from 1: the term of what any replica took for committed.
         var committed: [Term] = []
         var leaders: [Term: NodeID] = [:]
@@ -39,6 +40,8 @@ struct Invariants {
         var confirmations: [NodeID: [NodeID: Int64]] = [:]
         /// By the index of their entries, oldest first; the one the group was made with is at zero.
         var configurations: [(index: LogIndex, configuration: Configuration)] = []
+        /// In a cluster with a placement table: the last one that any replica took for committed.
+        var confirmed: (through: LogIndex, configuration: Configuration)?
 
         func configuration(at index: LogIndex) -> Configuration? {
             guard index.raw <= UInt64(self.applied.count) else { return nil }
@@ -46,7 +49,9 @@ struct Invariants {
         }
     }
 
-    private var groups: [GroupID: Group] = [:]
+    var groups: [GroupID: Group] = [:]
+    /// What the system group has decided; nil in a cluster without a placement table.
+    var view: ClusterView?
     private(set) var violation: Violation?
 
     mutating func report(_ rule: String, _ text: String) {
@@ -56,6 +61,14 @@ struct Invariants {
     /// Every group begins with a configuration that no entry holds.
     mutating func begins(_ group: GroupID, with configuration: Configuration) {
         self.groups[group, default: Group()].configurations = [(.zero, configuration)]
+    }
+
+    /// Of an entry that some replica has applied.
+    func term(of group: GroupID, at index: LogIndex) -> Term? {
+        guard let applied = self.groups[group]?.applied, index > .zero,
+            Int(index.raw) <= applied.count
+        else { return nil }
+        return applied[Int(index.raw) - 1].term
     }
 
     // MARK: What is said
@@ -180,6 +193,7 @@ struct Invariants {
         if let before, raft.role == .leader, raft.commit > before {
             self.commits(holder, replica, since: before, disks: disks)
         }
+        if self.view != nil { self.confirms(replica) }
         var index = max(before ?? .zero, raft.log.base.index)
         while index < raft.commit {
             index = index.next
@@ -247,6 +261,8 @@ struct Invariants {
     /// M-04: what a replica goes by is what the entries say.
     mutating func checkConfiguration(_ replica: Replica) {
         let index = replica.raft.handed
+        // A newcomer knows of nobody until the log has told it.
+        guard !replica.raft.log.configuration(at: index).voters.isEmpty else { return }
         guard let known = self.groups[replica.group]?.configuration(at: index),
             replica.raft.log.configuration(at: index) != known
         else { return }
@@ -271,7 +287,11 @@ struct Invariants {
     }
 
     /// I-2, I-3, I-12: the same entry with the same effect on every replica, in the order of time.
-    mutating func applied(_ node: NodeID, _ group: GroupID, _ entry: Entry, _ digest: StateDigest) {
+    /// - Returns: whether no other replica was there before.
+    @discardableResult
+    mutating func applied(_ node: NodeID, _ group: GroupID, _ entry: Entry, _ digest: StateDigest)
+        -> Bool
+    {
         let content = Self.hash(entry)
         let position = Int(entry.index.raw) - 1
         let known = self.groups[group, default: Group()].applied.count
@@ -298,10 +318,12 @@ struct Invariants {
                 self.groups[group, default: Group()].configurations.append(
                     (entry.index, configuration))
             }
+            return true
         } else {
             self.report(
                 "I-2 state machine safety", "\(group): \(node) skipped to \(entry.index)")
         }
+        return false
     }
 
     /// I-3 for a state that did not come from entries.

@@ -4,12 +4,12 @@ package import StratusStorage
 
 /// The real partition store of one replica, told on: every entry it applies and the digest after it.
 package final class ObservedPartition: PartitionState {
-    package let store: PartitionStore<PlantableState>
+    package let store: PartitionStore<SimulatedState>
     private let observer: (Entry, StateDigest) -> Void
     private let installing: (SnapshotIdentity, _ applied: LogIndex) -> Void
 
     package init(
-        _ store: PartitionStore<PlantableState>, observer: @escaping (Entry, StateDigest) -> Void,
+        _ store: PartitionStore<SimulatedState>, observer: @escaping (Entry, StateDigest) -> Void,
         installing: @escaping (SnapshotIdentity, _ applied: LogIndex) -> Void
     ) {
         self.store = store
@@ -45,35 +45,4 @@ package final class ObservedPartition: PartitionState {
         self.installing(identity, self.store.applied)
         try self.store.install(identity, from: source)
     }
-}
-
-/// The reference state, or one with a bug planted: it writes down which node it is on.
-package struct PlantableState: ReplicatedState {
-    private var registers = RegisterState()
-    private let node: NodeID
-    private let bugs: PlantedBugs
-
-    package init(node: NodeID, bugs: PlantedBugs) {
-        self.node = node
-        self.bugs = bugs
-    }
-
-    package mutating func apply(
-        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
-    ) throws(StoreError) -> Outcome {
-        let outcome = try self.registers.apply(command, at: position, over: &rows)
-        if self.bugs.contains(.applyDependsOnReplica), position.index.raw % 7 == 0 {
-            let planted = [UInt8(truncatingIfNeeded: self.node.raw)]
-            try rows.put(.job, Bytes("planted".utf8).span.bytes, planted.span.bytes)
-        }
-        return outcome
-    }
-
-    package func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
-        -> QueryAnswer
-    {
-        try self.registers.answer(query, over: rows)
-    }
-
-    package mutating func forget() { self.registers.forget() }
 }

@@ -27,7 +27,8 @@ package struct PlantedBugSearch {
 
     /// What a seed of the search runs with.
     package func options(_ seed: UInt64) -> SimulationOptions {
-        var options = SimulationOptions(seed: seed, drawsMix: seed % 2 == 0)
+        var options = SimulationOptions(
+            seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         options.groupCount = min(options.groupCount, 2)
         self.sharpen(&options)
@@ -65,6 +66,9 @@ package struct PlantedBugSearch {
         case .snapshotVouchesForTail: .strandedTails
         case .singleStepMembership, .configurationOnCommit, .changeBeforeOwnTermCommit,
             .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
+            .configurations
+        case .lateOrderCarriedOut, .moveFinishedUncommitted, .newcomerNotAwaited,
+            .deletedBeforeMoved, .viewCountsBeforeDisk:
             .membership
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
             .followerAnswersReads, .readCountsOldRound:

@@ -28,9 +28,18 @@ final class SimulatedNode {
         }
     }
 
+    /// Who waits for an answer.
+    enum Asker {
+        case client(Int, operation: Int)
+        /// The process' own router.
+        case here(ProcessLife)
+        case peer(NodeID, number: UInt64)
+    }
+
     struct PendingRequest {
-        var client: Int
-        var operation: Int
+        var asker: Asker
+        var group: GroupID
+        var isWrite: Bool
         var askedAt: Int64
     }
 
@@ -58,7 +67,12 @@ final class SimulatedNode {
     /// How the last process ended.
     var end = DiskRestart.processCrash
 
+    /// The newest view that a process of this node said it goes by.
+    var revisionFollowed: UInt64 = 0
+
     // The process. Nil while it is down.
+    /// Nil also in a cluster whose groups stay where the seed put them.
+    var shells: ClusterShells?
     var host: ReplicaHost?
     var log: SegmentedLog?
     var logEvents = LogEvents()
@@ -99,6 +113,8 @@ final class SimulatedNode {
     func endProcess(groups: [GroupID]) {
         if let log {
             for group in groups {
+                // One that nobody has asked for since the start stands where it stood.
+                if self.host?.replica(of: group) == nil, self.promised[group] != nil { continue }
                 var promise = Promised()
                 promise.hardState = self.hardStates[group]
                 promise.start = log.start(of: group).index
@@ -114,6 +130,8 @@ final class SimulatedNode {
             }
         }
         self.files.crash()
+        self.shells?.end()
+        self.shells = nil
         self.host = nil
         self.log = nil
         self.checkpointers = [:]
@@ -160,6 +178,12 @@ final class SimulatedNode {
         self.localStart = self.local(global).nanoseconds
         self.globalStart = global
         self.rate = rate
+    }
+
+    /// What the process reads from its world's clocks.
+    func showTime(_ global: Int64) {
+        self.world.advance(to: self.local(global))
+        self.world.jumpWall(milliseconds: self.wall(global) - self.world.wallMilliseconds)
     }
 
     func wall(_ global: Int64) -> Int64 { 1_700_000_000_000 + global / 1_000_000 + self.wallOffset }

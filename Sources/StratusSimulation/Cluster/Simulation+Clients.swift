@@ -24,7 +24,7 @@ extension Simulation {
             self.thinkOfTheEnd(index)
             return
         }
-        let group = self.groups[self.draw(self.groups.count)]
+        let group = self.clientGroups[self.draw(self.clientGroups.count)]
         let register = self.draw(self.options.registerCount)
         let name = RegisterName(group: group, register: register)
         let work: SimulatedClient.Work
@@ -113,8 +113,14 @@ extension Simulation {
         self.mix(6, id.raw, UInt32(index), UInt64(number), 0)
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
+        let asker = SimulatedNode.Asker.client(index, operation: number)
+        var isWrite = false
+        if case .command = asked.work { isWrite = true }
+        guard self.isOpen(asked.group, on: node) else {
+            return self.respond(to: asker, .refused(.notLeader(nil)))
+        }
         node.requests[token] = SimulatedNode.PendingRequest(
-            client: index, operation: number, askedAt: self.now)
+            asker: asker, group: asked.group, isWrite: isWrite, askedAt: self.now)
         self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
                 switch asked.work {
@@ -143,24 +149,31 @@ extension Simulation {
     }
 
     func answer(
-        _ token: RaftGroup.RequestToken, of group: GroupID, on node: SimulatedNode, isWrite: Bool,
+        _ token: RaftGroup.RequestToken, of group: GroupID, on node: SimulatedNode,
         _ result: Result<Answer, ReplicaRefusal>
     ) {
         guard let pending = node.requests.removeValue(forKey: token) else { return }
-        let answer: Answer
-        switch result {
-        case .success(let success): answer = success
-        case .failure(let refusal): answer = .refused(refusal)
-        }
-        if isWrite, case .success = result, let replica = node.host?.replica(of: group) {
+        if pending.isWrite, case .success = result, let replica = node.host?.replica(of: group) {
             self.invariants.acknowledged(
                 node.id, replica, at: replica.state.applied, disks: self.nodes)
         }
-        if !isWrite, case .success = result, let replica = node.host?.replica(of: group) {
+        if !pending.isWrite, case .success = result, let replica = node.host?.replica(of: group) {
             self.invariants.answersRead(replica, askedAt: pending.askedAt)
         }
+        guard case .client = pending.asker else {
+            return self.give(
+                PeerResponse.Answer(result, by: node.id), to: pending, token, node)
+        }
+        switch result {
+        case .success(let answer): self.respond(to: pending.asker, answer)
+        case .failure(let refusal): self.respond(to: pending.asker, .refused(refusal))
+        }
+    }
+
+    private func respond(to asker: SimulatedNode.Asker, _ answer: Answer) {
+        guard case .client(let client, let operation) = asker else { return }
         self.queue.add(
-            .response(client: pending.client, number: pending.operation, answer),
+            .response(client: client, number: operation, answer),
             at: self.now + self.delay(self.phase == .safety))
     }
 

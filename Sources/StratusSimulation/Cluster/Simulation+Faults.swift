@@ -60,10 +60,14 @@ extension Simulation {
             self.timeline?.paused(node.id, from: self.now, to: until)
         case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
         case .clockJump:
-            let jumps: [Int64] = [3_600_000, -3_600_000, 700, -700, 40, -40]
+            // The time of a group's entries never goes back: one that was written an hour ahead would make every
+            // later command of the operator and the keeper come too late, for that hour.
+            let jumps: [Int64] =
+                self.placed == nil
+                ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
             node.wallOffset = jumps[self.draw(jumps.count)]
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
-        case .membership: self.changeMembers()
+        case .membership: if self.placed == nil { self.changeMembers() } else { self.operate() }
         case .transfer: self.transfer()
         case .crashInCall:
             // The process ends at one of its next operations on the disk, whatever it is.
@@ -222,10 +226,10 @@ extension Simulation {
             node.pausedUntil = min(node.pausedUntil, self.now)
             node.files.clearFaults()
             node.files.setCapacity(nil)
-            if !node.isUp { self.start(node) }
+            if !node.isUp, self.placed?.lost.contains(node.id) != true { self.start(node) }
         }
-        self.leaveOneDead()
-        for group in self.groups {
+        if self.placed == nil { self.leaveOneDead() }
+        for group in self.clientGroups {
             for register in 0..<self.options.registerCount {
                 self.closing.append(RegisterName(group: group, register: register))
             }
@@ -331,7 +335,8 @@ extension Simulation {
     }
 
     func checkConvergence() {
-        if let problem = self.findProblem() {
+        self.finishOperating()
+        if let problem = self.findMembershipProblem() ?? self.findProblem() {
             self.lastProblem = problem
             guard self.now < self.convergenceDeadline else {
                 self.invariants.report("liveness", self.lastProblem)

@@ -54,13 +54,14 @@ extension Simulation {
             self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
         }
         let system = FileSystem(node.files)
-        let others = self.nodes.map(\.id).filter { $0 != node.id }
+        node.shells = try self.makeShells(of: node)
+        let others = node.shells?.life.peers ?? self.nodes.map(\.id).filter { $0 != node.id }
         let host = ReplicaHost(
             node: node.id,
             liveness: NodeLiveness(
                 incarnation: NodeIncarnation(node.incarnation), peers: others, at: now))
         var replicas: [Replica] = []
-        for group in self.groups {
+        for group in self.groups where self.opensAtStart(group, node, log) {
             replicas.append(try self.openReplica(of: group, on: node, log, system))
         }
         node.isRotten = false
@@ -72,15 +73,23 @@ extension Simulation {
         for replica in replicas { host.add(replica, at: now, into: &effects) }
         host.start(at: now, into: &effects)
         self.carryOut(effects, of: node)
+        self.startShells(of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
     }
 
-    private func openReplica(
+    /// As a node opens what its log holds, one by one, in case a job waits in it; the rest when somebody asks.
+    private func opensAtStart(_ group: GroupID, _ node: SimulatedNode, _ log: SegmentedLog) -> Bool
+    {
+        guard let directory = node.shells?.directory else { return true }
+        return directory.keeps(group) && log.groupIDs.contains(group)
+    }
+
+    func openReplica(
         of group: GroupID, on node: SimulatedNode, _ log: SegmentedLog, _ system: FileSystem
     ) throws -> Replica {
         let store = try PartitionStore(
-            PlantableState(node: node.id, bugs: self.bugs), group: group, in: "partitions",
+            self.state(of: group, on: node), group: group, in: "partitions",
             of: system, limits: self.stateLimits)
         let isFound = store.applied > .zero
         #if STRATUS_PLANTED
@@ -92,8 +101,7 @@ extension Simulation {
         #endif
         let id = node.id  // The node holds the partition: it must not be held by it.
         let partition = ObservedPartition(store) { [unowned self] entry, digest in
-            self.invariants.applied(id, group, entry, digest)
-            self.report.entryCount += 1
+            self.applied(entry, digest, of: group, on: id)
         } installing: { [unowned self] identity, applied in
             self.invariants.installs(id, group, identity, over: applied)
         }
@@ -102,12 +110,14 @@ extension Simulation {
             self.invariants.recovered(
                 node.id, group, promised, log: log, state: store.applied)
         }
-        let recovered: RaftGroup.Recovered
+        let first = node.shells.map { $0.directory.firstConfiguration(of: group) }
+        var recovered: RaftGroup.Recovered
         do throws(LogError) {
             recovered = try RaftGroup.Recovered(
                 of: group, in: log, state: store.appliedPosition,
-                initial: self.initial[group] ?? Configuration(voters: []),
+                initial: (first ?? self.initial[group]) ?? Configuration(voters: []),
                 hasPeers: self.options.faults.contains(.lostRows))
+            recovered.silentThrough = node.shells?.directory.silentThrough(of: group) ?? .zero
         } catch {
             if error.kind == .released {
                 self.invariants.report("S-22 log released too early", error.text)
@@ -127,18 +137,26 @@ extension Simulation {
     /// It could not start: a supervisor tries again. Anything but a disk that refused is a loss.
     private func failed(_ node: SimulatedNode, _ error: any Error) {
         self.note("\(node.id) does not start: \(error)")
-        let isLoss =
-            switch error {
-            case let error as LogError: error.kind == .corrupt || error.kind == .released
-            case let error as StoreError: error.kind == .corrupt || error.kind == .unreadable
-            default: true
-            }
-        if isLoss { self.invariants.report("I-11 durable survives", "\(node.id): \(error)") }
+        self.reportLoss(error, on: node)
+        node.shells?.end()
+        node.shells = nil
         self.report.failedStartCount += 1
         node.partitions = [:]
         node.end = .processCrash
         node.files.crash()
         self.queue.add(.restart(node.id), at: self.now + 200_000_000)
+    }
+
+    /// A disk that refuses is a fault; one that has less than it took is a loss.
+    func reportLoss(_ error: any Error, on node: SimulatedNode) {
+        let isLoss =
+            switch error {
+            case let error as LogError: error.kind == .corrupt || error.kind == .released
+            case let error as StoreError: error.kind == .corrupt || error.kind == .unreadable
+            case ClusterDirectory.Refusal.disk: false
+            default: true
+            }
+        if isLoss { self.invariants.report("I-11 durable survives", "\(node.id): \(error)") }
     }
 
     private func checkpointDelay() -> Int64 {
@@ -156,6 +174,7 @@ extension Simulation {
         self.report.crashCount += 1
         self.watched[node.id] = nil
         node.endProcess(groups: self.groups)
+        self.breakLinks(of: node)
         node.end =
             losesPower
             ? (self.diskRandom.next() % 4 == 0 ? .powerLossLosingAll : .powerLoss) : .processCrash
@@ -164,7 +183,7 @@ extension Simulation {
 
     /// Whether the process ended in the last call: killed inside it, or because a sync failed, which is
     /// final. What it wanted to say is never said.
-    private func hasEnded(_ node: SimulatedNode) -> Bool {
+    func hasEnded(_ node: SimulatedNode) -> Bool {
         guard node.isUp else { return true }
         let isKilled = node.files.isCrashed
         let isFenced = node.log?.fault != nil || node.system?.hasFailedSync == true
@@ -202,6 +221,7 @@ extension Simulation {
         for effect in effects {
             switch effect {
             case .heartbeat(let heartbeat, let to):
+                guard self.areLinked(node.id, to) else { continue }
                 self.send(from: node.id, to: to) { life in
                     .heartbeat(heartbeat, from: node.id, to: to, life: life)
                 }
@@ -211,6 +231,7 @@ extension Simulation {
                 if let replica = node.host?.replica(of: group) {
                     self.invariants.said(message, node, replica, to: to, at: self.now)
                 }
+                guard self.areLinked(node.id, to) else { continue }
                 let heard = self.options.encodesMessages ? Self.recoded(message) : message
                 self.send(from: node.id, to: to) { life in
                     .message(group, heard, from: node.id, to: to, life: life)
@@ -226,7 +247,7 @@ extension Simulation {
         self.beginFlush(node)
     }
 
-    private func beginFlush(_ node: SimulatedNode) {
+    func beginFlush(_ node: SimulatedNode) {
         guard node.isUp, !node.isSyncing, let log = node.log, log.hasWork else { return }
         node.isSyncing = log.beginFlush()
         if self.hasEnded(node) { return }
@@ -253,9 +274,9 @@ extension Simulation {
     private func take(_ effect: Replica.Effect, of group: GroupID, on node: SimulatedNode) {
         switch effect {
         case .answered(let token, let result):
-            self.answer(token, of: group, on: node, isWrite: true, result.map { .outcome($0) })
+            self.answer(token, of: group, on: node, result.map { .outcome($0) })
         case .read(let token, let result):
-            self.answer(token, of: group, on: node, isWrite: false, result.map { .answer($0) })
+            self.answer(token, of: group, on: node, result.map { .answer($0) })
         case .roleChanged(let role, let term, let leader):
             self.note(
                 "\(group) \(node.id) is \(role) in term \(term), leader \(leader?.description ?? "none")"
@@ -276,6 +297,7 @@ extension Simulation {
             self.note("\(group) \(node.id) membership: \(result)")
             if case .success(let point) = result, let replica = node.host?.replica(of: group) {
                 self.invariants.changes(replica, at: point)
+                self.invariants.promotes(replica, at: point, disks: self.nodes)
             }
         case .send, .wake, .resigned, .applied: break
         }
@@ -401,7 +423,7 @@ extension Simulation {
     // MARK: The network
 
     /// A link belongs to one life of each end: what is under way to a process that has ended is lost.
-    private func send(from: NodeID, to: NodeID, _ event: (UInt64) -> Event) {
+    func send(from: NodeID, to: NodeID, _ event: (UInt64) -> Event) {
         guard Int(to.raw) <= self.nodes.count, to.raw > 0 else { return }
         let life = self.node(to).incarnation
         let isFaulty = self.phase == .safety
@@ -438,7 +460,7 @@ extension Simulation {
         _ message: ConsensusMessage, of group: GroupID, from: NodeID, to: NodeID, life: UInt64
     ) {
         let node = self.node(to)
-        guard node.incarnation == life, node.isUp else { return }
+        guard node.incarnation == life, node.isUp, self.isOpen(group, on: node) else { return }
         self.enter(node, group) { host, now, effects in
             host.receive(message, of: group, from: from, at: now, into: &effects)
         }

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 package import StratusConsensus
 import StratusModel
+import StratusPlacement
 import StratusStorage
 
 /// A whole cluster in one thread, from one seed: the code of real nodes on simulated disks, clocks and
@@ -29,6 +30,10 @@ package final class Simulation {
         package internal(set) var simulatedNanoseconds: Int64 = 0
         package internal(set) var faultCounts: [SimulationOptions.Fault: Int] = [:]
         package internal(set) var reached: [RarePath: Int] = [:]
+        /// Of a cluster with a placement table: moves, newcomers, removals and the like.
+        package internal(set) var membershipCounts: [String: Int] = [:]
+        package internal(set) var nodeCount = 0
+        package internal(set) var groupCount = 0
     }
 
     enum Event {
@@ -38,6 +43,10 @@ package final class Simulation {
         case synced(NodeID, life: UInt64)
         case reported(NodeID, LogEvent, life: UInt64)
         case strike(NodeID, life: UInt64)
+        case peer(PeerMessage, from: NodeID, to: NodeID, life: UInt64)
+        case linkLost(NodeID, to: NodeID, life: UInt64)
+        case resume(NodeID, life: UInt64, sleep: UInt64)
+        case overdue(NodeID, life: UInt64, RaftGroup.RequestToken)
         case checkpoint(NodeID, life: UInt64)
         case restart(NodeID)
         case diskRoom(NodeID)
@@ -64,7 +73,7 @@ package final class Simulation {
     let options: SimulationOptions
     let tuning: Replica.Tuning
     let logLimits: SegmentedLog.Limits
-    let stateLimits: PartitionStore<PlantableState>.Limits
+    let stateLimits: PartitionStore<SimulatedState>.Limits
     let bugs: PlantedBugs
     var now: Int64 = 0
     var queue = EventQueue<Event>()
@@ -74,6 +83,8 @@ package final class Simulation {
     var invariants = Invariants()
     var history = History()
     var initial: [GroupID: Configuration] = [:]
+    /// Nil where groups stay where the seed put them.
+    var placed: PlacedCluster?
     /// What each node was last seen to take for committed.
     var watched: [NodeID: [GroupID: LogIndex]] = [:]
     /// Requests of which a copy may still arrive when the client is long gone.
@@ -98,7 +109,9 @@ package final class Simulation {
     package init(seed: UInt64, options: SimulationOptions) {
         self.report = Report(seed: seed, options: options)
         self.options = options
-        self.groups = (0..<options.groupCount).map { GroupID(UInt16($0)) }
+        let groupCount = options.isPlaced ? options.partitionCount + 1 : options.groupCount
+        self.groups = (0..<groupCount).map { GroupID(UInt16($0)) }
+        self.clientGroups = options.isPlaced ? Array(self.groups.dropFirst()) : self.groups
         var random = SeededGenerator(seed: seed)
         self.networkRandom = SeededGenerator(seed: random.next())
         self.diskRandom = SeededGenerator(seed: random.next())
@@ -119,7 +132,7 @@ package final class Simulation {
         logLimits.spareCountMax = options.spareSegmentMax
         logLimits.bugs = self.bugs
         self.logLimits = logLimits
-        var stateLimits = PartitionStore<PlantableState>.Limits()
+        var stateLimits = PartitionStore<SimulatedState>.Limits()
         stateLimits.walSizeMax = options.walSizeMax
         stateLimits.cacheSize = .kibibytes(256)
         stateLimits.snapshotFrameSize = options.snapshotFrameSize
@@ -129,15 +142,25 @@ package final class Simulation {
             SimulatedNode(id: NodeID(UInt32($0)), seed: random.next())
         }
         let ids = self.nodes.map(\.id)
-        for number in 0..<options.groupCount {
+        if options.isPlaced {
+            let placed = PlacedCluster(seed: seed, options: options, nodes: ids)
+            for group in self.groups {
+                self.initial[group] = Configuration(voters: placed.founding.replicas(of: group))
+            }
+            self.placed = placed
+            self.invariants.view = placed.founding
+        }
+        for group in self.groups where self.initial[group] == nil {
             let voters = Array(ids.shuffled(using: &random).prefix(options.voterCount)).sorted()
-            self.initial[GroupID(UInt16(number))] = Configuration(voters: voters)
+            self.initial[group] = Configuration(voters: voters)
         }
         for group in self.groups { self.invariants.begins(group, with: self.initial[group]!) }
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
     }
 
     let groups: [GroupID]
+    /// Those that hold what clients write.
+    let clientGroups: [GroupID]
     /// Some twenty times what the longest of the first ten thousand runs took.
     private static let eventCountMax = 10_000_000
 
@@ -145,6 +168,7 @@ package final class Simulation {
 
     package func run() -> Report {
         for node in self.nodes { self.start(node) }
+        self.pump()
         for client in self.clients.indices { self.queue.add(.think(client), at: self.thinkTime()) }
         self.scheduleFault()
         self.queue.add(.compareLogs, at: 200_000_000)
@@ -163,8 +187,12 @@ package final class Simulation {
                 self.invariants.report("liveness", "events without end: \(event)")
             }
             self.handle(event)
+            self.pump()
         }
         if self.phase == .done { self.scrub() }
+        self.endShells()
+        self.report.nodeCount = self.nodes.count
+        self.report.groupCount = self.groups.count
         self.report.simulatedNanoseconds = self.now
         self.report.violation = self.invariants.violation ?? self.checkHistory()
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
@@ -176,7 +204,8 @@ package final class Simulation {
         switch event {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
-            .reported(let to, _, _):
+            .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
+            .resume(let to, _, _), .overdue(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
             .compareLogs,
@@ -193,7 +222,10 @@ package final class Simulation {
         case .heartbeat(let heartbeat, let from, let to, let life):
             self.mix(2, from.raw, to.raw, heartbeat.sequence, 0)
             let node = self.node(to)
-            guard node.incarnation == life, node.isUp else { return }
+            // The link of a process' successor takes the place of its own.
+            guard node.incarnation == life, node.isUp,
+                heartbeat.incarnation.raw == self.node(from).incarnation
+            else { return }
             self.enter(node) { host, now, effects in
                 host.receive(
                     heartbeat, from: from, node.vitals(self.now), at: now, into: &effects)
@@ -205,6 +237,15 @@ package final class Simulation {
             self.enter(node) { host, now, effects in
                 host.wake(node.vitals(self.now), at: now, into: &effects)
             }
+        case .peer(let message, let from, let to, let life):
+            self.hear(message, from: from, to: to, life: life)
+        case .linkLost(let id, let other, let life):
+            guard self.node(id).incarnation == life else { return }
+            self.node(id).shells?.router.lost(other)
+        case .resume(let id, let life, let sleep):
+            guard self.node(id).incarnation == life else { return }
+            self.node(id).shells?.life.wake(sleep)
+        case .overdue(let id, let life, let token): self.overdue(token, on: id, life: life)
         case .synced(let id, let life): self.synced(id, life: life)
         case .reported(let id, let event, let life): self.reported(event, to: id, life: life)
         case .strike(let id, let life):
@@ -265,6 +306,15 @@ package final class Simulation {
 
     // MARK: The end
 
+    /// Nothing of a process goes on behind the run.
+    private func endShells() {
+        for node in self.nodes {
+            node.shells?.end()
+            node.shells = nil
+        }
+        self.placed?.executor.run()
+    }
+
     /// Every row of every replica read back: S-14, I-3.
     private func scrub() {
         for node in self.nodes {
@@ -284,7 +334,7 @@ package final class Simulation {
 
     private func checkHistory() -> Violation? {
         var feeds: [GroupID: [RegisterChange]] = [:]
-        for group in self.groups {
+        for group in self.clientGroups {
             // The replicas have converged, or there is a violation already.
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
             guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }),

@@ -26,6 +26,9 @@ package struct SimulationOptions: Sendable, Equatable {
         case conflicts
         /// Leaders that hear nobody, or whom nobody hears, are asked for what they hold.
         case reads
+        /// Voters come and go at random, as no controller would have it.
+        case configurations
+        /// Groups are placed by the real table; nodes join, leave, die and are replaced.
         case membership
         /// The log lets go of everything at once: whoever is behind gets a snapshot.
         case snapshots
@@ -39,7 +42,7 @@ package struct SimulationOptions: Sendable, Equatable {
         case strandedTails
 
         static let often: [Self] = [
-            .elections, .conflicts, .reads, .membership, .snapshots, .logs, .damage,
+            .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
         ]
         static let seldom: [Self] = [.lateReports, .strandedTails]
     }
@@ -94,14 +97,26 @@ package struct SimulationOptions: Sendable, Equatable {
     package var readerCount = 0
     /// Out of how many sets the voters of a change are drawn; 0 for any.
     package var memberSetCount = 0
+    /// Groups are placed by the real table, and the real membership moves them.
+    package var isPlaced = false
+    /// Of a placed cluster, beside the system's; a power of two.
+    package var partitionCount = 4
+    /// Nodes at once, with those that join.
+    package var memberCountMax = 5
+    /// 0: every node is one of its own.
+    package var rackCount = 0
+    /// A node that is silent for longer is no place for a newcomer any more.
+    package var holdTime: Duration = .seconds(3)
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
     package var failedSyncOneIn: UInt64 = 2_000
     package var bugs: [PlantedBug] = []
 
-    /// - Parameter drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
-    ///   before there were any.
-    package init(seed: UInt64, drawsMix: Bool = true) {
+    /// - Parameters:
+    ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said before there
+    ///     were any.
+    ///   - drawsPlaced: one run in twelve has a placement table.
+    package init(seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true) {
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         let sizes = [1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
@@ -142,6 +157,10 @@ package struct SimulationOptions: Sendable, Equatable {
             self.lead(by: Mix.often[number], seed: seed)
         } else if Int.random(in: 0..<8, using: &mixes) == 0 {
             self.lead(by: Mix.seldom[number % Mix.seldom.count], seed: seed)
+        }
+        var others = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0003)
+        if Int.random(in: 0..<12, using: &others) == 0, drawsPlaced {
+            self.lead(by: .membership, seed: seed)
         }
     }
 
@@ -191,11 +210,28 @@ package struct SimulationOptions: Sendable, Equatable {
             self.aimsAtLeaders = true
             self.faultInterval = milliseconds(600, 1_200)
             self.safetyTime = .seconds(draw(10...20))
-        case .membership:
+        case .configurations:
             self.faults.formUnion([.membership, .transfer])
             self.memberSetCount = draw(2...3)
             self.faultInterval = milliseconds(30, 100, 300)
             self.nodeCount = draw(4...7)
+        case .membership:
+            self.isPlaced = true
+            self.faults.insert(.membership)
+            if draw(0...1) == 0 { self.faults.formUnion([.partition, .processCrash, .longDelay]) }
+            self.nodeCount = [3, 3, 4, 5][draw(0...3)]
+            // Replicas of a partition.
+            self.voterCount = [3, 3, 3, 2, 5][draw(0...4)]
+            self.partitionCount = [1, 2, 4, 8][draw(0...3)]
+            self.groupCount = self.partitionCount + 1
+            self.memberCountMax = [5, 5, 7][draw(0...2)]
+            self.rackCount = [0, 0, 2, 3][draw(0...3)]
+            self.holdTime = .milliseconds([500, 3_000][draw(0...1)])
+            self.faultInterval = milliseconds(30, 100, 300)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.registerCount = 1
+            self.livenessTime = .seconds(240)
+            self.safetyTime = .seconds(draw(6...15))
         case .snapshots:
             self.faults.formUnion([.partition, .pause, .duplication])
             self.trailingEntryCount = 0
@@ -285,7 +321,8 @@ package struct SimulationOptions: Sendable, Equatable {
         let faults = Fault.allCases.filter(self.faults.contains).map(\.rawValue)
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
             + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
-            + (self.mix.map { "mix=\($0.rawValue) " } ?? "") + "faults="
+            + (self.mix.map { "mix=\($0.rawValue) " } ?? "")
+            + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }
 }

@@ -1,5 +1,6 @@
 import StratusConsensus
 import StratusModel
+import StratusPlacement
 
 /// What happened in a run, gathered for a picture.
 package struct Timeline {
@@ -17,6 +18,13 @@ package struct Timeline {
         var from: Int64
         var to: Int64?
     }
+    private struct Move {
+        var group: GroupID
+        var number: UInt64
+        var text: String
+        var from: Int64
+        var to: Int64?
+    }
     private struct Operation {
         var group: GroupID
         var from: Int64
@@ -29,6 +37,7 @@ package struct Timeline {
     private var leaderships: [Leadership] = []
     private var operations: [Operation] = []
     private var faultsEndedAt: Int64?
+    private var moves: [Move] = []
 
     package init() {}
 
@@ -78,6 +87,28 @@ package struct Timeline {
         self.operations.append(Operation(group: group, from: from, to: to, isKnown: isKnown))
     }
 
+    mutating func begun(_ move: ReplicaMove, at time: Int64) {
+        let text =
+            "\(move.group) moves from \(move.from?.description ?? "nowhere") to "
+            + "\(move.to?.description ?? "nowhere")"
+        self.moves.append(
+            Move(group: move.group, number: move.number, text: text, from: time, to: nil))
+    }
+
+    mutating func ended(_ move: ReplicaMove, isDone: Bool, at time: Int64) {
+        for position in self.moves.indices
+        where self.moves[position].group == move.group && self.moves[position].to == nil {
+            self.moves[position].to = time
+            self.moves[position].text += isDone ? "" : ", taken back"
+        }
+    }
+
+    /// What a node is to the cluster from here on.
+    mutating func became(_ text: String, _ node: NodeID, at time: Int64) {
+        self.spans.append(
+            Span(node: node, from: time, to: time + 20_000_000, kind: "member", text: text))
+    }
+
     mutating func faultsEnded(at time: Int64) { self.faultsEndedAt = time }
 
     /// A picture: one lane for each node with its leaderships and troubles, one for each group's
@@ -119,6 +150,7 @@ package struct Timeline {
                 case "power": "#d62828"
                 case "crash": "#f4a3a3"
                 case "pause": "#cccccc"
+                case "member": "#111111"
                 default: "#ffe0a3"
                 }
             let offset = span.kind == "cut" ? 8.0 : 0.0
@@ -148,6 +180,11 @@ package struct Timeline {
                 item.from, item.to, y, 3, item.isKnown ? "#3d8361" : "#d62828",
                 item.isKnown ? "answered" : "outcome unknown")
         }
+        for move in self.moves where Int(move.group.raw) < shownGroups {
+            out += box(
+                move.from, move.to ?? end, operationsTop + 24 * Double(move.group.raw) + 19, 4,
+                "#8d5a97", move.text)
+        }
         if let ended = self.faultsEndedAt {
             out +=
                 "<line x1=\"\(x(ended))\" x2=\"\(x(ended))\" y1=\"30\" y2=\"\(height - 10)\" "
@@ -158,6 +195,7 @@ package struct Timeline {
             (colours[0], "leads, with its term (a colour for each group)"), ("#f4a3a3", "crashed"),
             ("#d62828", "no power; outcome unknown"), ("#cccccc", "paused"),
             ("#ffe0a3", "cannot send to a peer"), ("#3d8361", "operation answered"),
+            ("#8d5a97", "a replica moves"),
         ]
         var place = left + 60
         for (colour, text) in legend {

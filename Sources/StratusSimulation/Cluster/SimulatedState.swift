@@ -1,0 +1,50 @@
+import StratusCoding
+package import StratusModel
+import StratusPlacement
+
+/// What a simulated partition holds: the reference state; in the system group of a cluster with a placement table
+/// the real one. With a bug planted it writes down which node it is on.
+package struct SimulatedState: ReplicatedState {
+    package enum Content: Sendable { case registers, system }
+
+    private let content: Content
+    private var registers = RegisterState()
+    private var system = SystemState()
+    private let node: NodeID
+    private let bugs: PlantedBugs
+
+    package init(_ content: Content, node: NodeID, bugs: PlantedBugs) {
+        self.content = content
+        self.node = node
+        self.bugs = bugs
+    }
+
+    package mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        let outcome =
+            switch self.content {
+            case .registers: try self.registers.apply(command, at: position, over: &rows)
+            case .system: try self.system.apply(command, at: position, over: &rows)
+            }
+        if self.bugs.contains(.applyDependsOnReplica), position.index.raw % 7 == 0 {
+            let planted = [UInt8(truncatingIfNeeded: self.node.raw)]
+            try rows.put(.job, Bytes("planted".utf8).span.bytes, planted.span.bytes)
+        }
+        return outcome
+    }
+
+    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+        throws(StoreError) -> QueryAnswer
+    {
+        switch self.content {
+        case .registers: try self.registers.answer(query, over: rows)
+        case .system: try self.system.answer(query, over: rows)
+        }
+    }
+
+    package mutating func forget() {
+        self.registers.forget()
+        self.system.forget()
+    }
+}

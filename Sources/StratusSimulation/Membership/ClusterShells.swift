@@ -1,0 +1,103 @@
+import StratusCluster
+import StratusModel
+import StratusPlacement
+
+/// What a node's process runs for the cluster's membership, as a real one does: the view on its disk, the way of
+/// requests, the follower of views, the keeper of moves, and the answers to other nodes' questions.
+final class ClusterShells: Sendable {
+    let life: ProcessLife
+    let directory: ClusterDirectory
+    let router: ClusterRouter
+    private let sender: SimulatedSender
+    private let follower: ClusterFollower
+    private let keeper: MembershipKeeper
+    private let questions: NodeQuestions
+
+    /// - Parameter founding: what the cluster was formed of; nil on a node that came later.
+    init(
+        _ life: ProcessLife, founding: ClusterView?, tuning: MembershipKeeper.Tuning,
+        bugs: PlantedBugs
+    ) throws(ClusterDirectory.Refusal) {
+        let world = life.node.world
+        let executor = life.executor
+        let directory = try ClusterDirectory(
+            life.node.id, founding: founding, in: world, bugs: bugs)
+        let replicas = SimulatedReplicas(life: life)
+        self.life = life
+        self.directory = directory
+        self.sender = SimulatedSender(life)
+        self.router = ClusterRouter(
+            replicas, sender: self.sender, in: world, on: executor,
+            place: { directory.place(of: $0) }, placeOfGroup: { directory.place(of: $0) },
+            sleep: { await life.sleep(until: $0) })
+        var events = ClusterFollower.Events()
+        events.changed = { view in life.simulation.follows(view, life.node) }
+        events.trouble = { text in life.simulation.note("\(life.node.id) \(text)") }
+        self.follower = ClusterFollower(
+            directory, replicas: replicas, router: self.router, events: events, on: executor,
+            sleep: { await life.sleep(for: $0) })
+        self.keeper = MembershipKeeper(
+            directory, replicas: replicas, router: self.router, follower: self.follower, in: world,
+            tuning: tuning, bugs: bugs,
+            log: { text in life.simulation.note("\(life.node.id) keeper: \(text)") },
+            sleep: { await life.sleep(for: $0) })
+        self.questions = NodeQuestions(
+            directory, replicas: replicas, follower: self.follower, on: executor,
+            health: { NodeHealth() })
+        life.peers = directory.peers.map(\.node)
+    }
+
+    /// - Parameter formation: what a founder says at every start.
+    func start(forming formation: Formation?, as own: ClusterNode) {
+        let (follower, keeper) = (self.follower, self.keeper)
+        self.life.keepDoing { await follower.run() }
+        self.life.keepDoing { await keeper.run() }
+        self.life.keepDoing { await self.takePart(formation, own) }
+    }
+
+    func end() {
+        self.life.end()
+        self.router.stop()
+    }
+
+    /// Says what the cluster is made of, then who this node is, until both are heard.
+    private func takePart(_ formation: Formation?, _ own: ClusterNode) async {
+        let forming = formation.map { [SystemCommand.form($0)] } ?? []
+        for command in forming + [.announce(own)] {
+            while !Task.isCancelled, await self.submit(command, as: .system) == nil {
+                await self.life.sleep(for: .milliseconds(250))
+            }
+        }
+    }
+
+    /// - Returns: nil when nobody knows what became of it.
+    func submit(_ command: SystemCommand, as kind: Principal.Kind) async -> SystemOutcome? {
+        let world = self.life.node.world
+        let envelope = command.enveloped(
+            identity: world.drawIdentity(), deadlineMilliseconds: world.wallMilliseconds + 10_000,
+            principal: Principal(kind: kind))
+        do throws(RouteError) {
+            let outcome = try await self.router.submit(
+                envelope, to: .system, deadline: world.now + .seconds(5))
+            return try? SystemOutcome(decoding: outcome.body)
+        } catch { return nil }
+    }
+
+    func readView() async -> ClusterView? {
+        let query = Query(kind: .system, body: SystemQuery.view.encoded())
+        let deadline = self.life.node.world.now + .seconds(5)
+        guard let answer = try? await self.router.read(query, at: .system, deadline: deadline),
+            case .view(let view)? = try? SystemAnswer(decoding: answer.body)
+        else { return nil }
+        return view
+    }
+
+    /// A message of another node that is no replica's.
+    func take(_ question: Bytes, _ number: UInt64, from node: NodeID) {
+        let (questions, sender) = (self.questions, self.sender)
+        self.life.spawn {
+            let answer = await questions.answer(question)
+            _ = sender.send(.response(PeerResponse(number: number, answer: answer)), to: node)
+        }
+    }
+}
