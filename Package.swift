@@ -179,8 +179,8 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusSQLite",
-                "StratusStorage", "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusRecords",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(

@@ -126,15 +126,15 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome {
         var outcome = Outcome(.none)
         switch entry.kind {
-        case .command:
-            if let command = try? Command(decoding: entry.payload) {
+        case .command, .mail:
+            let command = try? Command(decoding: entry.payload)
+            if let command, (command.kind == .mail) == (entry.kind == .mail) {
                 var store = rows
                 outcome = try self.application.apply(
                     command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
             } else {
                 outcome = Outcome(.unreadable)
             }
-        case .mail: outcome = Outcome(.unreadable)
         case .configuration: self.position.configuration = entry.payload
         case .noop: break
         }

@@ -63,6 +63,8 @@ package actor NodeReplicas {
 
     let host: ReplicaHost
     var members: [GroupID: Member] = [:]
+    /// Groups that have applied something since ``groupsWithMailNews()`` was last asked.
+    private var mailNews: Set<GroupID> = []
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
@@ -208,6 +210,12 @@ package actor NodeReplicas {
         }
     }
 
+    /// Groups led here that may have posted something since they were last handed out by this.
+    package func groupsWithMailNews() -> [GroupID] {
+        defer { self.mailNews.removeAll(keepingCapacity: true) }
+        return self.mailNews.filter { self.host.replica(of: $0)?.raft.role == .leader }.sorted()
+    }
+
     /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
     /// left that only its leader finds.
     /// - Returns: false when there is none.
@@ -337,7 +345,8 @@ package actor NodeReplicas {
             group: request.group, body: request.body,
             deadline: self.world.now + .milliseconds(Int64(request.remainingMilliseconds)),
             asker: .peer(node, number: request.number))
-        guard self.waiting.count < self.setup.limits.pendingCommandCountMax else {
+        guard question.isMail || self.waiting.count < self.setup.limits.pendingCommandCountMax
+        else {
             return self.departures.add(self.busy, to: question.asker)
         }
         self.take(question, &asked, into: &effects)
@@ -423,11 +432,16 @@ package actor NodeReplicas {
         case .read(let token, .failure(let refusal)): self.answer(token, self.text(refusal))
         case .roleChanged(let role, let term, let leader):
             self.leaders.withLock { $0[group] = leader }
-            if role == .leader { self.members[group]?.jobsSeen = nil }
+            if role == .leader {
+                self.members[group]?.jobsSeen = nil
+                self.mailNews.insert(group)
+            }
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
         case .failed(let error): self.failed(group, error)
-        case .applied: self.members[group]?.problem = nil
+        case .applied:
+            self.members[group]?.problem = nil
+            self.mailNews.insert(group)
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }

@@ -10,6 +10,7 @@ extension RecordState {
         -> QueryAnswer
     {
         if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
+        if query.kind == .mail { return try self.outbox(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())

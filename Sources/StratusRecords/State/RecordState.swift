@@ -22,11 +22,14 @@ package struct RecordState: ReplicatedState {
         package var modifySizeMax = 48 << 20
         /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
         package var jobSizeMax = 4 << 20
+        /// What may wait in a partition's outbox.
+        package var outbox = PostOffice.Bounds()
 
         package init() {}
     }
 
     let bounds: Bounds
+    var office: PostOffice { PostOffice(bounds: self.bounds.outbox) }
     var cache = RowCache()
 
     package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
@@ -39,6 +42,7 @@ package struct RecordState: ReplicatedState {
         if command.kind == .identity {
             return try IdentityState.apply(command, at: position.time, over: &rows)
         }
+        if command.kind == .mail { return try self.take(command, at: position, over: &rows) }
         guard command.kind == .records,
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
