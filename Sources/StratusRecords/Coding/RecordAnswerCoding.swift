@@ -7,7 +7,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use                         |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work                |
 //
 // A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
 // name and text zone owner; then a record body as in a row.
@@ -16,7 +16,7 @@ package import StratusModel
 // (1 and a record, 2 deleted: text name, varint tag), position, flag more. Database changes: count of
 // changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
 // Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
-// Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject. Judged: count of operations,
+// Schema: flag and schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of operations,
 // each a flag and a refusal. Use: varints records, bytes, custom zones.
 
 extension RecordAnswer {
@@ -97,6 +97,10 @@ extension RecordAnswer {
         case .jobs(let isWaiting):
             writer.begin(.jobs)
             writer.bytes.write(flag: isWaiting)
+        case .work(let isWaiting, let willWait):
+            writer.begin(.work)
+            writer.bytes.write(flag: isWaiting)
+            writer.bytes.write(flag: willWait)
         case .judged(let refusals):
             writer.begin(.judged)
             writer.bytes.write(count: refusals.count)
@@ -132,6 +136,9 @@ extension RecordAnswer {
         case .page: self = .page(try reader.queryPage())
         case .schema: self = .schema(try reader.bytes.flag() ? try reader.bytes.schema() : nil)
         case .jobs: self = .jobs(isWaiting: try reader.bytes.flag())
+        case .work:
+            let isWaiting = try reader.bytes.flag()
+            self = .work(isWaiting: isWaiting, willWait: try reader.bytes.flag())
         case .judged:
             var refusals: [RecordRefusal?] = []
             for _ in 0..<(try reader.bytes.count()) {
@@ -160,6 +167,7 @@ enum AnswerKind: UInt8 {
     case refused = 9
     case judged = 10
     case use = 11
+    case work = 12
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

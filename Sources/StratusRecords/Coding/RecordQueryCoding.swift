@@ -8,9 +8,9 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs, 8 judge, 9 use                                                         |
+// |       | 7 jobs, 8 judge, 9 use, 10 work                                                    |
 //
-// Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
+// Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
@@ -63,6 +63,9 @@ extension RecordQuery {
             writer.write(6 as UInt8)
             writer.write(container)
         case .jobs: writer.write(7 as UInt8)
+        case .work(let time):
+            writer.write(10 as UInt8)
+            writer.write(signed: time)
         case .judge(let ask):
             writer.write(8 as UInt8)
             writer.write(ask.modify.database)
@@ -100,6 +103,7 @@ extension RecordQuery {
         case 5: ask = .page(try reader.queryPageAsk())
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
+        case 10: ask = .work(asOf: try reader.signed())
         case 8:
             let database = try reader.database()
             let version = try reader.varint()

@@ -12,6 +12,8 @@ package enum RecordAnswer: Sendable, Equatable {
     /// Nil: this partition holds none.
     case schema(Schema?)
     case jobs(isWaiting: Bool)
+    /// `willWait`: there is something that waits for its time.
+    case work(isWaiting: Bool, willWait: Bool)
     /// For each operation why it is refused by itself; nil: it is not.
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64)

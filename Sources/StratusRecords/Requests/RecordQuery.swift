@@ -11,8 +11,10 @@ package struct RecordQuery: Sendable, Equatable {
         case page(QueryPageAsk)
         /// The schema this partition holds for the container.
         case schema(ContainerReference)
-        /// Whether jobs wait in this partition.
+        /// Whether jobs wait in this partition that could be carried out now.
         case jobs
+        /// The same, and whether there is something whose time has come, wall milliseconds, or will come.
+        case work(asOf: Int64)
         /// What would be refused of a batch.
         case judge(JudgeAsk)
         /// What the database holds: for its owner and for administrators.

@@ -11,18 +11,9 @@ extension RecordState {
         else { return Outcome(.decided, body: MailOutcome.refused.encoded()) }
         let outcome = try self.office.apply(mail, at: position.time, over: &rows) {
             (mail, sender, rows) throws(StoreError) in
-            try self.deliver(mail, from: sender, at: position.time, over: &rows)
+            try self.deliver(mail, from: sender, over: &rows)
         }
         return Outcome(.decided, body: outcome.encoded())
-    }
-
-    /// Applies one mail. It posts nothing: what has to follow is a job.
-    ///
-    /// - Returns: false: written by a version that this one does not know.
-    private mutating func deliver(
-        _ mail: Mail, from sender: GroupID, at time: HybridTime, over rows: inout some RowStore
-    ) throws(StoreError) -> Bool {
-        false
     }
 
     func outbox(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)

@@ -41,8 +41,10 @@ extension RecordState {
             let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
         case .jobs:
-            let isWaiting = try !rows.keys(.job, from: [], to: [], limit: 1).isEmpty
+            let isWaiting = try self.nextJob(over: rows) != nil
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
+        case .work(let time):
+            return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
     }
 
@@ -179,7 +181,7 @@ extension RecordQuery {
         case .page(let ask): ask.database
         case .judge(let ask): ask.modify.database
         case .use(let database): database
-        case .schema, .jobs: nil
+        case .schema, .jobs, .work: nil
         }
     }
 }
