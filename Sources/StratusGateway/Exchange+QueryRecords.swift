@@ -78,6 +78,13 @@ extension Exchange {
         var isZoneWide: Bool
     }
 
+    /// Merging the answers of several buckets is not built.
+    private func refuseBuckets(_ place: Place) throws(InputRefusal) {
+        guard place.buckets == nil else {
+            throw .operationNotInDatabase(self.route.operation, self.route.scope)
+        }
+    }
+
     /// Nil: all zones of nothing.
     private func target(of request: QueryRequest) throws(InputRefusal) -> Target? {
         // A zone that is named counts, whatever zoneWide says.
@@ -85,11 +92,13 @@ extension Exchange {
             if self.route.scope == .shared { return nil }
             // The public database has one zone.
             let place = try self.requiredPlace(.defaultZone)
+            try self.refuseBuckets(place)
             return Target(
                 zone: place.zone, database: place.database,
                 isZoneWide: self.route.scope == .private)
         }
         let place = try self.requiredPlace(request.zone ?? .defaultZone)
+        try self.refuseBuckets(place)
         return Target(zone: place.zone, database: place.database, isZoneWide: false)
     }
 
