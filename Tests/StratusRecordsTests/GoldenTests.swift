@@ -144,6 +144,13 @@ import Testing
         ("outcome-reserved-1", .reserved([nil, RecordRefusal(.tooManyReferrers, "author-03")])),
     ]
 
+    static let placedAsk: QueryPageAsk = {
+        var ask = QueryPageAsk(
+            database: Self.bucket, predicate: RecordPredicate(recordType: "Book"), limit: 3)
+        ask.placed = .withRecords
+        return ask
+    }()
+
     static let queries: [RecordQuery.Ask] = [
         .lookup(RecordLookup(database: Bench.publicDatabase, names: ["a", "a"])),
         .zones(Bench.privateDatabase, names: nil),
@@ -176,6 +183,7 @@ import Testing
                             field: .system(.createdTimestamp), ascending: false,
                             relativeLocation: Location(latitude: 3, longitude: 4))
                     ]), after: [9, 9])),
+        .page(Self.placedAsk),
         .schema(Bench.container), .jobs, .work(asOf: -5),
         .judge(
             JudgeAsk(
@@ -210,6 +218,11 @@ import Testing
         .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
         .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),
         .work(isWaiting: false, willWait: true),
+        .placedPage(
+            PlacedPage(
+                places: [MergePlace(key: [1, 2], marker: [3])], records: [Self.record],
+                end: MergePlace(key: [9], marker: []))),
+        .placedPage(PlacedPage(places: [], records: [], end: nil)),
         .refused(RequestRefusal(.typeUnknown, "Ghost")),
         .judged([nil, RecordRefusal(.referenced, "loan")]),
     ]

@@ -154,13 +154,89 @@ import Testing
             try self.modify(operations).allSatisfy { $0.serverErrorCode == "CONFLICT" })
     }
 
+    private struct QueryAnswer: Decodable {
+        var records: [Entry]
+        var continuationMarker: String?
+    }
+
+    /// All pages of a query: the names, page by page.
+    private func query(_ query: String, limit: Int, named name: String = "") throws -> [[String]] {
+        var pages: [[String]] = []
+        var marker = ""
+        while pages.count < 200 {
+            let body = #"{"query":\#(query),"resultsLimit":\#(limit)\#(marker)}"#
+            let answer = try #require(
+                self.node.post([("records/query", body)], database: "public")[0])
+            try #require(answer.status == 200, "\(answer)")
+            let page = try JSONDecoder().decode(QueryAnswer.self, from: Data(answer.body.utf8))
+            pages.append(page.records.map(\.recordName))
+            guard let next = page.continuationMarker else { return pages }
+            marker = #","continuationMarker":"\#(next)""#
+        }
+        Issue.record("a query without an end")
+        return pages
+    }
+
+    @Test(arguments: [1, 7, 200])
+    func `a query finds the records of all buckets, in its order, on pages of any size`(limit: Int)
+        throws
+    {
+        // One name in the order of names, another in that of texts.
+        let names = (10..<60).map { "n\($0)" }
+        for start in stride(from: 0, to: names.count, by: 25) {
+            _ = try self.modify(
+                names[start..<(start + 25)].map { Self.operation("create", $0) })
+        }
+        _ = try self.modify(["n20", "n33"].map { Self.operation("forceDelete", $0) })
+        let left = names.filter { $0 != "n20" && $0 != "n33" }
+
+        let all = try self.query(#"{"recordType":"Walk"}"#, limit: limit)
+        #expect(all.flatMap { $0 }.sorted() == left)
+        #expect(all.allSatisfy { $0.count <= limit })
+        for isAscending in [true, false] {
+            let pages = try self.query(
+                #"{"recordType":"Walk","sortBy":[{"fieldName":"text","ascending":\#(isAscending)}]}"#,
+                limit: limit)
+            #expect(pages.flatMap { $0 } == (isAscending ? left : left.reversed()))
+            #expect(pages.dropLast().allSatisfy { $0.count == limit })
+        }
+        let some = try self.query(
+            #"{"recordType":"Walk","filterBy":[{"fieldName":"text","comparator":"BEGINS_WITH","fieldValue":{"value":"text of n4"}}],"sortBy":[{"fieldName":"text"}]}"#,
+            limit: limit)
+        #expect(some.flatMap { $0 } == left.filter { $0.hasPrefix("n4") })
+        let none = try self.query(
+            #"{"recordType":"Walk","filterBy":[{"fieldName":"text","comparator":"EQUALS","fieldValue":{"value":"nothing"}}]}"#,
+            limit: limit)
+        #expect(none.flatMap { $0 }.isEmpty)
+    }
+
+    @Test func `a marker of one query goes on with no other, and no bytes of it trap`() throws {
+        _ = try self.modify((0..<10).map { Self.operation("create", "m\($0)") })
+        let first = try #require(
+            self.node.post(
+                [
+                    (
+                        "records/query",
+                        #"{"query":{"recordType":"Walk","sortBy":[{"fieldName":"text"}]},"resultsLimit":3}"#
+                    )
+                ], database: "public")[0])
+        let page = try JSONDecoder().decode(QueryAnswer.self, from: Data(first.body.utf8))
+        let marker = try #require(page.continuationMarker)
+        for query in [#"{"recordType":"Walk"}"#, #"{"recordType":"Other"}"#] {
+            let answer = try #require(
+                self.node.post(
+                    [
+                        (
+                            "records/query",
+                            #"{"query":\#(query),"continuationMarker":"\#(marker)"}"#
+                        )
+                    ], database: "public")[0])
+            #expect(answer.status >= 400)
+        }
+    }
+
     @Test func `what several buckets cannot do is refused`() throws {
         _ = try self.modify([Self.operation("create", "a")])
-        let query = try #require(
-            self.node.post(
-                [("records/query", #"{"query":{"recordType":"Walk"}}"#)], database: "public")[0])
-        #expect(query.status == 400)
-        #expect(query.body.contains("records/query is not supported in the public database"))
         let atomic = try #require(
             self.node.post(
                 [

@@ -14,7 +14,8 @@ package import StratusModel
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
-// zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
+// zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are required, plus 2 or 4
+// where places are asked for, only or with records.
 // Judge: varint schema version, then a batch as in a command. Use: nothing more.
 
 extension RecordQuery {
@@ -58,7 +59,7 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.touchCountMax))
-            writer.write(flag: ask.requiresIndexes)
+            writer.write((ask.requiresIndexes ? 1 : 0) | ask.placed.rawValue << 1)
         case .schema(let container):
             writer.write(6 as UInt8)
             writer.write(container)
@@ -193,8 +194,15 @@ extension ByteReader {
         let limit = try self.boundedInt()
         let after = try self.flag() ? try self.prefixed() : nil
         let touches = try self.boundedInt()
-        return QueryPageAsk(
+        let start = self.offset
+        let flags = try self.byte()
+        guard let placed = QueryPageAsk.Placing(rawValue: flags >> 1) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        var ask = QueryPageAsk(
             database: database, zone: zone, predicate: predicate, limit: limit, after: after,
-            touchCountMax: touches, requiresIndexes: try self.flag())
+            touchCountMax: touches, requiresIndexes: flags & 1 != 0)
+        ask.placed = placed
+        return ask
     }
 }

@@ -100,6 +100,18 @@ package struct QueryPageAsk: Sendable, Equatable {
     package var touchCountMax: Int
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
+    /// Of a sorted query over buckets: the answer says where its records stand among those of other buckets.
+    package var placed = Placing.none
+
+    /// What a page that will be merged with others answers. Where nothing is sorted after all (by fields that cannot
+    /// be), it is an ordinary page.
+    package enum Placing: UInt8, Sendable {
+        /// Records, as ever.
+        case none = 0
+        /// Where they stand, and no records.
+        case only = 1
+        case withRecords = 2
+    }
 
     package init(
         database: DatabaseID, zone: String? = ZoneID.defaultName, predicate: RecordPredicate,
