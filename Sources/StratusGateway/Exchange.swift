@@ -90,7 +90,8 @@ struct Exchange {
         let count = self.handler.settings.publicBucketCount
         return Place(
             zone: zone, database: self.ownDatabase,
-            buckets: self.route.scope == .public && count > 1 ? Bucket(0, of: count) : nil)
+            buckets: self.route.scope == .public && zone.isDefault && count > 1
+                ? Bucket(0, of: count) : nil)
     }
 
     func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> Place {

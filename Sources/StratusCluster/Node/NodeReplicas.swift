@@ -33,6 +33,8 @@ package actor NodeReplicas {
         var problem: String?
         /// Applied up to here when jobs were last looked for.
         var jobsSeen: LogIndex?
+        /// The partition's count of mail when it was last noted that there may be some to carry.
+        var mailSeen = 0
     }
 
     /// Events dealt with before others get their turn on the executor.
@@ -63,7 +65,7 @@ package actor NodeReplicas {
 
     let host: ReplicaHost
     var members: [GroupID: Member] = [:]
-    /// Groups that have applied something since ``groupsWithMailNews()`` was last asked.
+    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led anew.
     private var mailNews: Set<GroupID> = []
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
@@ -441,7 +443,10 @@ package actor NodeReplicas {
         case .failed(let error): self.failed(group, error)
         case .applied:
             self.members[group]?.problem = nil
-            self.mailNews.insert(group)
+            if let member = self.members[group], member.partition.mailCount != member.mailSeen {
+                self.members[group]?.mailSeen = member.partition.mailCount
+                self.mailNews.insert(group)
+            }
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }

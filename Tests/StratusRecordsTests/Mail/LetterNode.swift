@@ -18,7 +18,8 @@ final class LetterNode {
     private var carrying: Task<Void, Never>?
 
     init(
-        over world: SimulatedWorld, seed: UInt64, limits: Limits = Limits(), carries: Bool = true
+        over world: SimulatedWorld, seed: UInt64, limits: Limits = Limits(), carries: Bool = true,
+        openPartitionCountMax: Int = 64
     ) throws {
         let executor = SimulatedExecutor(world: world, seed: seed)
         let inbox = ReplicaInbox()
@@ -38,6 +39,7 @@ final class LetterNode {
             },
             firstConfiguration: { _ in Configuration(voters: [NodeID(1)]) }, sleep: sleep)
         setup.limits = limits
+        setup.openPartitionCountMax = openPartitionCountMax
         let replicas = NodeReplicas(
             setup, log: log, inbox: inbox, sender: NoPeers(), in: world, on: executor,
             checkpointsOn: executor)

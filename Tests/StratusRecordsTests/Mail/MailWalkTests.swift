@@ -81,6 +81,26 @@ import Testing
         }
     }
 
+    /// The count by which a courier hears of mail must not begin again: the second letter writes as many rows as
+    /// the first.
+    @Test func `mail of a partition that was closed in between leaves too`() throws {
+        let node = try LetterNode(over: SimulatedWorld(seed: 4), seed: 4, openPartitionCountMax: 0)
+        var sent: [String] = []
+        for round in 0..<4 {
+            sent.append("tell \(round)")
+            let line = LetterState.Wish.Line(receiver: GroupID(2), text: sent[round])
+            #expect(node.submit(.write([line]), to: GroupID(1)) == LetterState.done)
+            node.run(for: .seconds(1))
+            // Whoever works now closes what others left open.
+            for _ in 0..<3 {
+                _ = node.submit(.work, to: GroupID(3))
+                node.run(for: .seconds(1))
+            }
+            #expect(node.lines(1, of: GroupID(2), with: GroupID(1)) == sent)
+        }
+        node.stop()
+    }
+
     @Test func `mail is received at once while clients are turned away`() throws {
         var limits = Limits()
         limits.pendingCommandCountMax = 0
