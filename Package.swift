@@ -58,7 +58,8 @@ let package = Package(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
         .target(
-            name: "StratusRecords", dependencies: ["StratusModel", "StratusCoding"],
+            name: "StratusRecords",
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
             swiftSettings: pure + release),
         .target(name: "StratusHTTP", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(name: "StratusCommandLine", swiftSettings: pure),
@@ -179,8 +180,8 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusSQLite",
-                "StratusStorage", "StratusSimulation",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusRecords",
+                "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
         .testTarget(

@@ -159,12 +159,20 @@ package final class Replica {
         at now: MonotonicTime, into effects: inout [Effect]
     ) {
         if commands.isEmpty { return }
-        let proposals = commands.map {
-            RaftGroup.Proposal(
-                token: $0.request, payload: $0.command.encoded(),
-                wallMilliseconds: wallMilliseconds)
+        let proposals = commands.map { request, command in
+            let isMail = command.kind == .mail
+            return RaftGroup.Proposal(
+                token: request, kind: isMail ? .mail : .command, payload: command.encoded(),
+                wallMilliseconds: wallMilliseconds,
+                after: isMail ? Self.latestTime(in: command) : .zero)
         }
         self.run(.proposed(proposals), at: now, into: &effects)
+    }
+
+    /// What mail carries happened elsewhere, and before it happens here. What cannot be read is refused when it
+    /// is applied.
+    private static func latestTime(in mail: Command) -> HybridTime {
+        (try? MailCommand(decoding: mail.body))?.after ?? .zero
     }
 
     package func read(

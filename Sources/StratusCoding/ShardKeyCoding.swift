@@ -21,6 +21,7 @@ extension ShardKey {
             writer.write(database.scope.rawValue)
             writer.write(text: database.owner)
             writer.write(optionalText: zone)
+            let bucket = bucket ?? (database.bucket.map { UInt16($0.number) })
             writer.write(flag: bucket != nil)
             if let bucket { writer.write(fixed: bucket) }
         case .container(let container):

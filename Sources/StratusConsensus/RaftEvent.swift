@@ -52,15 +52,18 @@ extension RaftGroup {
         package var payload: Bytes
         /// The proposer's wall clock; the entry's time is later than its predecessor's in any case.
         package var wallMilliseconds: Int64
+        /// The entry's time is later than this too: what comes from another group was there before it is here.
+        package var after: HybridTime
 
         package init(
             token: RequestToken, kind: Entry.Kind = .command, payload: Bytes,
-            wallMilliseconds: Int64
+            wallMilliseconds: Int64, after: HybridTime = .zero
         ) {
             self.token = token
             self.kind = kind
             self.payload = payload
             self.wallMilliseconds = wallMilliseconds
+            self.after = after
         }
     }
 

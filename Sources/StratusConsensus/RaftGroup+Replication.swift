@@ -16,7 +16,8 @@ extension RaftGroup {
             }
             let point = self.appendOwn(
                 proposal.kind, payload: proposal.payload,
-                wallMilliseconds: proposal.wallMilliseconds, into: &actions)
+                wallMilliseconds: proposal.wallMilliseconds, after: proposal.after,
+                into: &actions)
             actions.append(.accepted(proposal.token, at: point))
             hasAppended = true
         }
@@ -40,12 +41,13 @@ extension RaftGroup {
     /// Appends an entry of the own term to the own log; the caller sends it on.
     @discardableResult
     mutating func appendOwn(
-        _ kind: Entry.Kind, payload: Bytes, wallMilliseconds: Int64, into actions: inout [Action]
+        _ kind: Entry.Kind, payload: Bytes, wallMilliseconds: Int64, after: HybridTime = .zero,
+        into actions: inout [Action]
     ) -> LogPoint {
         let time =
             self.bugs.contains(.timeFromWallClock)
             ? HybridTime(milliseconds: wallMilliseconds)
-            : self.log.lastTime.successor(wallMilliseconds: wallMilliseconds)
+            : max(self.log.lastTime, after).successor(wallMilliseconds: wallMilliseconds)
         let entry = Entry(
             index: self.log.last.next, term: self.term, time: time, kind: kind, payload: payload)
         self.log.append(entry)

@@ -148,6 +148,19 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "the request reads and writes too many bytes of records",
                     retryAfter: 1)
+            case .notReserved:
+                Self(
+                    .tryAgainLater, "the reference to '\(subject)' could not be made in time",
+                    retryAfter: 1)
+            case .outboxFull:
+                Self(
+                    .tryAgainLater,
+                    "other parts of the database have yet to hear of earlier changes",
+                    retryAfter: 1)
+            case .referencePending:
+                Self(
+                    .tryAgainLater, "a VALIDATE reference to the record is being made",
+                    retryAfter: 1)
             case .databaseFull:
                 Self(.quotaExceeded, "the database may hold \(subject) bytes of records")
             case .tooManyReferences: Self(.badRequest, "the record holds too many references")
@@ -199,6 +212,10 @@ extension ClientError {
             case .typeUnknown: Self(.notFound, "Did not find record type: \(subject)")
             case .schemaConflict: Self(.badRequest, refusal.subject)
             case .empty: Self(InputRefusal.missingKey("operations"))
+            case .otherBucket:
+                Self(
+                    .tryAgainLater, "the record '\(subject)' is in another part of the database",
+                    retryAfter: 1)
             }
     }
 

@@ -57,6 +57,10 @@ extension Exchange {
     func lookUp(
         _ names: [String], at place: Place, roundCountMax: Int = .max
     ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
+        if let buckets = place.buckets {
+            return try await self.lookUp(
+                names, in: buckets, at: place, roundCountMax: roundCountMax)
+        }
         var items: [LookupAnswer.Item] = []
         var roundCount = 0
         while true {
@@ -83,7 +87,7 @@ extension Exchange {
     func summary(of place: Place) async throws -> ZoneSummary? {
         guard
             case .zones(let zones) = try await self.read(
-                .zones(place.database, names: [place.zone.name]), at: place.key)
+                .zones(place.home, names: [place.zone.name]), at: place.key)
         else { throw RouteError.refused("an answer of another kind") }
         switch zones.first {
         case .zone(let zone): return zone

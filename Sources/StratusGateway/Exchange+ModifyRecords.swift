@@ -11,7 +11,7 @@ extension Exchange {
         var draws = self.draws()
         let request = try ModifyRequest(input, limits: self.handler.limits, draws: &draws)
         let place = try self.requiredPlace(request.zone)
-        let isAtomic = try self.isAtomic(request.atomic, in: place.zone)
+        let isAtomic = try self.isAtomic(request.atomic, in: place)
         let (compiled, schema) = try await self.compile(request, at: place)
 
         let failed = compiled.contains { if case .failure = $0 { true } else { false } }
@@ -41,14 +41,24 @@ extension Exchange {
                     items[position] = .refused(self.error(refusal, of: operation))
                 }
             }
+        } else if let buckets = place.buckets {
+            zone = self.wantsSyncToken ? try await self.summary(of: place) : nil
+            let results = await self.modify(modify, in: buckets, at: place, schema: schema)
+            let answered = try await self.items(results, of: accepted, at: place)
+            var next = answered.makeIterator()
+            for (position, result) in compiled.enumerated() {
+                if case .success = result, let item = next.next() { items[position] = item }
+            }
         } else {
             let outcome = try await self.submit(
-                .modifyRecords(modify), to: place.database, schema: schema)
+                .modifyRecords(modify), to: place.database, schema: schema
+            ).outcome
             guard case .records(let modified) = outcome,
                 modified.results.count == accepted.count
             else { throw RouteError.refused("an outcome of another kind") }
             zone = modified.zone
-            let answered = try await self.items(modified.results, of: accepted, at: place)
+            let answered = try await self.items(
+                modified.results.map { .success($0) }, of: accepted, at: place)
             var next = answered.makeIterator()
             for (position, result) in compiled.enumerated() {
                 if case .success = result, let item = next.next() { items[position] = item }
@@ -77,10 +87,13 @@ extension Exchange {
 
     /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never
     /// is, and asking for it is a mistake.
-    private func isAtomic(_ wish: Bool?, in zone: ZoneID) throws(InputRefusal) -> Bool {
-        guard zone.isDefault else { return wish ?? true }
+    private func isAtomic(_ wish: Bool?, in place: Place) throws(InputRefusal) -> Bool {
+        guard place.zone.isDefault else { return wish ?? true }
         guard wish == true else { return false }
-        if self.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic) { return true }
+        // No entry of one log decides for several buckets.
+        if place.buckets == nil, self.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic) {
+            return true
+        }
         throw .atomicInDefaultZone
     }
 
@@ -141,11 +154,11 @@ extension Exchange {
     // MARK: Answering
 
     private func items(
-        _ results: [ModifiedRecords.Result], of operations: [RecordOperation], at place: Place
+        _ results: [OperationResult], of operations: [RecordOperation], at place: Place
     ) async throws -> [Item] {
         // An outcome remembered for a repeated request holds no records: they are looked up.
         let forgotten = zip(results, operations).compactMap { result, operation in
-            if case .saved(let saved) = result, saved.record == nil {
+            if case .success(.saved(let saved)) = result, saved.record == nil {
                 operation.recordName
             } else {
                 nil as String?
@@ -158,13 +171,14 @@ extension Exchange {
         }
         return zip(results, operations).map { result, operation in
             switch result {
-            case .saved(let saved):
+            case .success(.saved(let saved)):
                 (saved.record ?? found[operation.recordName]).map { .saved($0) }
                     // Saved, and deleted by somebody since.
                     ?? .refused(ClientError(RecordRefusal(.notFound)))
-            case .deleted: .deleted
-            case .refused(let refusal):
+            case .success(.deleted): .deleted
+            case .success(.refused(let refusal)):
                 .refused(self.error(refusal, of: operation))
+            case .failure(let error): .refused(error)
             }
         }
     }

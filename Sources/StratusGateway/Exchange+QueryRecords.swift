@@ -33,7 +33,7 @@ extension Exchange {
             touchCountMax: self.handler.limits.queryTouchCountMax,
             requiresIndexes: self.handler.settings.requiresIndexes(
                 in: self.route.container.environment))
-        let page = try await self.page(ask, schema: schema)
+        let page = try await self.page(ask, in: target.buckets, schema: schema)
         let marker = page.next.map {
             ContinuationMarker.text($0, of: writer.bytes, at: place, sealedWith: self.cipher)
         }
@@ -76,6 +76,7 @@ extension Exchange {
         var zone: ZoneID
         var database: DatabaseID
         var isZoneWide: Bool
+        var buckets: Bucket?
     }
 
     /// Nil: all zones of nothing.
@@ -87,10 +88,11 @@ extension Exchange {
             let place = try self.requiredPlace(.defaultZone)
             return Target(
                 zone: place.zone, database: place.database,
-                isZoneWide: self.route.scope == .private)
+                isZoneWide: self.route.scope == .private, buckets: place.buckets)
         }
         let place = try self.requiredPlace(request.zone ?? .defaultZone)
-        return Target(zone: place.zone, database: place.database, isZoneWide: false)
+        return Target(
+            zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets)
     }
 
     /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where
@@ -127,7 +129,7 @@ extension Exchange {
     }
 
     /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
-    private func page(_ ask: QueryPageAsk, schema: Schema) async throws -> QueryPage {
+    func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
         var hasInstalled = false
         while true {
@@ -135,7 +137,8 @@ extension Exchange {
             let answer = try await self.handler.router.read(
                 query, at: key, deadline: self.deadline)
             switch try RecordAnswer(decoding: answer.body) {
-            case .page(let page): return page
+            case .page(let page): return .page(page)
+            case .placedPage(let page): return .placedPage(page)
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
                 try await self.install(schema, at: key)
                 hasInstalled = true
@@ -143,6 +146,22 @@ extension Exchange {
             default: throw RouteError.refused("an answer of another kind")
             }
         }
+    }
+
+    func page(_ ask: QueryPageAsk, schema: Schema) async throws -> QueryPage {
+        guard case .page(let page) = try await self.answer(ask, schema: schema) else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        return page
+    }
+
+    /// A page of the whole zone, wherever its records are.
+    private func page(_ ask: QueryPageAsk, in buckets: Bucket?, schema: Schema) async throws
+        -> QueryPage
+    {
+        guard let buckets else { return try await self.page(ask, schema: schema) }
+        return try await BucketQuery(exchange: self, ask: ask, buckets: buckets, schema: schema)
+            .page()
     }
 
     private func queryAnswer(

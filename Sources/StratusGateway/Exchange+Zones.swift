@@ -85,7 +85,8 @@ extension Exchange {
                 .modifyZones(
                     ModifyZones(
                         database: self.ownDatabase, rules: self.rules, operations: operations)),
-                to: self.ownDatabase, schema: Schema())
+                to: self.ownDatabase, schema: Schema()
+            ).outcome
             guard case .zones(let answered) = outcome, answered.count == operations.count else {
                 throw RouteError.refused("an outcome of another kind")
             }

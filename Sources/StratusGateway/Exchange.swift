@@ -70,7 +70,16 @@ struct Exchange {
     struct Place: Sendable, Hashable {
         var zone: ZoneID
         var database: DatabaseID
-        var key: ShardKey { .database(self.database) }
+        /// Where the zone's records are spread over buckets: any one of them. They count, and know their siblings.
+        var buckets: Bucket?
+        /// Where the zone itself is asked about: in its first bucket.
+        var home: DatabaseID {
+            guard let buckets else { return self.database }
+            var database = self.database
+            database.bucket = Bucket(0, of: Int(buckets.count))
+            return database
+        }
+        var key: ShardKey { .database(self.home) }
     }
 
     /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has none.
@@ -78,7 +87,11 @@ struct Exchange {
         guard self.route.scope != .shared,
             let zone = address.resolved(in: self.route.scope, caller: self.caller)
         else { return nil }
-        return Place(zone: zone, database: self.ownDatabase)
+        let count = self.handler.settings.publicBucketCount
+        return Place(
+            zone: zone, database: self.ownDatabase,
+            buckets: self.route.scope == .public && zone.isDefault && count > 1
+                ? Bucket(0, of: count) : nil)
     }
 
     func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> Place {
@@ -175,19 +188,22 @@ struct Exchange {
 
     /// Submits to a database's partition, which may first have to learn the schema that the command was
     /// compiled for.
-    func submit(_ command: RecordCommand, to database: DatabaseID, schema: Schema) async throws
-        -> RecordOutcome
-    {
+    ///
+    /// - Parameter part: tells the commands of one request apart.
+    /// - Returns: the outcome, and under which identity it was decided.
+    func submit(
+        _ command: RecordCommand, to database: DatabaseID, schema: Schema, part: Bytes = []
+    ) async throws -> (outcome: RecordOutcome, identity: RequestIdentity) {
         let key = ShardKey.database(database)
-        let first = try await self.submit(
-            command, to: key, schema: schema, identity: self.identity(attempt: 0))
-        guard case .refused(let refusal) = first else { return first }
+        var identity = self.identity(attempt: 0, part: part)
+        let first = try await self.submit(command, to: key, schema: schema, identity: identity)
+        guard case .refused(let refusal) = first else { return (first, identity) }
         guard refusal.reason == .schemaBehind else { throw ClientError(refusal) }
         try await self.install(schema, at: key)
-        let second = try await self.submit(
-            command, to: key, schema: schema, identity: self.identity(attempt: 1))
+        identity = self.identity(attempt: 1, part: part)
+        let second = try await self.submit(command, to: key, schema: schema, identity: identity)
         if case .refused(let refusal) = second { throw ClientError(refusal) }
-        return second
+        return (second, identity)
     }
 
     func install(_ schema: Schema, at key: ShardKey) async throws {
@@ -234,7 +250,7 @@ struct Exchange {
     /// Names the command. A client that names its request itself may send it again: the command is
     /// carried out once. The name is good for this caller, this operation and this very body, so that
     /// one used twice by mistake hides nothing.
-    func identity(attempt: UInt8) -> RequestIdentity {
+    func identity(attempt: UInt8, part: Bytes = []) -> RequestIdentity {
         guard let name = self.requestName else { return self.handler.world.drawIdentity() }
         var writer = ByteWriter()
         writer.write(text: self.caller)
@@ -242,6 +258,7 @@ struct Exchange {
         writer.write(text: self.route.operation.rawValue)
         writer.write(prefixed: self.body)
         writer.write(attempt)
+        writer.write(raw: part)
         return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
     }
 

@@ -41,11 +41,16 @@ package struct JobRunner: Sendable {
     /// - Returns: whether a slice was carried out.
     private func step(_ group: GroupID) async -> Bool {
         let principal = Principal(kind: .system)
-        let query = RecordQuery(principal: principal, .jobs).enveloped()
+        let query = RecordQuery(
+            principal: principal, .work(asOf: self.world.wallMilliseconds)
+        ).enveloped()
         // What is applied here is near enough: the command decides over the rows of its own moment.
         guard let answer = await self.replicas.peek(query, in: group),
-            case .jobs(isWaiting: true)? = try? RecordAnswer(decoding: answer.body)
+            case .work(let isWaiting, let willWait)? = try? RecordAnswer(decoding: answer.body)
         else { return false }
+        // Nothing that is applied will say that its time has come.
+        if willWait { await self.replicas.lookAgain(at: group) }
+        guard isWaiting else { return false }
         let command = RecordCommand.continueJobs(ContinueJobs(budget: Self.budget)).enveloped(
             container: self.place, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,

@@ -33,6 +33,7 @@ package final class Node: Sendable {
     private let adminServer: HTTPServer
     private let certificates: Certificates
     private let jobs: Task<Void, Never>
+    private let mail: Task<Void, Never>
     private let scrubbing: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
@@ -164,6 +165,7 @@ package final class Node: Sendable {
         self.clientServer = clientServer
         self.adminServer = adminServer
         self.jobs = state.runJobs()
+        self.mail = state.runMail()
         self.scrubbing = state.runScrub()
         self.announcing = systemPartition.map { part in Task { await part.takePart() } }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
@@ -224,6 +226,7 @@ package final class Node: Sendable {
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
         self.jobs.cancel()
+        self.mail.cancel()
         self.scrubbing.cancel()
         self.announcing?.cancel()
         await self.clientServer.stop(deadline: deadline)

@@ -125,7 +125,9 @@ final class NodeCluster: Sendable {
         if let linksMade { reach.begin { linksMade.openCount } }
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
-        let bounds = RecordState()
+        var bounds = RecordState.Bounds()
+        bounds.partitionCount = formation.table.partitionCount
+        let records = RecordState(bounds: bounds)
         let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,
@@ -138,7 +140,7 @@ final class NodeCluster: Sendable {
                 var limits = PartitionStore<RecordState>.Limits()
                 limits.caches = caches
                 return try PartitionStore(
-                    bounds, group: group, in: "partitions", of: system, limits: limits)
+                    records, group: group, in: "partitions", of: system, limits: limits)
             },
             firstConfiguration: { directory.firstConfiguration(of: $0) }, sleep: sleep)
         setup.silentThrough = { directory.silentThrough(of: $0) }

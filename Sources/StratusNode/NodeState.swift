@@ -58,6 +58,21 @@ final class NodeState: NodeControl {
         }
     }
 
+    /// Carries what partitions led here have posted to others.
+    func runMail() -> Task<Void, Never> {
+        let log = self.log
+        let carrier = MailCarrier(
+            replicas: self.cluster.replicas, router: self.router, in: self.world,
+            alarm: { route, trouble in
+                log.error(
+                    "mail", ["route": .describing(route), "reason": .text("\(trouble)")])
+            },
+            sleep: { [world] time in
+                try? await Task.sleep(for: max(.zero, time - world.now))
+            })
+        return Task { await carrier.run() }
+    }
+
     /// Reads back what lies on the disk, as slowly as the settings say.
     func runScrub() -> Task<Void, Never> {
         let replicas = self.cluster.replicas

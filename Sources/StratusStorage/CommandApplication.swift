@@ -3,7 +3,8 @@ package import StratusModel
 /// Applies commands exactly once: deadline first, then what is remembered, then the state.
 ///
 /// The one place where `design.md` §4 stands in code; the local replica and the partition store both
-/// apply through it.
+/// apply through it. Mail is the exception: it is applied once by its own numbers, so it has no deadline and is not
+/// remembered.
 package struct CommandApplication<State: ReplicatedState>: Sendable {
     package var state: State
     private var requests = RequestTable()
@@ -22,6 +23,9 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
         try self.requests.cleanUp(at: position, in: &rows)
+        if command.kind == .mail {
+            return try self.state.apply(command, at: position, over: &rows)
+        }
         guard
             position.time.milliseconds <= command.deadlineMilliseconds
                 || self.bugs.contains(.deadlineIgnored)

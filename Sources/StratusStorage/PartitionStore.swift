@@ -88,6 +88,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
     package var isOpen: Bool { self.rows != nil }
+    /// Moves when an entry has written a row of mail, and never comes back to where it was.
+    package private(set) var mailCount = 0
     /// What is on disk is not known: only a restart mends it.
     package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
     /// How many commands are remembered for their repetition.
@@ -116,7 +118,9 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         do throws(StoreError) {
             let rows = try self.beginTransaction()
+            let mailCount = rows.mailCount
             for entry in entries { outcomes.append(try self.apply(entry, over: rows)) }
+            self.mailCount += rows.mailCount - mailCount
         } catch {
             self.mustReset = true
             throw error
@@ -126,15 +130,15 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome {
         var outcome = Outcome(.none)
         switch entry.kind {
-        case .command:
-            if let command = try? Command(decoding: entry.payload) {
+        case .command, .mail:
+            let command = try? Command(decoding: entry.payload)
+            if let command, (command.kind == .mail) == (entry.kind == .mail) {
                 var store = rows
                 outcome = try self.application.apply(
                     command, at: EntryPosition(index: entry.index, time: entry.time), over: &store)
             } else {
                 outcome = Outcome(.unreadable)
             }
-        case .mail: outcome = Outcome(.unreadable)
         case .configuration: self.position.configuration = entry.payload
         case .noop: break
         }

@@ -16,6 +16,8 @@ package final class RowDatabase: RowStore {
     package var digest: StateDigest
     /// Rows put and removed so far: what bounds a commit.
     package private(set) var writeCount = 0
+    /// Of them, rows put into `Table.mail`: whoever carries mail looks only where this has moved.
+    package private(set) var mailCount = 0
 
     private let connection: Connection
     private var statements: [Statement?]
@@ -185,6 +187,7 @@ package final class RowDatabase: RowStore {
                 try self.put(table, key, row)
             }
         }
+        if table == .mail { self.mailCount += 1 }
     }
 
     package func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {

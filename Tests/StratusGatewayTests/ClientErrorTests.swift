@@ -267,12 +267,18 @@ import Testing
             .deferred, .tryAgainLater, "the request reads and writes too many bytes of records"
         ),
         (.databaseFull, .quotaExceeded, "the database may hold S bytes of records"),
+        (.notReserved, .tryAgainLater, "the reference to 'S' could not be made in time"),
+        (
+            .outboxFull, .tryAgainLater,
+            "other parts of the database have yet to hear of earlier changes"
+        ),
+        (.referencePending, .tryAgainLater, "a VALIDATE reference to the record is being made"),
     ]
 
     @Test func `every reason for refusing a record is in the table`() {
         #expect(Self.records.map(\.0) == RecordRefusal.Reason.allCases)
         for (reason, code, text) in Self.records {
-            let retryAfter = reason == .deferred ? 1 : nil
+            let retryAfter = code == .tryAgainLater ? 1 : nil
             #expect(
                 ClientError(RecordRefusal(reason, "S"))
                     == ClientError(code, text, retryAfter: retryAfter))
@@ -318,6 +324,7 @@ import Testing
         (.typeUnknown, .notFound, "Did not find record type: S"),
         (.schemaConflict, .badRequest, "S"),
         (.empty, .badRequest, "BadRequestException: missing required field 'operations'"),
+        (.otherBucket, .tryAgainLater, "the record 'S' is in another part of the database"),
     ]
 
     @Test func `every reason for refusing a command is in the table`() {

@@ -18,7 +18,7 @@ struct PlantedBugTests {
         .commitOlderTermByCounting: 1,
         .configurationOnCommit: 1,
         .countSelfBeforeSync: 1,
-        .countVotesOfAnyTerm: 1,
+        .countVotesOfAnyTerm: 19,
         .damagedLogVotes: 5,
         .deadlineIgnored: 13,
         .durableAtCommit: 1,

@@ -179,6 +179,27 @@ extension PartitionStore where State == RegisterState {
         #expect(store.appliedPosition.term == Term(2))
     }
 
+    @Test func `mail and commands are not taken for each other`() throws {
+        let store = try PartitionBench().open()
+        var outcomes: [Outcome] = []
+        let command = PartitionBench.entry(1)
+        let mail = MailCommand.beginEpoch(2).enveloped(
+            identity: RequestIdentity(high: 1, low: 1), deadlineMilliseconds: .max)
+        func entry(_ index: UInt64, _ kind: Entry.Kind, _ payload: Bytes) -> Entry {
+            Entry(
+                index: LogIndex(index), term: Term(1), time: command.time, kind: kind,
+                payload: payload)
+        }
+        try store.apply(
+            [
+                entry(1, .mail, command.payload), entry(2, .command, mail.encoded()),
+                entry(3, .command, command.payload),
+            ][...], into: &outcomes)
+        #expect(outcomes.map(\.verdict) == [.unreadable, .unreadable, .decided])
+        // Nothing is remembered of what was not decided.
+        #expect(store.rememberedCount == 1)
+    }
+
     @Test func `equal entries give equal digests, however they were cut into commits`() throws {
         let one = try PartitionBench(seed: 1).open()
         let other = try PartitionBench(seed: 2).open()

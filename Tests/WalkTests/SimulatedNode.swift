@@ -21,7 +21,8 @@ struct SimulatedNode {
     private let world: SimulatedWorld
     private let jobs: JobRunner
 
-    init(over world: SimulatedWorld, seed: UInt64) throws {
+    /// - Parameter publicBucketCount: of public databases; with more than one, mail is carried.
+    init(over world: SimulatedWorld, seed: UInt64, publicBucketCount: Int = 1) throws {
         self.world = world
         self.executor = SimulatedExecutor(world: world, seed: seed)
         let directory = try DataDirectory(in: world)
@@ -39,11 +40,14 @@ struct SimulatedNode {
             await executor.sleep(for: max(.zero, time - world.now))
         }
         let table = formation.table
+        var bounds = RecordState.Bounds()
+        bounds.partitionCount = table.partitionCount
+        let state = RecordState(bounds: bounds)
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: NodeIncarnation(world.random()), peers: [],
             openPartition: { (group) throws(StoreError) in
                 try PartitionStore(
-                    RecordState(), group: group, in: "partitions", of: system)
+                    state, group: group, in: "partitions", of: system)
             },
             firstConfiguration: { _ in Configuration(voters: [formation.node]) },
             sleep: sleep)
@@ -67,24 +71,44 @@ struct SimulatedNode {
         self.jobs = JobRunner(replicas: replicas, router: router, world: world)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
+        settings.publicBucketCount = publicBucketCount
         self.handler = CloudKitHandler(
             router: router, authenticator: DevelopmentAuthenticator(), world: world,
             tokenKey: Bytes(repeating: 7, count: 32), settings: settings)
         self.directory = directory
         Task(executorPreference: executor) { await replicas.start() }
+        if publicBucketCount > 1 {
+            let carrier = MailCarrier(replicas: replicas, router: router, in: world, sleep: sleep)
+            Task(executorPreference: executor) { await carrier.run() }
+        }
         self.settle()
     }
 
     /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is tried
     /// again for ever.
-    private func settle() { self.executor.run(until: self.world.now + .seconds(60)) }
+    private func settle() { self.executor.run(until: self.world.now + self.patience) }
+
+    /// Requests are answered in half of it. Who carries mail is never done: then it is all of it that passes.
+    var patience = Duration.seconds(60)
+
+    /// Lets time pass, with jobs done and mail carried.
+    mutating func work(for duration: Duration) {
+        let patience = self.patience
+        self.patience = .milliseconds(100)
+        let end = self.world.now + duration
+        while self.world.now < end { _ = self.stepJobs() }
+        self.patience = patience
+    }
 
     /// Held for the lock on the data directory.
     private let directory: DataDirectory
 
     /// Sends all requests at once and runs the world until all are answered or stuck.
     /// - Returns: status and body for each request that was answered.
-    func post(_ requests: [(operation: String, body: String)]) -> [(status: Int, body: String)?] {
+    func post(
+        _ requests: [(operation: String, body: String)], database: String = "private",
+        named name: String? = nil
+    ) -> [(status: Int, body: String)?] {
         let answers = Answers(count: requests.count)
         for (index, request) in requests.enumerated() {
             let handler = self.handler
@@ -92,8 +116,11 @@ struct SimulatedNode {
             Task(executorPreference: self.executor) {
                 let head = RequestHead(
                     method: "POST",
-                    path: "/database/1/iCloud.walk/development/private/\(request.operation)",
-                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=u")
+                    path: "/database/1/iCloud.walk/development/\(database)/\(request.operation)",
+                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=u",
+                    headers: HeaderFields(
+                        name.map { [HeaderFields.Line(name: "X-Stratus-Request-ID", value: $0)] }
+                            ?? []))
                 let response = await handler.respond(
                     to: HTTPRequest(
                         head: head, body: CollectedBody(Bytes(request.body.utf8)), peer: "walk",

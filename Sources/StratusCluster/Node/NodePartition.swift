@@ -9,6 +9,8 @@ package protocol NodePartition: PartitionState {
     var walSize: ByteCount { get }
     /// Holds memory and descriptors now.
     var isOpen: Bool { get }
+    /// Moves when an entry has written a row of mail, and never comes back to where it was.
+    var mailCount: Int { get }
     /// What is on disk is not known: only a restart mends it.
     var hasFailedSync: Bool { get }
 

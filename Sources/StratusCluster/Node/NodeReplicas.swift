@@ -26,6 +26,8 @@ package actor NodeReplicas {
         var problem: String?
         /// Applied up to here when jobs were last looked for.
         var jobsSeen: LogIndex?
+        /// The partition's count of mail when it was last noted that there may be some to carry.
+        var mailSeen = 0
     }
 
     /// Events dealt with before others get their turn on the executor.
@@ -56,6 +58,8 @@ package actor NodeReplicas {
 
     let host: ReplicaHost
     var members: [GroupID: Member] = [:]
+    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led anew.
+    private var mailNews: Set<GroupID> = []
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
@@ -201,6 +205,12 @@ package actor NodeReplicas {
             self.members[group]?.jobsSeen = replica.state.applied
             return true
         }
+    }
+
+    /// Groups led here that may have posted something since they were last handed out by this.
+    package func groupsWithMailNews() -> [GroupID] {
+        defer { self.mailNews.removeAll(keepingCapacity: true) }
+        return self.mailNews.filter { self.host.replica(of: $0)?.raft.role == .leader }.sorted()
     }
 
     /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
@@ -415,11 +425,19 @@ package actor NodeReplicas {
         case .read(let token, .failure(let refusal)): self.answer(token, self.text(refusal))
         case .roleChanged(let role, let term, let leader):
             self.leaders.withLock { $0[group] = leader }
-            if role == .leader { self.members[group]?.jobsSeen = nil }
+            if role == .leader {
+                self.members[group]?.jobsSeen = nil
+                self.mailNews.insert(group)
+            }
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
         case .failed(let error): self.failed(group, error)
-        case .applied: self.members[group]?.problem = nil
+        case .applied:
+            self.members[group]?.problem = nil
+            if let member = self.members[group], member.partition.mailCount != member.mailSeen {
+                self.members[group]?.mailSeen = member.partition.mailCount
+                self.mailNews.insert(group)
+            }
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }

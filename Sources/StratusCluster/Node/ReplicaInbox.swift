@@ -28,6 +28,11 @@ package final class ReplicaInbox: Sendable {
             case peer(NodeID, number: UInt64)
         }
 
+        /// Mail is never turned away: its couriers bound it, and its sender cannot be told to come again.
+        var isMail: Bool {
+            if case .command(let command) = self.body { command.kind == .mail } else { false }
+        }
+
         var size: Int {
             switch self.body {
             case .command(let command): command.body.count + 256
@@ -70,9 +75,10 @@ package final class ReplicaInbox: Sendable {
     /// - Returns: false when as many wait as may, and nothing will happen.
     func ask(_ question: Question, countMax: Int, sizeMax: Int) -> Bool {
         let (isTaken, drain) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
-            guard !state.isStopped, state.questionCount < countMax,
-                state.questionCount == 0 || state.questionSize + question.size <= sizeMax
-            else { return (false, nil) }
+            let hasRoom =
+                state.questionCount < countMax
+                && (state.questionCount == 0 || state.questionSize + question.size <= sizeMax)
+            guard !state.isStopped, hasRoom || question.isMail else { return (false, nil) }
             state.events.append(.asked(question))
             state.questionCount += 1
             state.questionSize += question.size

@@ -63,19 +63,26 @@ package struct DatabaseID: Sendable, Hashable {
     package var scope: DatabaseScope
     /// The owner's user record name in the container; empty for the public database.
     package var owner: String
+    /// Which slice of a public database this is; nil for all of it.
+    package var bucket: Bucket?
 
-    package init(container: ContainerReference, scope: DatabaseScope, owner: String) {
+    package init(
+        container: ContainerReference, scope: DatabaseScope, owner: String, bucket: Bucket? = nil
+    ) {
         precondition(scope != .shared, "a shared database is a view, it has no identity of its own")
         precondition((scope == .public) == owner.isEmpty, "the public database alone has no owner")
+        precondition(bucket == nil || scope == .public, "only a public database has buckets")
         self.container = container
         self.scope = scope
         self.owner = owner
+        self.bucket = bucket
     }
 }
 
 /// What placement hashes.
 package enum ShardKey: Sendable, Hashable {
-    /// A database; by policy one zone of it, or one bucket of a public default zone.
+    /// A database; by policy one zone of it, or one bucket of a public default zone, which the database may name
+    /// itself.
     case database(DatabaseID, zone: String? = nil, bucket: UInt16? = nil)
     /// The home of a container: schema, tokens, keys, roles.
     case container(ContainerReference)

@@ -36,6 +36,8 @@ package struct Command: Sendable, Equatable {
         case identity = 2
         /// The body is a StratusPlacement `SystemCommand`.
         case system = 3
+        /// The body is a StratusCoding `MailCommand`. Its entry is of kind `.mail`.
+        case mail = 4
         /// The body belongs to the reference state that tests replicate.
         case reference = 255
     }
@@ -107,6 +109,8 @@ package struct Entry: Sendable, Equatable {
     package enum Kind: UInt8, Sendable, Equatable {
         /// The payload is an encoded ``Command``.
         case command = 1
+        /// The payload is an encoded ``Command`` of kind `.mail`: never gated, later than what it carries, and
+        /// applied once by its own numbers.
         case mail = 2
         /// The payload is an encoded ``Configuration``, effective on append.
         case configuration = 3

@@ -21,11 +21,13 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let identity = Table(rawValue: 10)
     /// The system partition's: nodes, placement, moves, join tokens, notices.
     package static let system = Table(rawValue: 11)
+    /// What this partition has posted to others, and how far it has received from each.
+    package static let mail = Table(rawValue: 12)
 
     /// Every table there is, in the order of their numbers.
     package static let all: [Table] = [
         .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
-        .identity, .system,
+        .identity, .system, .mail,
     ]
 
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }

@@ -46,7 +46,12 @@ package struct PlacementTable: Sendable, Equatable {
 
     /// The top bits of ``hash(of:)``: with twice as many partitions, p becomes 2p and 2p + 1.
     package func partition(of key: ShardKey) -> PartitionID {
-        let bits = self.partitionCount.trailingZeroBitCount
+        Self.partition(of: key, among: self.partitionCount)
+    }
+
+    /// Where a key is in any table of so many partitions.
+    package static func partition(of key: ShardKey, among partitionCount: Int) -> PartitionID {
+        let bits = partitionCount.trailingZeroBitCount
         guard bits > 0 else { return PartitionID(0) }
         return PartitionID(UInt16(Self.hash(of: key) >> UInt64(64 - bits)))
     }

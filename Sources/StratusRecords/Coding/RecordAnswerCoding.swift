@@ -7,7 +7,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use                         |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work, 13 placed page            |
 //
 // A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
 // name and text zone owner; then a record body as in a row.
@@ -15,8 +15,9 @@ package import StratusModel
 // Zones: count of items (1 zone summary, 2 and 1 byte refusal). Zone changes: count of changes
 // (1 and a record, 2 deleted: text name, varint tag), position, flag more. Database changes: count of
 // changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
+// Placed page: count of places (two prefixed bytes: key, marker), count of records, flag and place.
 // Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
-// Schema: flag and schema. Jobs: flag. Refused: 1 reason, text subject. Judged: count of operations,
+// Schema: flag and schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of operations,
 // each a flag and a refusal. Use: varints records, bytes, custom zones.
 
 extension RecordAnswer {
@@ -90,6 +91,14 @@ extension RecordAnswer {
             if let next = page.next { writer.bytes.write(prefixed: next) }
             writer.write(page.zone)
             writer.bytes.write(count: page.touchCount)
+        case .placedPage(let page):
+            writer.begin(.placedPage)
+            writer.bytes.write(count: page.places.count)
+            for place in page.places { writer.bytes.write(place) }
+            writer.bytes.write(count: page.records.count)
+            for record in page.records { writer.write(record) }
+            writer.bytes.write(flag: page.end != nil)
+            if let end = page.end { writer.bytes.write(end) }
         case .schema(let schema):
             writer.begin(.schema)
             writer.bytes.write(flag: schema != nil)
@@ -97,6 +106,10 @@ extension RecordAnswer {
         case .jobs(let isWaiting):
             writer.begin(.jobs)
             writer.bytes.write(flag: isWaiting)
+        case .work(let isWaiting, let willWait):
+            writer.begin(.work)
+            writer.bytes.write(flag: isWaiting)
+            writer.bytes.write(flag: willWait)
         case .judged(let refusals):
             writer.begin(.judged)
             writer.bytes.write(count: refusals.count)
@@ -130,8 +143,12 @@ extension RecordAnswer {
         case .zoneRefused: self = .zoneRefused(try reader.bytes.zoneRefusal())
         case .databaseChanges: self = .databaseChanges(try reader.databaseChangesPage())
         case .page: self = .page(try reader.queryPage())
+        case .placedPage: self = .placedPage(try reader.placedPage())
         case .schema: self = .schema(try reader.bytes.flag() ? try reader.bytes.schema() : nil)
         case .jobs: self = .jobs(isWaiting: try reader.bytes.flag())
+        case .work:
+            let isWaiting = try reader.bytes.flag()
+            self = .work(isWaiting: isWaiting, willWait: try reader.bytes.flag())
         case .judged:
             var refusals: [RecordRefusal?] = []
             for _ in 0..<(try reader.bytes.count()) {
@@ -160,6 +177,8 @@ enum AnswerKind: UInt8 {
     case refused = 9
     case judged = 10
     case use = 11
+    case work = 12
+    case placedPage = 13
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.
@@ -275,6 +294,18 @@ private struct AnswerReader {
             changes: changes, position: position, moreComing: try self.bytes.flag())
     }
 
+    mutating func placedPage() throws(DecodingError) -> PlacedPage {
+        var page = PlacedPage(places: [], records: [], end: nil)
+        for _ in 0..<(try self.bytes.count(minimumSize: 2)) {
+            page.places.append(try self.bytes.mergePlace())
+        }
+        for _ in 0..<(try self.bytes.count(minimumSize: 8)) {
+            page.records.append(try self.record())
+        }
+        if try self.bytes.flag() { page.end = try self.bytes.mergePlace() }
+        return page
+    }
+
     mutating func queryPage() throws(DecodingError) -> QueryPage {
         var records: [Record] = []
         for _ in 0..<(try self.bytes.count(minimumSize: 8)) { records.append(try self.record()) }
@@ -282,5 +313,19 @@ private struct AnswerReader {
         let zone = try self.optionalZone()
         return QueryPage(
             records: records, next: next, zone: zone, touchCount: try self.bytes.boundedInt())
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ place: MergePlace) {
+        self.write(prefixed: place.key)
+        self.write(prefixed: place.marker)
+    }
+}
+
+extension ByteReader {
+    mutating func mergePlace() throws(DecodingError) -> MergePlace {
+        let key = try self.prefixed()
+        return MergePlace(key: key, marker: try self.prefixed())
     }
 }

@@ -8,17 +8,19 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
-// |       | 5 continue jobs, 6 erase database                                              |
+// |       | 5 continue jobs, 6 erase database, 7 reserve references                        |
 //
-// Modify records: database (1 scope, text owner), text zone, flag atomic, text device, 8 bytes drawn
+// A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
+// Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
 // incarnation, rules, count of operations. An operation:
 //
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | kind                                                                           |
 // | 1     | presence bits: 1 record type, 2 change tag, 4 parent set, 8 parent cleared,     |
-// |       | 16 short GUID                                                                  |
+// |       | 16 short GUID, 32 reservations                                                 |
 // | texts | record name, then the present ones: type, tag, parent, short GUID               |
+// | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
 // Rules: 1 byte, 1 standard; 0: varints flags, record size, DELETE_SELF referrers, cascade, tombstones; 2: the same and
@@ -26,6 +28,8 @@ package import StratusModel
 // Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
 // Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
 // Erase database: database, varint zones.
+// Reserve references: database, 8 bytes drawn incarnation, varint referrers, count of wishes, each text target,
+// 1 action, text referrer.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -51,6 +55,9 @@ extension RecordCommand {
             writer.write(6 as UInt8)
             writer.write(partOf: erase.database)
             writer.write(count: max(0, erase.zoneCount))
+        case .reserveReferences(let reserve):
+            writer.write(7 as UInt8)
+            reserve.write(to: &writer)
         }
         return writer.bytes
     }
@@ -70,6 +77,9 @@ extension RecordCommand {
             let database = try reader.databasePart(container: container)
             self = .eraseDatabase(
                 EraseDatabase(database: database, zoneCount: try reader.boundedInt()))
+        case 7:
+            self = .reserveReferences(
+                try ReserveReferences(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -116,6 +126,7 @@ extension RecordOperation {
         case .cleared: presence |= 8
         }
         if self.drawnShortGUID != nil { presence |= 16 }
+        if !self.reservations.isEmpty { presence |= 32 }
         writer.write(self.kind.rawValue)
         writer.write(presence)
         writer.write(text: self.recordName)
@@ -123,6 +134,10 @@ extension RecordOperation {
         if let tag = self.changeTag { writer.write(text: tag) }
         if case .set(let parent) = self.parent { writer.write(text: parent) }
         if let shortGUID = self.drawnShortGUID { writer.write(text: shortGUID) }
+        if !self.reservations.isEmpty {
+            writer.write(count: self.reservations.count)
+            for reservation in self.reservations { writer.write(reservation) }
+        }
         writer.write(fields: self.fields)
         writer.write(count: self.clearedFields.count)
         for name in self.clearedFields { writer.write(text: name) }
@@ -134,7 +149,7 @@ extension RecordOperation {
             throw DecodingError(.malformed, at: start)
         }
         let presence = try reader.byte()
-        guard presence < 32, presence & 12 != 12 else {
+        guard presence < 64, presence & 12 != 12 else {
             throw DecodingError(.malformed, at: start + 1)
         }
         let recordName = try reader.text()
@@ -143,6 +158,13 @@ extension RecordOperation {
         var parent = presence & 8 != 0 ? ParentChange.cleared : .unmentioned
         if presence & 4 != 0 { parent = .set(try reader.text()) }
         let shortGUID = presence & 16 != 0 ? try reader.text() : nil
+        var reservations: [ReferenceReservation] = []
+        if presence & 32 != 0 {
+            for _ in 0..<(try reader.count(minimumSize: 19)) {
+                reservations.append(try reader.reservation())
+            }
+            if reservations.isEmpty { throw DecodingError(.malformed, at: start) }
+        }
         let fields = try reader.fields()
         var cleared: [String] = []
         for _ in 0..<(try reader.count()) {
@@ -154,7 +176,8 @@ extension RecordOperation {
         }
         self.init(
             kind, recordName: recordName, recordType: type, changeTag: tag, fields: fields,
-            clearedFields: cleared, parent: parent, drawnShortGUID: shortGUID)
+            clearedFields: cleared, parent: parent, drawnShortGUID: shortGUID,
+            reservations: reservations)
     }
 }
 
@@ -190,6 +213,12 @@ extension ModifyZones {
 extension ByteWriter {
     /// A database without its container, which the envelope says.
     mutating func write(partOf database: DatabaseID) {
+        if let bucket = database.bucket {
+            self.write(ByteReader.bucketScope)
+            self.write(bucket.number)
+            self.write(bucket.count)
+            return
+        }
         self.write(database.scope.rawValue)
         self.write(text: database.owner)
     }
@@ -220,9 +249,22 @@ extension ByteWriter {
 }
 
 extension ByteReader {
+    /// In the place of a scope: a bucket of a public database.
+    fileprivate static let bucketScope: UInt8 = 3
+
     mutating func databasePart(container: ContainerReference) throws(DecodingError) -> DatabaseID {
         let start = self.offset
-        guard let scope = DatabaseScope(rawValue: try self.byte()) else {
+        let first = try self.byte()
+        if first == Self.bucketScope {
+            let number = Int(try self.byte())
+            let count = Int(try self.byte())
+            guard Bucket.isBucket(number, of: count), !container.container.utf8.contains(0) else {
+                throw DecodingError(.malformed, at: start)
+            }
+            return DatabaseID(
+                container: container, scope: .public, owner: "", bucket: Bucket(number, of: count))
+        }
+        guard let scope = DatabaseScope(rawValue: first) else {
             throw DecodingError(.malformed, at: start)
         }
         let owner = try self.text()
@@ -272,5 +314,54 @@ extension ByteReader {
             throw DecodingError(.malformed, at: start)
         }
         return Int(value)
+    }
+}
+
+extension ReserveReferences {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(fixed: self.drawnIncarnation.raw)
+        writer.write(count: max(0, self.referrerCountMax))
+        writer.write(count: self.wishes.count)
+        for wish in self.wishes {
+            writer.write(text: wish.target)
+            writer.write(wish.action.rawValue)
+            writer.write(text: wish.referrer)
+        }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let incarnation = ZoneIncarnation(try reader.fixed64())
+        let referrers = try reader.boundedInt()
+        var wishes: [Wish] = []
+        for _ in 0..<(try reader.count(minimumSize: 3)) {
+            let target = try reader.text()
+            let action = try reader.action()
+            wishes.append(Wish(target: target, action: action, referrer: try reader.text()))
+        }
+        self.init(
+            database: database, drawnIncarnation: incarnation, referrerCountMax: referrers,
+            wishes: wishes)
+    }
+}
+
+extension ByteWriter {
+    fileprivate mutating func write(_ reservation: ReferenceReservation) {
+        self.write(text: reservation.target)
+        self.write(reservation.action.rawValue)
+        self.write(reservation.identity)
+        self.write(signed: reservation.deadlineMilliseconds)
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func reservation() throws(DecodingError) -> ReferenceReservation {
+        let target = try self.text()
+        let action = try self.action()
+        let identity = try self.identity()
+        return ReferenceReservation(
+            target: target, action: action, identity: identity,
+            deadlineMilliseconds: try self.signed())
     }
 }

@@ -7,14 +7,14 @@ package import StratusModel
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
-// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased                |
+// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved    |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
 // tag + 1, or 0 for none; 3 refused: 1 reason, text subject.
 // Zones: count of results: 1 created and a zone summary, 2 deleted, 3 refused and 1 reason.
 // Schema: varint version. Jobs: varint rows, flag more. Refused: 1 reason, text subject.
-// Erased: varint zones, varint records, flag more.
+// Erased: varint zones, varint records, flag more. Reserved: count of wishes, each a flag and a refusal.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
@@ -49,6 +49,13 @@ extension RecordOutcome {
             writer.write(varint: progress.zoneCount)
             writer.write(varint: progress.recordCount)
             writer.write(flag: progress.hasMore)
+        case .reserved(let refusals):
+            writer.write(7 as UInt8)
+            writer.write(count: refusals.count)
+            for refusal in refusals {
+                writer.write(flag: refusal != nil)
+                if let refusal { writer.write(refusal) }
+            }
         }
         return writer.bytes
     }
@@ -82,6 +89,12 @@ extension RecordOutcome {
             self = .erased(
                 ErasureProgress(
                     zoneCount: zoneCount, recordCount: recordCount, hasMore: try reader.flag()))
+        case 7:
+            var refusals: [RecordRefusal?] = []
+            for _ in 0..<(try reader.count()) {
+                refusals.append(try reader.flag() ? try reader.recordRefusal() : nil)
+            }
+            self = .reserved(refusals)
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

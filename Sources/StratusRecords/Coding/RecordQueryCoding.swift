@@ -8,13 +8,14 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs, 8 judge, 9 use                                                         |
+// |       | 7 jobs, 8 judge, 9 use, 10 work                                                    |
 //
-// Every ask but 6 (a container) and 7 (nothing) starts with a database: container, 1 scope, text owner.
+// Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
 // Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
-// zone, predicate, varint limit, flag and prefixed marker, varint touches, flag indexes required.
+// zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are required, plus 2 or 4
+// where places are asked for, only or with records.
 // Judge: varint schema version, then a batch as in a command. Use: nothing more.
 
 extension RecordQuery {
@@ -58,11 +59,14 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.touchCountMax))
-            writer.write(flag: ask.requiresIndexes)
+            writer.write((ask.requiresIndexes ? 1 : 0) | ask.placed.rawValue << 1)
         case .schema(let container):
             writer.write(6 as UInt8)
             writer.write(container)
         case .jobs: writer.write(7 as UInt8)
+        case .work(let time):
+            writer.write(10 as UInt8)
+            writer.write(signed: time)
         case .judge(let ask):
             writer.write(8 as UInt8)
             writer.write(ask.modify.database)
@@ -100,6 +104,7 @@ extension RecordQuery {
         case 5: ask = .page(try reader.queryPageAsk())
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
+        case 10: ask = .work(asOf: try reader.signed())
         case 8:
             let database = try reader.database()
             let version = try reader.varint()
@@ -189,8 +194,15 @@ extension ByteReader {
         let limit = try self.boundedInt()
         let after = try self.flag() ? try self.prefixed() : nil
         let touches = try self.boundedInt()
-        return QueryPageAsk(
+        let start = self.offset
+        let flags = try self.byte()
+        guard let placed = QueryPageAsk.Placing(rawValue: flags >> 1) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        var ask = QueryPageAsk(
             database: database, zone: zone, predicate: predicate, limit: limit, after: after,
-            touchCountMax: touches, requiresIndexes: try self.flag())
+            touchCountMax: touches, requiresIndexes: flags & 1 != 0)
+        ask.placed = placed
+        return ask
     }
 }

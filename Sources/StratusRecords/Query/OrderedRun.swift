@@ -70,7 +70,8 @@ struct OrderedRun {
         return .success(
             QueryFound(
                 records: items.map(\.record), rows: items.map(\.row),
-                next: next.map(QueryPosition.ordered), counters: self.reader.counters))
+                next: next.map(QueryPosition.ordered), counters: self.reader.counters,
+                positions: items.map(\.position)))
     }
 }
 

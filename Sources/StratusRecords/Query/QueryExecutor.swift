@@ -37,6 +37,10 @@ package struct QueryResult: Sendable, Equatable {
     /// Where the next page starts; nil when this was the last.
     package var next: Bytes?
     package var counters: QueryCounters
+    /// Of a sorted page, where each record stands in the order of all zones, and where the page ends.
+    var places: [MergePlace] = []
+    var end: MergePlace?
+    var isSorted = false
 }
 
 /// Answers pages of queries over one state of the rows.
@@ -96,10 +100,12 @@ package struct QueryExecutor: Sendable {
             let reader = QueryReader(rows, self.source)
             let answer: QueryOutcome
             switch position {
-            case .ordered(let position)?:
+            case .ordered(var position)?:
                 guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
                     return .failure(.markerInvalid)
                 }
+                // Of one zone among several that know nothing of each other: here it is this zone's.
+                if position.zone.isEmpty, let zone = zones.first { position.zone = zone.prefix }
                 var run = OrderedRun(reader, targets, request)
                 answer = try run.page(after: position)
             case .unordered(let zone, let path, let range, let last)?:
@@ -114,9 +120,16 @@ package struct QueryExecutor: Sendable {
                 answer = try run.page(after: nil)
             }
             return answer.map { page in
-                QueryResult(
+                var result = QueryResult(
                     records: page.records, rows: page.rows,
                     next: page.next?.encoded(fingerprint), counters: page.counters)
+                let order = QueryOrder(first)
+                result.isSorted = !first.sorts.isEmpty
+                result.places = page.positions.map { MergePlace($0, order, fingerprint) }
+                if case .ordered(let end)? = page.next {
+                    result.end = MergePlace(end, order, fingerprint)
+                }
+                return result
             }
         }
     }
@@ -129,6 +142,8 @@ struct QueryFound {
     var rows: [Bytes] = []
     var next: QueryPosition?
     var counters: QueryCounters
+    /// Of a sorted page: where each record stands.
+    var positions: [OrderedPosition] = []
 }
 
 typealias QueryOutcome = Result<QueryFound, QueryRefusal>

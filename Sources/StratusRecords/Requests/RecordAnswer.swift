@@ -9,9 +9,12 @@ package enum RecordAnswer: Sendable, Equatable {
     case zoneRefused(ZoneRefusal)
     case databaseChanges(DatabaseChangesPage)
     case page(QueryPage)
+    case placedPage(PlacedPage)
     /// Nil: this partition holds none.
     case schema(Schema?)
     case jobs(isWaiting: Bool)
+    /// `willWait`: there is something that waits for its time.
+    case work(isWaiting: Bool, willWait: Bool)
     /// For each operation why it is refused by itself; nil: it is not.
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64)
@@ -87,6 +90,22 @@ package struct DatabaseChangesPage: Sendable, Equatable {
         self.changes = changes
         self.position = position
         self.moreComing = moreComing
+    }
+}
+
+/// A page of one bucket, to be merged with those of others.
+package struct PlacedPage: Sendable, Equatable {
+    /// Where each record stands, in order.
+    package var places: [MergePlace]
+    /// The records; empty where only places were asked for.
+    package var records: [Record]
+    /// Where the bucket has looked no further; nil: it has seen everything.
+    package var end: MergePlace?
+
+    package init(places: [MergePlace], records: [Record], end: MergePlace?) {
+        self.places = places
+        self.records = records
+        self.end = end
     }
 }
 

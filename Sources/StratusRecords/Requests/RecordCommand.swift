@@ -9,6 +9,8 @@ package enum RecordCommand: Sendable, Equatable {
     case continueJobs(ContinueJobs)
     /// Stratus' own: takes everything out of one database.
     case eraseDatabase(EraseDatabase)
+    /// The gateway's: before a save that refers to records of another bucket.
+    case reserveReferences(ReserveReferences)
 }
 
 /// `records/modify`: operations on one zone.

@@ -44,13 +44,15 @@ package struct RecordOperation: Sendable, Hashable {
     package var parent: ParentChange
     /// The short GUID to give the record if it has none yet; nil: none was asked for.
     package var drawnShortGUID: String?
+    /// What was granted in other buckets for the references that this operation makes.
+    package var reservations: [ReferenceReservation]
 
     /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and setting
     /// beats clearing.
     package init(
         _ kind: Kind, recordName: String, recordType: String? = nil, changeTag: String? = nil,
         fields: [Field] = [], clearedFields: [String] = [], parent: ParentChange = .unmentioned,
-        drawnShortGUID: String? = nil
+        drawnShortGUID: String? = nil, reservations: [ReferenceReservation] = []
     ) {
         self.kind = kind
         self.recordName = recordName
@@ -60,6 +62,7 @@ package struct RecordOperation: Sendable, Hashable {
         self.clearedFields = []
         self.parent = parent
         self.drawnShortGUID = drawnShortGUID
+        self.reservations = reservations
         var set = self.fields[...]
         for name in clearedFields.sorted() where self.clearedFields.last != name {
             while let field = set.first, field.name < name { set.removeFirst() }

@@ -10,6 +10,8 @@ package enum RecordOutcome: Sendable, Equatable {
     case jobs(JobProgress)
     case refused(RequestRefusal)
     case erased(ErasureProgress)
+    /// For each wish why it was not granted; nil: it was.
+    case reserved([RecordRefusal?])
 }
 
 /// The results of a `records/modify`, one per operation, in order.

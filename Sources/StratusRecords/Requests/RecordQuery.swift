@@ -11,8 +11,10 @@ package struct RecordQuery: Sendable, Equatable {
         case page(QueryPageAsk)
         /// The schema this partition holds for the container.
         case schema(ContainerReference)
-        /// Whether jobs wait in this partition.
+        /// Whether jobs wait in this partition that could be carried out now.
         case jobs
+        /// The same, and whether there is something whose time has come, wall milliseconds, or will come.
+        case work(asOf: Int64)
         /// What would be refused of a batch.
         case judge(JudgeAsk)
         /// What the database holds: for its owner and for administrators.
@@ -98,6 +100,18 @@ package struct QueryPageAsk: Sendable, Equatable {
     package var touchCountMax: Int
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
+    /// Of a sorted query over buckets: the answer says where its records stand among those of other buckets.
+    package var placed = Placing.none
+
+    /// What a page that will be merged with others answers. Where nothing is sorted after all (by fields that cannot
+    /// be), it is an ordinary page.
+    package enum Placing: UInt8, Sendable {
+        /// Records, as ever.
+        case none = 0
+        /// Where they stand, and no records.
+        case only = 1
+        case withRecords = 2
+    }
 
     package init(
         database: DatabaseID, zone: String? = ZoneID.defaultName, predicate: RecordPredicate,

@@ -54,6 +54,14 @@ package struct RecordRefusal: Sendable, Hashable {
         case deferred = 24
         /// The database would hold more than its quota. Subject: the quota in bytes.
         case databaseFull = 25
+        /// A reference into another bucket that was not reserved there, or whose reservation ends before the
+        /// command may be applied. Subject: the target's name.
+        case notReserved = 26
+        /// The partition has too much mail waiting to leave: nothing was tried.
+        case outboxFull = 27
+        /// A VALIDATE reference to the record is being made in another bucket: nobody can say yet whether it
+        /// will be.
+        case referencePending = 28
     }
 
     package var reason: Reason
@@ -108,6 +116,9 @@ package struct RequestRefusal: Sendable, Hashable {
         case schemaConflict = 10
         /// No operation at all.
         case empty = 11
+        /// A record that is not in the bucket the command was sent to, or a command for buckets sent to a whole
+        /// database. Subject: the record's name.
+        case otherBucket = 12
     }
 
     package var reason: Reason

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// Job row, format 1. Keys: 1 kind, 4 zone; a cascade adds the target's name. Jobs on indexes have
+// Job row, format 1. Keys: 1 kind, 4 zone; a cascade and a dispatch add the target's name, a recall the referrer's,
+// 0x00 and 16 bytes of identity. A letter's: 1 kind, 2 sender, 8 number of the mail it answers. Jobs on indexes have
 // their own: see `IndexJob`.
 //
 // | bytes  | what                                                                         |
@@ -12,6 +13,9 @@ import StratusModel
 // | text   | cascade: the last referrer looked at; empty at the start                      |
 // | varint | trim: tombstones to keep                                                     |
 // | varint | trim: the last tag looked at                                                 |
+// | …      | dispatch: as a cascade, but the cursor is a key, prefixed                     |
+// | …      | recall: place, text target, 1 action, text referrer, 8 + 8 identity           |
+// | …      | letter: a `BucketMail`, prefixed                                              |
 
 /// Whose zone a job works in.
 struct JobPlace: Equatable {
@@ -30,6 +34,22 @@ enum Job: Equatable {
     case purge(ZoneNumber)
     /// Fill or drop indexes after a change of the schema.
     case index(IndexJob)
+    /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`, that it is gone.
+    case dispatch(ZoneNumber, JobPlace, target: String, before: ChangeTag, cursor: Bytes)
+    /// Delete the referrer of a link whose target is gone.
+    case recall(ZoneNumber, JobPlace, Link)
+    /// Answer a mail, when there is room.
+    case letter(LetterName, BucketMail)
+
+    /// Which mail a letter answers.
+    struct LetterName: Equatable {
+        var sender: GroupID
+        var sequence: UInt64
+    }
+
+    static let dispatchKind: UInt8 = 0x40
+    static let recallKind: UInt8 = 0x41
+    static let letterKind: UInt8 = 0x42
 
     static let cascadeKind: UInt8 = 1
     static let trimKind: UInt8 = 2
@@ -42,6 +62,37 @@ enum Job: Equatable {
         case .trim(let zone, _, _, _): [Self.trimKind] + Keys.zoneStart(zone)
         case .purge(let zone): [Self.purgeKind] + Keys.zoneStart(zone)
         case .index(let job): job.key
+        case .dispatch(let zone, _, let target, _, _):
+            [Self.dispatchKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
+        case .recall(let zone, _, let link): Self.recallKey(zone, link)
+        case .letter(let name, _): Self.letterKey(name)
+        }
+    }
+
+    private static func recallKey(_ zone: ZoneNumber, _ link: Link) -> Bytes {
+        var key = [Self.recallKind] + Keys.zoneStart(zone)
+        key.append(contentsOf: link.referrer.utf8)
+        key.append(0)
+        Keys.append(link.identity.high, to: &key)
+        Keys.append(link.identity.low, to: &key)
+        return key
+    }
+
+    private static func letterKey(_ name: LetterName) -> Bytes {
+        var key: Bytes = [
+            Self.letterKind, UInt8(name.sender.raw >> 8),
+            UInt8(truncatingIfNeeded: name.sender.raw),
+        ]
+        Keys.append(name.sequence, to: &key)
+        return key
+    }
+
+    /// Whether the job may post mail: it waits while the outbox is full.
+    var posts: Bool {
+        switch self {
+        case .cascade(_, let place, _, _, _): place.database.bucket != nil
+        case .dispatch, .recall, .letter: true
+        case .trim, .purge, .index: false
         }
     }
 
@@ -61,6 +112,19 @@ enum Job: Equatable {
             writer.write(varint: keep)
             writer.write(varint: cursor.raw)
         case .purge, .index: break
+        case .dispatch(_, let place, _, let before, let cursor):
+            writer.write(place.database)
+            writer.write(text: place.zone)
+            writer.write(varint: before.raw)
+            writer.write(prefixed: cursor)
+        case .recall(_, let place, let link):
+            writer.write(place.database)
+            writer.write(text: place.zone)
+            writer.write(text: link.target)
+            writer.write(link.action.rawValue)
+            writer.write(text: link.referrer)
+            writer.write(link.identity)
+        case .letter(_, let mail): writer.write(prefixed: mail.encoded())
         }
         return writer.bytes
     }
@@ -89,6 +153,30 @@ enum Job: Equatable {
             let keep = try reader.varint()
             self = .trim(zone, place, keep: keep, cursor: ChangeTag(try reader.varint()))
         case Self.purgeKind: self = .purge(zone)
+        case Self.dispatchKind:
+            guard let target = String(validating: key[5...], as: UTF8.self) else {
+                throw DecodingError(.malformed, at: 0)
+            }
+            let place = try reader.jobPlace()
+            let before = ChangeTag(try reader.varint())
+            self = .dispatch(
+                zone, place, target: target, before: before, cursor: try reader.prefixed())
+        case Self.recallKind:
+            let place = try reader.jobPlace()
+            let target = try reader.text()
+            let action = try reader.action()
+            let referrer = try reader.text()
+            self = .recall(
+                zone, place,
+                Link(
+                    target: target, action: action, referrer: referrer,
+                    identity: try reader.identity()))
+        case Self.letterKind:
+            guard key.count == 11 else { throw DecodingError(.malformed, at: 0) }
+            let name = LetterName(
+                sender: GroupID(UInt16(key[1]) << 8 | UInt16(key[2])),
+                sequence: key[3...].reduce(0) { $0 << 8 | UInt64($1) })
+            self = .letter(name, try BucketMail(decoding: try reader.prefixed()))
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()

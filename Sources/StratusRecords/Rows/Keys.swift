@@ -22,6 +22,7 @@ package struct DatabaseNumber: Sendable, Hashable {
 // | --------- | -------------------------------------------------------------------------- |
 // | database  | 0x00: the partition's counters                                             |
 // |           | 0x01, 1 environment, 1 scope, container, 0x00, owner: a database             |
+// |           | 0x01, 1 environment, 0x00, container, 0x00, 0x00, 1 number: a bucket of one  |
 // | zone      | 4 database, 0x00, zone name: a zone, live or deleted                        |
 // |           | 4 database, 0x01, 8 turn: the zone that had that turn last                  |
 // | record    | 4 zone, record name: a live record or a tombstone                           |
@@ -38,6 +39,7 @@ enum Keys {
     static func database(_ database: DatabaseID) -> Bytes {
         var key = Self.databases(of: database.container, database.scope)
         key.append(contentsOf: database.owner.utf8)
+        if let bucket = database.bucket { key += [0, bucket.number] }
         return key
     }
 
@@ -108,7 +110,7 @@ enum Keys {
         return key
     }
 
-    private static func referencePrefix(_ zone: ZoneNumber, target: String) -> Bytes {
+    static func referencePrefix(_ zone: ZoneNumber, target: String) -> Bytes {
         var key = Self.bytes(zone.raw, reserving: target.utf8.count + 40)
         key.append(contentsOf: target.utf8)
         key.append(0)

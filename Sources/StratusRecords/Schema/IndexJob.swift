@@ -195,7 +195,9 @@ extension RecordState {
                 let database = try decodingRow("database") { () throws(DecodingError) in
                     try DatabaseRow(decoding: row)
                 }
-                let owner = String(decoding: key[prefix.count...], as: UTF8.self)
+                // What follows in a public database's key is its bucket.
+                let owner =
+                    scope == .public ? "" : String(decoding: key[prefix.count...], as: UTF8.self)
                 let zones = Keys.zonePrefix(database.number)
                 var from =
                     key == job.place.database && !job.place.zone.isEmpty ? job.place.zone : zones

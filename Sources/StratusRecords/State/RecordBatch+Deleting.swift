@@ -30,6 +30,9 @@ extension RecordBatch {
             return .refused(RecordRefusal(.typeMismatch, existing.type))
         }
 
+        // What a deletion tells other buckets is found on the way: none begins that could not tell it.
+        if !self.hasOutboxRoom { return .refused(RecordRefusal(.outboxFull)) }
+
         let limit = self.modify.rules.cascadeCountMax
         let closure = try self.closure(
             of: existing.name, limit: max(1, limit - self.deletedCount), over: rows)
@@ -41,6 +44,9 @@ extension RecordBatch {
         let victims = closure ?? [existing.name]
         if let referrer = try self.validatingReferrer(of: victims, over: rows) {
             return .refused(RecordRefusal(.referenced, referrer))
+        }
+        if let refusal = try self.validatingLink(to: victims, over: rows) {
+            return .refused(refusal)
         }
         let tag = try self.edit.delete(existing, over: rows)
         for name in victims.dropFirst() {
@@ -84,6 +90,23 @@ extension RecordBatch {
             if self.edit.touchedSize > self.sizeMax { return nil }
         }
         return found
+    }
+
+    /// A VALIDATE reference from another bucket that forbids that `victims` go. Its holder stays, whatever goes here;
+    /// while it is no more than reserved, nobody can say.
+    private mutating func validatingLink(
+        to victims: [String], over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordRefusal? {
+        guard self.modify.database.bucket != nil else { return nil }
+        let links = LinkRows(zone: self.edit.zone.number)
+        for victim in victims
+        where try self.edit.referrerCounts(of: victim, over: rows).validate > 0 {
+            let found = try links.inbound(to: victim, .validate, limit: 1, over: rows)
+            guard let first = found.first else { continue }
+            return first.state.state == .confirmed
+                ? RecordRefusal(.referenced) : RecordRefusal(.referencePending)
+        }
+        return nil
     }
 
     /// A record outside `victims` whose VALIDATE reference forbids that they go; empty where the caller

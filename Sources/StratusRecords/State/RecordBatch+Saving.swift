@@ -32,7 +32,8 @@ extension RecordBatch {
             return .refused(RecordRefusal(.createDenied, typeName))
         }
         return try self.store(
-            self.merged(operation, existing, typeName: typeName), over: existing, rows)
+            self.merged(operation, existing, typeName: typeName), over: existing,
+            operation.reservations, rows)
     }
 
     /// The rules that need nothing but the request.
@@ -209,7 +210,8 @@ extension RecordBatch {
 
     /// The checks that need the whole record, then the change.
     private mutating func store(
-        _ record: Record, over existing: Record?, _ rows: borrowing some RowReader
+        _ record: Record, over existing: Record?, _ reservations: [ReferenceReservation],
+        _ rows: borrowing some RowReader
     ) throws(StoreError) -> ModifiedRecords.Result {
         var head = ByteWriter(reserving: 512)
         head.write(recordHead: record)
@@ -234,12 +236,24 @@ extension RecordBatch {
         let old = existing?.actingReferences ?? []
         let added = ActingReference.subtract(old, from: new)
         let removed = ActingReference.subtract(new, from: old)
-        if let refusal = try self.checkReferences(added, of: record, over: rows) {
+        var granted: [ActingReference: RequestIdentity] = [:]
+        for reservation in reservations
+        where reservation.deadlineMilliseconds >= self.deadlineMilliseconds {
+            let reference = ActingReference(
+                target: reservation.target, action: reservation.action)
+            granted[reference] = reservation.identity
+        }
+        if let refusal = try self.checkReferences(added, granted, of: record, over: rows) {
             return .refused(refusal)
+        }
+        if !self.hasOutboxRoom,
+            (added + removed).contains(where: { self.edit.leaves($0.target) })
+        {
+            return .refused(RecordRefusal(.outboxFull))
         }
         try self.edit.save(
             record, encoded: encoded, addedReferences: added, removedReferences: removed,
-            over: rows)
+            reservations: granted, over: rows)
         return .saved(
             SavedRecord(tag: record.tag, milliseconds: self.edit.milliseconds, record: record))
     }
@@ -249,19 +263,27 @@ extension RecordBatch {
     ) throws(StoreError) -> RecordRefusal? {
         guard let parent = record.parent, parent != existing?.parent else { return nil }
         if parent == record.name { return RecordRefusal(.parentMissing, parent) }
+        // In another bucket: whoever sent the command has looked.
+        if self.edit.leaves(parent) { return nil }
         return try self.isVisible(parent, over: rows) ? nil : RecordRefusal(.parentMissing, parent)
     }
 
     private mutating func checkReferences(
-        _ added: [ActingReference], of record: Record, over rows: borrowing some RowReader
+        _ added: [ActingReference], _ granted: [ActingReference: RequestIdentity],
+        of record: Record, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordRefusal? {
-        if self.edit.references.addedCount + added.count > Self.addedReferenceCountMax {
+        let madeCount = self.edit.references.addedCount + self.edit.mails.count
+        if madeCount + added.count > Self.addedReferenceCountMax {
             return RecordRefusal(.tooManyReferences)
         }
         for reference in added {
             guard NameRules.isReferenceTarget(reference.target, limit: RecordState.nameLengthMax)
             else { return RecordRefusal(.nameInvalid, reference.target) }
-            if reference.action == .validate {
+            if self.edit.leaves(reference.target) {
+                if granted[reference] == nil {
+                    return RecordRefusal(.notReserved, reference.target)
+                }
+            } else if reference.action == .validate {
                 if reference.target == record.name { continue }
                 if try !self.isVisible(reference.target, over: rows) {
                     return RecordRefusal(.referenceTargetMissing, reference.target)

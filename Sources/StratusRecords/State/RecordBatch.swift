@@ -23,6 +23,10 @@ struct RecordBatch {
     private var bodies: [Bytes?]
     /// Records deleted so far, victims included.
     var deletedCount = 0
+    /// The command's own: what is reserved for it in another bucket must last as long.
+    var deadlineMilliseconds = Int64.min
+    /// Whether what other buckets must be told can be posted.
+    var hasOutboxRoom = true
 
     init(
         _ modify: ModifyRecords, edit: ZoneEdit, schema: Schema?, principal: Principal,

@@ -3,7 +3,7 @@ import StratusModel
 
 extension RecordState {
     /// Changes on one page, whatever is asked.
-    static let pageCountMax = 200
+    package static let pageCountMax = 200
     /// Feed rows one page may pass over: filtered pages may come short, with more to come.
     static let pageTouchMax = 2_000
 

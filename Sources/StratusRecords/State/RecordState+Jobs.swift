@@ -14,12 +14,10 @@ extension RecordState {
         let budget = min(max(jobs.budget, 1), Self.jobBudgetMax)
         var rowCount = 0
         var size = 0
+        rowCount += try self.askAfterReservations(at: time, budget: budget, over: &rows)
         while rowCount < budget, size < self.bounds.jobSizeMax,
-            let next = try rows.rows(.job, from: [], to: [], limit: 1).first
+            let job = try self.nextJob(over: rows)
         {
-            let job = try decodingRow("job") { () throws(DecodingError) in
-                try Job(key: next.key, row: next.row)
-            }
             let rest = budget - rowCount
             let work: JobWork
             switch job {
@@ -27,17 +25,40 @@ extension RecordState {
             case .trim: work = JobWork(rowCount: try self.trim(job, budget: rest, over: &rows))
             case .purge(let zone): work = try self.purge(job, zone, budget: rest, over: &rows)
             case .index(let job): work = try self.run(job, budget: rest, over: &rows)
+            case .dispatch: work = try self.dispatch(job, budget: rest, at: time, over: &rows)
+            case .recall: work = try self.recall(job, at: time, over: &rows)
+            case .letter(_, let mail):
+                try rows.remove(.job, job.key)
+                try self.post([mail], at: time, into: &rows)
+                work = JobWork(rowCount: 1)
             }
             // Even a job that finds nothing to do costs something.
             rowCount += max(1, work.rowCount)
             size += work.size
         }
-        let hasMore = try !rows.rows(.job, from: [], to: [], limit: 1).isEmpty
+        let hasMore = try self.nextJob(over: rows) != nil
         return .jobs(JobProgress(rowCount: rowCount, hasMore: hasMore))
     }
 
+    /// Jobs looked at to find one that posts nothing, while the outbox is full.
+    private static let blockedJobCountMax = 256
+
+    /// The first job that can be carried out now; while the outbox is full, one that posts nothing.
+    func nextJob(over rows: borrowing some RowReader) throws(StoreError) -> Job? {
+        let hasRoom = try self.office.hasRoom(over: rows)
+        for (key, row) in try rows.rows(
+            .job, from: [], to: [], limit: hasRoom ? 1 : Self.blockedJobCountMax)
+        {
+            let job = try decodingRow("job") { () throws(DecodingError) in
+                try Job(key: key, row: row)
+            }
+            if hasRoom || !job.posts { return job }
+        }
+        return nil
+    }
+
     /// The zone a job works in, if it still is the one the job was made for.
-    private mutating func zone(
+    mutating func zone(
         _ number: ZoneNumber, at place: JobPlace, over rows: borrowing some RowReader
     ) throws(StoreError) -> (DatabaseRow, ZoneRow)? {
         guard let database = try self.cache.database(place.database, over: rows),
@@ -104,6 +125,7 @@ extension RecordState {
         try edit.flush(
             into: &rows, cache: &self.cache, schema: schema,
             tombstoneCountMin: RecordRules.standard.tombstoneCountMin)
+        try self.post(edit.mails, at: time, into: &rows)
         return JobWork(rowCount: count, size: edit.touchedSize)
     }
 

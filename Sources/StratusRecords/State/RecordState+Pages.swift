@@ -32,7 +32,7 @@ extension RecordState {
             }
         }
         // One zone's pages go on in that very zone: one made again under its name has other records.
-        if ask.zone != nil, let given = after {
+        if ask.zone != nil, ask.placed == .none, let given = after {
             guard let rest = Self.cursor(in: given, of: incarnation) else {
                 return refused(RequestRefusal(.queryInvalid, QueryRefusal.markerInvalid.reason))
             }
@@ -50,6 +50,9 @@ extension RecordState {
         case .success(let found):
             // The rows as they are stored: what was decoded to be asked need not be encoded again.
             var writer = AnswerWriter()
+            if ask.placed != .none, found.isSorted {
+                return Self.placed(found, withRecords: ask.placed == .withRecords)
+            }
             writer.begin(.page)
             writer.bytes.write(count: found.records.count)
             for (record, row) in zip(found.records, found.rows) {
@@ -68,6 +71,22 @@ extension RecordState {
         case .failure(let refusal):
             return refused(RequestRefusal(.queryInvalid, refusal.reason))
         }
+    }
+
+    private static func placed(_ found: QueryResult, withRecords: Bool) -> Bytes {
+        var writer = AnswerWriter()
+        writer.begin(.placedPage)
+        writer.bytes.write(count: found.places.count)
+        for place in found.places { writer.bytes.write(place) }
+        writer.bytes.write(count: withRecords ? found.records.count : 0)
+        if withRecords {
+            for (record, row) in zip(found.records, found.rows) {
+                writer.write(row: row, name: record.name, zone: record.zone)
+            }
+        }
+        writer.bytes.write(flag: found.end != nil)
+        if let end = found.end { writer.bytes.write(end) }
+        return writer.bytes.bytes
     }
 
     /// A page's end as its asker carries it: eight bytes of the zone's incarnation, where one zone was

@@ -10,6 +10,7 @@ extension RecordState {
         -> QueryAnswer
     {
         if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
+        if query.kind == .mail { return try self.outbox(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())
@@ -40,8 +41,10 @@ extension RecordState {
             let schema = try self.cache.schema(container, over: rows)
             return QueryAnswer(body: RecordAnswer.schema(schema?.schema).encoded())
         case .jobs:
-            let isWaiting = try !rows.keys(.job, from: [], to: [], limit: 1).isEmpty
+            let isWaiting = try self.nextJob(over: rows) != nil
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
+        case .work(let time):
+            return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
     }
 
@@ -178,7 +181,7 @@ extension RecordQuery {
         case .page(let ask): ask.database
         case .judge(let ask): ask.modify.database
         case .use(let database): database
-        case .schema, .jobs: nil
+        case .schema, .jobs, .work: nil
         }
     }
 }

@@ -22,11 +22,16 @@ package struct RecordState: ReplicatedState {
         package var modifySizeMax = 48 << 20
         /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
         package var jobSizeMax = 4 << 20
+        /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes to.
+        package var partitionCount = 256
+        /// What may wait in a partition's outbox.
+        package var outbox = PostOffice.Bounds()
 
         package init() {}
     }
 
     let bounds: Bounds
+    var office: PostOffice { PostOffice(bounds: self.bounds.outbox) }
     var cache = RowCache()
 
     package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
@@ -39,6 +44,7 @@ package struct RecordState: ReplicatedState {
         if command.kind == .identity {
             return try IdentityState.apply(command, at: position.time, over: &rows)
         }
+        if command.kind == .mail { return try self.take(command, at: position, over: &rows) }
         guard command.kind == .records,
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
@@ -56,6 +62,9 @@ package struct RecordState: ReplicatedState {
             return Outcome(.decided, body: outcome.encoded())
         case .eraseDatabase(let erase):
             let outcome = try self.apply(erase, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .reserveReferences(let reserve):
+            let outcome = try self.apply(reserve, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
         }
     }
@@ -79,6 +88,10 @@ package struct RecordState: ReplicatedState {
             modify, edit: edit, schema: schema?.schema, principal: command.principal,
             sizeMax: self.bounds.modifySizeMax,
             room: try self.room(for: modify, in: edit, over: rows))
+        batch.deadlineMilliseconds = command.deadlineMilliseconds
+        if modify.database.bucket != nil {
+            batch.hasOutboxRoom = try self.office.hasRoom(over: rows)
+        }
         let isKept = try batch.run(over: rows)
         let isChanged = isKept && batch.edit.hasChanges
         if isChanged {
@@ -90,6 +103,7 @@ package struct RecordState: ReplicatedState {
             try batch.edit.flush(
                 into: &rows, cache: &self.cache, schema: schema,
                 tombstoneCountMin: modify.rules.tombstoneCountMin)
+            try self.post(batch.edit.mails, at: time, into: &rows)
         }
         let after = isChanged ? batch.edit.zone : known ?? .unwritten
         let outcome = RecordOutcome.records(
@@ -174,6 +188,14 @@ package struct RecordState: ReplicatedState {
         {
             return RequestRefusal(.atomicInDefaultZone)
         }
+        if let bucket = modify.database.bucket {
+            if modify.zone != ZoneID.defaultName {
+                return RequestRefusal(.zoneNotFound, modify.zone)
+            }
+            for operation in modify.operations where !bucket.holds(operation.recordName) {
+                return RequestRefusal(.otherBucket, operation.recordName)
+            }
+        }
         if modify.operations.count > 1 {
             var names: Set<String> = []
             for operation in modify.operations
@@ -184,7 +206,7 @@ package struct RecordState: ReplicatedState {
         return nil
     }
 
-    private static func check(_ version: UInt64, _ schema: IndexedSchema?) -> RequestRefusal? {
+    static func check(_ version: UInt64, _ schema: IndexedSchema?) -> RequestRefusal? {
         let held = schema?.schema.version ?? 0
         return version > held ? RequestRefusal(.schemaBehind, String(held)) : nil
     }

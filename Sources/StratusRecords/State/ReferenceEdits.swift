@@ -139,7 +139,7 @@ struct ReferenceEdits {
 }
 
 extension ReferrerCounts {
-    fileprivate mutating func change(_ action: Reference.Action, by delta: Int) {
+    mutating func change(_ action: Reference.Action, by delta: Int) {
         switch action {
         case .none: preconditionFailure("references of action NONE are not tracked")
         case .deleteSelf: self.deleteSelf = UInt64(Int(self.deleteSelf) + delta)

@@ -19,9 +19,13 @@ struct ZoneEdit {
     private(set) var database: DatabaseRow
     /// The zone; `lastTag` and `lastMilliseconds` move with every change.
     var zone: ZoneRow
-    private(set) var references: ReferenceEdits
+    var references: ReferenceEdits
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
+    /// References that leave the bucket: under which reservation; nil: no more.
+    var outbound: [Outbound: RequestIdentity?] = [:]
+    /// What other buckets are told, in its order. Whoever flushes the edit posts it.
+    var mails: [BucketMail] = []
     /// Stored bytes of the records read and written so far.
     private(set) var touchedSize = 0
     /// What the zone will hold.
@@ -93,14 +97,21 @@ struct ZoneEdit {
     /// Stores `record`, which was read before and carries ``nextTag``.
     mutating func save(
         _ record: Record, encoded: Bytes, addedReferences: [ActingReference],
-        removedReferences: [ActingReference], over rows: borrowing some RowReader
+        removedReferences: [ActingReference],
+        reservations: [ActingReference: RequestIdentity] = [:],
+        over rows: borrowing some RowReader
     ) throws(StoreError) {
         precondition(record.tag == self.nextTag, "a save takes the next tag")
         for reference in removedReferences {
-            try self.references.remove(reference, from: record.name, over: rows)
+            try self.remove(reference, from: record.name, over: rows)
         }
         for reference in addedReferences {
-            try self.references.add(reference, from: record.name, at: record.tag, over: rows)
+            if self.leaves(reference.target) {
+                self.link(reference, from: record.name, reservations[reference])
+            } else {
+                try self.references.add(
+                    reference, from: record.name, at: record.tag, over: rows)
+            }
         }
         self.change(record.name, to: .live(record), encoded: encoded)
     }
@@ -112,9 +123,10 @@ struct ZoneEdit {
     {
         let tag = self.nextTag
         for reference in record.actingReferences {
-            try self.references.remove(reference, from: record.name, over: rows)
+            try self.remove(reference, from: record.name, over: rows)
         }
         self.change(record.name, to: .tombstone(tag), encoded: [])
+        try self.recallReferrers(of: record.name, before: tag, over: rows)
         return tag
     }
 
@@ -175,6 +187,7 @@ struct ZoneEdit {
             for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
         try self.references.flush(into: &rows)
+        try self.flushLinks(into: &rows)
         self.zone.held = self.held
         self.zone.lastMilliseconds = self.milliseconds
         try rows.put(

@@ -1,0 +1,105 @@
+import StratusCoding
+package import StratusModel
+
+/// Carries the mail of the partitions that this node leads: a thin shell around ``MailCourier``.
+///
+/// It reads outboxes from what is applied here and sends by the router, like any command. Nothing is kept: a
+/// process that dies anywhere in between leaves mail in its sender's rows, received or not, and the next courier
+/// begins with what lies there.
+package struct MailCarrier: Sendable {
+    /// Between looks for what was applied: what is posted together leaves together.
+    private static let breath = Duration.milliseconds(10)
+    /// How long one delivery or release may take, looking for a leader included.
+    private static let patience = Duration.seconds(5)
+
+    private let replicas: NodeReplicas
+    private let router: ClusterRouter
+    private let world: any World
+    private let tuning: MailCourier.Tuning
+    private let sleep: @Sendable (MonotonicTime) async -> Void
+    private let alarm: @Sendable (MailRoute, MailCourier.Trouble) -> Void
+
+    /// - Parameter sleep: returns at the given time, or early when cancelled.
+    package init(
+        replicas: NodeReplicas, router: ClusterRouter, in world: any World,
+        tuning: MailCourier.Tuning = MailCourier.Tuning(),
+        alarm: @escaping @Sendable (MailRoute, MailCourier.Trouble) -> Void = { _, _ in },
+        sleep: @escaping @Sendable (MonotonicTime) async -> Void
+    ) {
+        self.replicas = replicas
+        self.router = router
+        self.world = world
+        self.tuning = tuning
+        self.alarm = alarm
+        self.sleep = sleep
+    }
+
+    /// What happened to the courier; nil: only that time has passed, and there may be news.
+    private typealias Report = MailCourier.Event?
+
+    /// Carries until its task is cancelled.
+    package func run() async {
+        await withTaskGroup(of: Report.self) { tasks in
+            var courier = MailCourier(tuning: self.tuning)
+            var actions: [MailCourier.Action] = []
+            tasks.addTask { nil }
+            // The task group is the queue of events: nothing is half-changed across this.
+            while let report = await tasks.next(), !Task.isCancelled {
+                if let event = report {
+                    courier.handle(event, at: self.world.now, into: &actions)
+                } else {
+                    for group in await self.replicas.groupsWithMailNews() {
+                        courier.handle(.news(group), at: self.world.now, into: &actions)
+                    }
+                    tasks.addTask { await self.pause() }
+                }
+                for action in actions {
+                    if case .alarm(let route, let trouble) = action {
+                        self.alarm(route, trouble)
+                    } else {
+                        tasks.addTask { await self.carryOut(action) }
+                    }
+                }
+                actions.removeAll(keepingCapacity: true)
+            }
+            tasks.cancelAll()
+        }
+    }
+
+    private func pause() async -> Report {
+        await self.sleep(self.world.now + Self.breath)
+        return nil
+    }
+
+    private func carryOut(_ action: MailCourier.Action) async -> Report {
+        switch action {
+        case .look(let group, let ask):
+            let answer = await self.replicas.peek(ask.enveloped(), in: group)
+            return .found(group, answer.flatMap { try? Outbox(decoding: $0.body) })
+        case .deliver(let bag):
+            return .delivered(
+                bag.route, await self.submit(.deliver(bag), to: bag.route.receiver))
+        case .release(let receipt):
+            return .released(
+                receipt.route, await self.submit(.release(receipt), to: receipt.route.sender))
+        case .wake(let time):
+            await self.sleep(time)
+            return .woke
+        case .alarm: return nil
+        }
+    }
+
+    /// - Returns: nil when it is not known what became of it.
+    private func submit(_ mail: MailCommand, to group: GroupID) async -> MailOutcome? {
+        let milliseconds = Self.patience.clampedNanoseconds / 1_000_000
+        let command = mail.enveloped(
+            identity: self.world.drawIdentity(),
+            deadlineMilliseconds: self.world.wallMilliseconds + milliseconds)
+        do throws(RouteError) {
+            let outcome = try await self.router.submit(
+                command, to: group, deadline: self.world.now + Self.patience)
+            guard outcome.verdict == .decided else { return .refused }
+            return (try? MailOutcome(decoding: outcome.body)) ?? .refused
+        } catch { return nil }
+    }
+}

@@ -1,0 +1,224 @@
+package import StratusModel
+
+/// Decides when the mail of the partitions that this node leads is carried, and when it is let go.
+///
+/// Pure: pass each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order. It promises nothing
+/// that the rows do not: whatever is forgotten, done twice or done by two couriers at once (an old leader's and a
+/// new one's) the sequence numbers put right. What it decides is when, and how much.
+///
+/// Invariants:
+/// - Of one route at most one delivery or release is under way here, so mail is sent in its order.
+/// - So many deliveries are under way at once and no more; a route that fails waits longer each time, and holds up
+///   no other.
+/// - While a group has mail that is neither under way nor waiting out a failure, it will be looked at.
+package struct MailCourier: Sendable {
+    package struct Tuning: Sendable, Equatable {
+        /// Deliveries and releases under way at once.
+        package var underWayCountMax = 16
+        /// Of one delivery.
+        package var mailCountMax = 64
+        package var bagSizeMax = 256 << 10
+        /// After a failure, and twice as long after each one that follows.
+        package var pauseMin: Duration = .milliseconds(50)
+        package var pauseMax: Duration = .seconds(5)
+        package init() {}
+    }
+
+    package enum Event: Sendable, Equatable {
+        /// The group is led here and has applied something since it was last named.
+        case news(GroupID)
+        /// Answers `.look`; nil: the group cannot be asked here.
+        case found(GroupID, Outbox?)
+        /// Answers `.deliver`; nil: it is not known whether it was received.
+        case delivered(MailRoute, MailOutcome?)
+        /// Answers `.release`; nil: it is not known whether it was taken.
+        case released(MailRoute, MailOutcome?)
+        /// A wake-up asked for with `.wake`. May be late or spurious.
+        case woke
+    }
+
+    package enum Action: Sendable, Equatable {
+        case look(GroupID, OutboxAsk)
+        case deliver(MailBag)
+        case release(MailReceipt)
+        case wake(at: MonotonicTime)
+        /// Said once for as long as it lasts.
+        case alarm(MailRoute, Trouble)
+    }
+
+    /// What no waiting mends.
+    package enum Trouble: Sendable, Equatable {
+        /// The receiver has seen less than was let go here.
+        case gap(through: UInt64, first: UInt64)
+        /// The two partitions are of different epochs: one of them was restored without the other.
+        case otherEpoch(UInt64)
+        /// The receiver cannot read it.
+        case refused
+    }
+
+    private enum Route {
+        case delivering(epoch: UInt64, first: UInt64)
+        case releasing
+        /// After a failure.
+        case resting(until: MonotonicTime)
+    }
+
+    /// A group that is being looked at; whether it has to be looked at once more.
+    private struct Look {
+        var mustRepeat = false
+    }
+
+    private let tuning: Tuning
+    private var routes: [MailRoute: Route] = [:]
+    /// The next pause of each route that has failed, until it works.
+    private var pauses: [MailRoute: Duration] = [:]
+    private var troubles: Set<MailRoute> = []
+    private var looks: [GroupID: Look] = [:]
+    /// Groups that have mail for which there was no room among what is under way.
+    private var heldUp: Set<GroupID> = []
+    private var wakeAt: MonotonicTime?
+    private var underWayCount = 0
+
+    package init(tuning: Tuning = Tuning()) { self.tuning = tuning }
+
+    /// Whether an answer is still to come; resting routes are not counted.
+    package var isBusy: Bool { self.underWayCount > 0 || !self.looks.isEmpty }
+
+    package mutating func handle(
+        _ event: Event, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        switch event {
+        case .news(let group): self.look(at: group, into: &actions)
+        case .found(let group, let outbox):
+            guard let look = self.looks.removeValue(forKey: group) else { return }
+            if let outbox { self.take(outbox, of: group, into: &actions) }
+            if look.mustRepeat { self.look(at: group, into: &actions) }
+        case .delivered(let route, let outcome):
+            guard case .delivering(let epoch, let first) = self.routes[route] else { return }
+            self.delivered(route, outcome, epoch: epoch, first: first, at: now, into: &actions)
+        case .released(let route, let outcome):
+            guard case .releasing = self.routes[route] else { return }
+            self.underWayCount -= 1
+            if outcome == .released {
+                self.routes[route] = nil
+                self.pauses[route] = nil
+                self.look(at: route.sender, into: &actions)
+            } else {
+                self.rest(route, at: now, into: &actions)
+            }
+            self.resumeHeldUp(into: &actions)
+        case .woke: self.wake(at: now, into: &actions)
+        }
+    }
+
+    // MARK: Looking
+
+    private mutating func look(at group: GroupID, into actions: inout [Action]) {
+        if self.looks[group] != nil {
+            self.looks[group]?.mustRepeat = true
+            return
+        }
+        guard self.underWayCount < self.tuning.underWayCountMax else {
+            self.heldUp.insert(group)
+            return
+        }
+        self.looks[group] = Look()
+        let except = self.routes.keys.filter { $0.sender == group }.map(\.receiver).sorted()
+        actions.append(
+            .look(
+                group,
+                OutboxAsk(
+                    except: except,
+                    bagCountMax: self.tuning.underWayCountMax - self.underWayCount,
+                    mailCountMax: self.tuning.mailCountMax, bagSizeMax: self.tuning.bagSizeMax)))
+    }
+
+    private mutating func take(
+        _ outbox: Outbox, of group: GroupID, into actions: inout [Action]
+    ) {
+        for pile in outbox.piles {
+            let route = MailRoute(from: group, to: pile.receiver)
+            // Under way since it was looked for, or a pile of nothing.
+            guard self.routes[route] == nil, let first = pile.mails.first?.sequence else {
+                continue
+            }
+            guard self.underWayCount < self.tuning.underWayCountMax else {
+                self.heldUp.insert(group)
+                return
+            }
+            self.underWayCount += 1
+            self.routes[route] = .delivering(epoch: outbox.epoch, first: first)
+            actions.append(.deliver(MailBag(route, epoch: outbox.epoch, pile.mails)))
+        }
+        if outbox.hasMore { self.heldUp.insert(group) }
+    }
+
+    /// There is room among what is under way again.
+    private mutating func resumeHeldUp(into actions: inout [Action]) {
+        while self.underWayCount < self.tuning.underWayCountMax, let group = self.heldUp.min() {
+            self.heldUp.remove(group)
+            self.look(at: group, into: &actions)
+        }
+    }
+
+    // MARK: Carrying
+
+    private mutating func delivered(
+        _ route: MailRoute, _ outcome: MailOutcome?, epoch: UInt64, first: UInt64,
+        at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        var trouble: Trouble?
+        switch outcome {
+        case .received(let through, let time) where through >= first:
+            self.troubles.remove(route)
+            self.routes[route] = .releasing
+            actions.append(
+                .release(MailReceipt(route, epoch: epoch, through: through, at: time)))
+            return
+        case .received(let through, _):
+            // The very next was offered, and not taken: it cannot be read there.
+            trouble = through + 1 == first ? .refused : .gap(through: through, first: first)
+        case .otherEpoch(let other): trouble = .otherEpoch(other)
+        case .refused, .released, .begun: trouble = .refused
+        case nil: break
+        }
+        self.underWayCount -= 1
+        if let trouble, self.troubles.insert(route).inserted {
+            actions.append(.alarm(route, trouble))
+        }
+        self.rest(route, at: now, into: &actions)
+        self.resumeHeldUp(into: &actions)
+    }
+
+    private mutating func rest(
+        _ route: MailRoute, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        let pause = self.pauses[route] ?? self.tuning.pauseMin
+        self.pauses[route] = min(pause * 2, self.tuning.pauseMax)
+        self.routes[route] = .resting(until: now + pause)
+        self.requestWake(into: &actions)
+    }
+
+    private mutating func wake(at now: MonotonicTime, into actions: inout [Action]) {
+        if let time = self.wakeAt, now >= time { self.wakeAt = nil }
+        var senders: Set<GroupID> = []
+        for (route, state) in self.routes {
+            if case .resting(let until) = state, until <= now {
+                self.routes[route] = nil
+                senders.insert(route.sender)
+            }
+        }
+        for sender in senders.sorted() { self.look(at: sender, into: &actions) }
+        self.requestWake(into: &actions)
+    }
+
+    private mutating func requestWake(into actions: inout [Action]) {
+        var earliest: MonotonicTime?
+        for case .resting(let until) in self.routes.values {
+            earliest = min(earliest ?? until, until)
+        }
+        guard let earliest, self.wakeAt.map({ earliest < $0 }) ?? true else { return }
+        self.wakeAt = earliest
+        actions.append(.wake(at: earliest))
+    }
+}

@@ -1,0 +1,153 @@
+import StratusCluster
+import StratusCoding
+import StratusModel
+import StratusRecords
+
+// A position of a query over buckets, before it is sealed:
+//
+// | bytes | what                                                                                  |
+// | ----- | ------------------------------------------------------------------------------------- |
+// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                           |
+// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its beginning |
+
+/// One page of a query over buckets.
+///
+/// Sorted, it looks into all of them at once: keys first, records for the winners only (``BucketMerge``). Without an
+/// order it takes one bucket after the other. The rows a page may touch are shared out.
+struct BucketQuery: Sendable {
+    let exchange: Exchange
+    /// For the whole database; its marker is one of ours.
+    let ask: QueryPageAsk
+    let buckets: Bucket
+    let schema: Schema
+
+    private enum Position {
+        case sorted(Bytes)
+        case unsorted(bucket: Int, Bytes?)
+    }
+
+    /// First looks that found only what was gone by the second.
+    private static let roundCountMax = 3
+    /// What a bucket may touch at least, however many there are.
+    private static let touchCountMin = 200
+
+    private var count: Int { Int(self.buckets.count) }
+    private var limit: Int {
+        min(
+            self.ask.limit <= 0 ? RecordState.pageCountMax : self.ask.limit,
+            RecordState.pageCountMax)
+    }
+
+    func page() async throws -> QueryPage {
+        switch try self.position() {
+        case .sorted(let marker): return try await self.sorted(after: marker)
+        case .unsorted(let bucket, let marker): return try await self.unsorted(from: bucket, marker)
+        case nil:
+            return self.ask.predicate.sorts.isEmpty
+                ? try await self.unsorted(from: 0, nil) : try await self.sorted(after: nil)
+        }
+    }
+
+    private func position() throws(InputRefusal) -> Position? {
+        guard let bytes = self.ask.after else { return nil }
+        switch bytes.first {
+        case 1: return .sorted(Bytes(bytes[1...]))
+        case 2 where bytes.count >= 2 && Int(bytes[1]) < self.count:
+            return .unsorted(
+                bucket: Int(bytes[1]), bytes.count > 2 ? Bytes(bytes[2...]) : nil)
+        default: throw .invalidMarker
+        }
+    }
+
+    private func part(_ number: Int, after: Bytes?, limit: Int, touches: Int) -> QueryPageAsk {
+        var part = self.ask
+        part.database.bucket = Bucket(number, of: self.count)
+        part.after = after
+        part.limit = limit
+        part.touchCountMax = touches
+        return part
+    }
+
+    // MARK: Unsorted
+
+    private func unsorted(from first: Int, _ marker: Bytes?) async throws -> QueryPage {
+        var page = QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
+        var marker = marker
+        for number in first..<self.count {
+            let rest = self.limit - page.records.count
+            let touches = self.ask.touchCountMax - page.touchCount
+            guard rest > 0, touches > 0 else {
+                page.next = [2, UInt8(number)]
+                return page
+            }
+            let found = try await self.exchange.page(
+                self.part(number, after: marker, limit: rest, touches: touches),
+                schema: self.schema)
+            page.records += found.records
+            page.touchCount += found.touchCount
+            if let next = found.next {
+                page.next = [2, UInt8(number)] + next
+                return page
+            }
+            marker = nil
+        }
+        return page
+    }
+
+    // MARK: Sorted
+
+    private func sorted(after marker: Bytes?) async throws -> QueryPage {
+        let touches = max(Self.touchCountMin, self.ask.touchCountMax / self.count)
+        for _ in 0..<Self.roundCountMax {
+            var asks: [QueryPageAsk?] = []
+            for number in 0..<self.count {
+                var ask = self.part(number, after: marker, limit: self.limit, touches: touches)
+                ask.placed = .only
+                asks.append(ask)
+            }
+            guard let first = try await self.look(asks) else {
+                // Nothing it could be sorted by.
+                return try await self.unsorted(from: 0, nil)
+            }
+            let merge = BucketMerge(
+                first.map { .init(places: $0.places, end: $0.end) }, limit: self.limit)
+            for number in 0..<self.count {
+                asks[number]?.placed = .withRecords
+                asks[number]?.limit = merge.counts[number]
+                if merge.counts[number] == 0 { asks[number] = nil }
+            }
+            guard let second = try await self.look(asks) else {
+                throw RouteError.notExecuted(retryAfter: .seconds(1))
+            }
+            let page = merge.page(second.map { .init(places: $0.places, end: $0.end) })
+            if page.isStuck { continue }
+            return QueryPage(
+                records: page.taken.map { second[$0.part].records[$0.position] },
+                next: page.next.map { [1] + $0.marker }, zone: nil, touchCount: 0)
+        }
+        throw RouteError.notExecuted(retryAfter: .seconds(1))
+    }
+
+    /// All at once; nothing where there is no question. Nil: some bucket does not sort what it answers.
+    private func look(_ asks: [QueryPageAsk?]) async throws -> [PlacedPage]? {
+        try await withThrowingTaskGroup(of: (Int, RecordAnswer).self) { tasks in
+            for (number, ask) in asks.enumerated() {
+                guard let ask else { continue }
+                tasks.addTask { (number, try await self.exchange.answer(ask, schema: self.schema)) }
+            }
+            var pages = asks.map { _ in PlacedPage(places: [], records: [], end: nil) }
+            for try await (number, answer) in tasks {
+                switch answer {
+                case .placedPage(let page):
+                    guard page.records.isEmpty || page.records.count == page.places.count else {
+                        throw RouteError.refused("records without their places")
+                    }
+                    pages[number] = page
+                case .page(let page) where page.records.isEmpty && page.next == nil: break
+                default: return nil
+                }
+            }
+            return pages
+        }
+    }
+}

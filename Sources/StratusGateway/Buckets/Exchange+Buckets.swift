@@ -1,0 +1,178 @@
+import StratusCluster
+import StratusCoding
+import StratusModel
+import StratusRecords
+
+/// Requests to a public default zone whose records lie in buckets: each operation goes to its record's bucket, and the
+/// answers come back in the order of the request.
+extension Exchange {
+    typealias OperationResult = Result<ModifiedRecords.Result, ClientError>
+
+    // MARK: records/modify
+
+    /// What becomes of each operation. Buckets work side by side; one that cannot be reached fails its own operations.
+    func modify(
+        _ modify: ModifyRecords, in buckets: Bucket, at place: Place, schema: Schema
+    ) async -> [OperationResult] {
+        var results: [OperationResult?] = modify.operations.map { _ in nil }
+        let plan = BucketPlan(modify.operations, buckets: buckets)
+        for (number, wave) in plan.waves.enumerated() {
+            await withTaskGroup(of: (BucketPlan.Part, [OperationResult]).self) { tasks in
+                for part in wave {
+                    tasks.addTask {
+                        (
+                            part,
+                            await self.carryOut(
+                                part, in: UInt8(clamping: number), of: modify, at: place, schema)
+                        )
+                    }
+                }
+                for await (part, partResults) in tasks {
+                    for (position, result) in zip(part.positions, partResults) {
+                        results[position] = result
+                    }
+                }
+            }
+        }
+        return results.map { $0 ?? .failure(ClientError(RouteError.outcomeUnknown)) }
+    }
+
+    /// One bucket's operations of one wave, in their order.
+    private func carryOut(
+        _ part: BucketPlan.Part, in wave: UInt8, of modify: ModifyRecords, at place: Place,
+        _ schema: Schema
+    ) async -> [OperationResult] {
+        do {
+            var operations = part.positions.map { modify.operations[$0] }
+            var results: [OperationResult?] = operations.map { _ in nil }
+            let refusals = try await self.prepare(&operations, part, wave, at: place, schema)
+            for (position, refusal) in refusals.enumerated() {
+                if let refusal { results[position] = .success(.refused(refusal)) }
+            }
+            let accepted = operations.indices.filter { results[$0] == nil }
+            if !accepted.isEmpty {
+                var rest = modify
+                rest.database = place.database(in: part.bucket)
+                rest.operations = accepted.map { operations[$0] }
+                // Every bucket's zone is one of its own.
+                rest.drawnIncarnation = ZoneIncarnation(
+                    modify.drawnIncarnation.raw &+ UInt64(part.bucket.number))
+                let outcome = try await self.submit(
+                    .modifyRecords(rest), to: rest.database, schema: schema,
+                    part: [2, wave, part.bucket.number]
+                ).outcome
+                guard case .records(let modified) = outcome,
+                    modified.results.count == accepted.count
+                else { throw RouteError.refused("an outcome of another kind") }
+                for (position, result) in zip(accepted, modified.results) {
+                    results[position] = .success(result)
+                }
+            }
+            return results.map { $0 ?? .failure(ClientError(RouteError.outcomeUnknown)) }
+        } catch {
+            let failure = ClientError(error)
+            return part.positions.map { _ in .failure(failure) }
+        }
+    }
+
+    /// Reserves what saves refer to in other buckets, and looks for their parents there.
+    ///
+    /// - Returns: for each operation why it cannot be carried out; nil: it may be.
+    private func prepare(
+        _ operations: inout [RecordOperation], _ part: BucketPlan.Part, _ wave: UInt8,
+        at place: Place, _ schema: Schema
+    ) async throws -> [RecordRefusal?] {
+        var refusals: [RecordRefusal?] = operations.map { _ in nil }
+        var wishes: [Bucket: [(position: Int, wish: ReserveReferences.Wish)]] = [:]
+        var parents: [String] = []
+        for (position, operation) in operations.enumerated() where !operation.kind.isDelete {
+            for (target, action) in operation.actingTargets where !part.bucket.holds(target) {
+                let wish = ReserveReferences.Wish(
+                    target: target, action: action, referrer: operation.recordName)
+                wishes[part.bucket.sibling(of: target), default: []].append((position, wish))
+            }
+            if case .set(let parent) = operation.parent, !part.bucket.holds(parent),
+                !parents.contains(parent)
+            {
+                parents.append(parent)
+            }
+        }
+        for (bucket, wanted) in wishes.sorted(by: { $0.key.number < $1.key.number }) {
+            let reserve = ReserveReferences(
+                database: place.database(in: bucket),
+                drawnIncarnation: ZoneIncarnation(self.handler.world.random()),
+                referrerCountMax: self.rules.deleteSelfReferrerCountMax,
+                wishes: wanted.map(\.wish))
+            let (outcome, identity) = try await self.submit(
+                .reserveReferences(reserve), to: reserve.database, schema: schema,
+                part: [1, wave, part.bucket.number, bucket.number])
+            guard case .reserved(let answers) = outcome, answers.count == wanted.count else {
+                throw RouteError.refused("an outcome of another kind")
+            }
+            for ((position, wish), refusal) in zip(wanted, answers) {
+                if let refusal {
+                    refusals[position] = refusals[position] ?? refusal
+                } else {
+                    operations[position].reservations.append(
+                        ReferenceReservation(
+                            target: wish.target, action: wish.action, identity: identity,
+                            deadlineMilliseconds: self.deadlineMilliseconds))
+                }
+            }
+        }
+        guard !parents.isEmpty else { return refusals }
+        let (found, _) = try await self.lookUp(parents, at: place)
+        for (parent, item) in zip(parents, found) {
+            if case .found = item { continue }
+            for (position, operation) in operations.enumerated()
+            where operation.parent == .set(parent) {
+                refusals[position] = refusals[position] ?? RecordRefusal(.parentMissing, parent)
+            }
+        }
+        return refusals
+    }
+
+    // MARK: records/lookup
+
+    /// Looks names up where they are, and puts the answers in the order of the names.
+    func lookUp(
+        _ names: [String], in buckets: Bucket, at place: Place, roundCountMax: Int
+    ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
+        var positions: [Bucket: [Int]] = [:]
+        for (position, name) in names.enumerated() {
+            positions[buckets.sibling(of: name), default: []].append(position)
+        }
+        let parts = positions.sorted { $0.key.number < $1.key.number }
+        let found = try await withThrowingTaskGroup(
+            of: (positions: [Int], items: [LookupAnswer.Item]).self
+        ) { tasks in
+            for (bucket, positions) in parts {
+                tasks.addTask {
+                    let (items, _) = try await self.lookUp(
+                        positions.map { names[$0] }, at: place.part(bucket),
+                        roundCountMax: roundCountMax)
+                    return (positions, items)
+                }
+            }
+            var items: [LookupAnswer.Item] = names.map { _ in .deferred }
+            for try await part in tasks {
+                for (position, item) in zip(part.positions, part.items) { items[position] = item }
+            }
+            return items
+        }
+        return (found, self.wantsSyncToken ? try await self.summary(of: place) : nil)
+    }
+}
+
+extension Exchange.Place {
+    func database(in bucket: Bucket) -> DatabaseID {
+        var database = self.database
+        database.bucket = bucket
+        return database
+    }
+
+    /// One bucket, as a place of its own.
+    func part(_ bucket: Bucket) -> Exchange.Place {
+        Exchange.Place(zone: self.zone, database: self.database(in: bucket))
+    }
+}

@@ -1,0 +1,156 @@
+/// A message from one partition's state to another's.
+///
+/// Posting is a side effect of applying: the state that decides something keeps the message in its own rows,
+/// in the same entry, and whoever leads the partition carries it (`Docs/internals/mail.md`).
+package struct Mail: Sendable, Equatable {
+    /// Counts what one sender has posted to one receiver: 1 is the first, and none is left out.
+    package var sequence: UInt64
+    /// Of the entry that posted it. The entry that receives it is later.
+    package var sentAt: HybridTime
+    /// Read by the state.
+    package var body: Bytes
+
+    package init(sequence: UInt64, sentAt: HybridTime, body: Bytes) {
+        self.sequence = sequence
+        self.sentAt = sentAt
+        self.body = body
+    }
+}
+
+/// Who writes to whom. A partition may write to itself.
+package struct MailRoute: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var sender: GroupID
+    package var receiver: GroupID
+
+    package init(from sender: GroupID, to receiver: GroupID) {
+        self.sender = sender
+        self.receiver = receiver
+    }
+
+    package static func < (one: Self, other: Self) -> Bool {
+        (one.sender, one.receiver) < (other.sender, other.receiver)
+    }
+
+    package var description: String { "\(self.sender)→\(self.receiver)" }
+}
+
+/// What one delivery carries: mail of one route, without a gap.
+package struct MailBag: Sendable, Equatable {
+    package var route: MailRoute
+    /// The sender's. Mail crosses no epoch: a restore begins a new one in every partition.
+    package var epoch: UInt64
+    /// In the order of their numbers.
+    package var mails: [Mail]
+
+    package init(_ route: MailRoute, epoch: UInt64, _ mails: [Mail]) {
+        self.route = route
+        self.epoch = epoch
+        self.mails = mails
+    }
+
+    /// Of the last one: their times grow with their numbers.
+    package var sentAt: HybridTime { self.mails.last?.sentAt ?? .zero }
+}
+
+/// What a receiver has said of one route: everything through here was applied.
+package struct MailReceipt: Sendable, Equatable {
+    package var route: MailRoute
+    package var epoch: UInt64
+    package var through: UInt64
+    /// Of an entry of the receiver's at which that was so. The entry that takes the receipt is later: a cut of the
+    /// cluster that no longer has the mail at its sender has it at its receiver.
+    package var at: HybridTime
+
+    package init(_ route: MailRoute, epoch: UInt64, through: UInt64, at: HybridTime) {
+        self.route = route
+        self.epoch = epoch
+        self.through = through
+        self.at = at
+    }
+}
+
+/// The body of a ``Command`` of kind `.mail`. Decided by its own numbers: it has no deadline, and no memory of
+/// requests is needed to apply it once.
+package enum MailCommand: Sendable, Equatable {
+    /// To the receiver.
+    case deliver(MailBag)
+    /// To the sender: what was received is let go.
+    case release(MailReceipt)
+    /// To every partition of a cluster that was restored, before it is open to anybody.
+    case beginEpoch(UInt64)
+
+    /// The entry of this command is later than this.
+    package var after: HybridTime {
+        switch self {
+        case .deliver(let bag): bag.sentAt
+        case .release(let receipt): receipt.at
+        case .beginEpoch: .zero
+        }
+    }
+}
+
+/// What applying a ``MailCommand`` answered.
+package enum MailOutcome: Sendable, Equatable {
+    /// Of this route everything through here is applied, as of an entry of this time.
+    case received(through: UInt64, at: HybridTime)
+    /// The other one is of another epoch than this partition: nothing was done.
+    case otherEpoch(UInt64)
+    case released
+    case begun
+    /// Not Stratus' own, or not readable by this version: nothing was done.
+    case refused
+}
+
+/// Asks a partition for what waits in its outbox: the body of a ``Query`` of kind `.mail`.
+package struct OutboxAsk: Sendable, Equatable {
+    /// Receivers that are not asked about, ascending: their mail is under way.
+    package var except: [GroupID]
+    /// Receivers answered at most.
+    package var bagCountMax: Int
+    /// For each of them: so much mail at most, and one in any case.
+    package var mailCountMax: Int
+    package var bagSizeMax: Int
+
+    package init(
+        except: [GroupID] = [], bagCountMax: Int = 16, mailCountMax: Int = 64,
+        bagSizeMax: Int = 256 << 10
+    ) {
+        self.except = except
+        self.bagCountMax = bagCountMax
+        self.mailCountMax = mailCountMax
+        self.bagSizeMax = bagSizeMax
+    }
+}
+
+/// The oldest mail for each receiver, and how much there is in all.
+package struct Outbox: Sendable, Equatable {
+    package struct Pile: Sendable, Equatable {
+        package var receiver: GroupID
+        package var mails: [Mail]
+
+        package init(_ receiver: GroupID, _ mails: [Mail]) {
+            self.receiver = receiver
+            self.mails = mails
+        }
+    }
+
+    package var epoch: UInt64
+    /// In the order of the receivers' numbers.
+    package var piles: [Pile]
+    /// Of all receivers.
+    package var waitingCount: UInt64
+    package var waitingSize: UInt64
+    /// Receivers were left out for want of room in the answer.
+    package var hasMore: Bool
+
+    package init(
+        epoch: UInt64, piles: [Pile] = [], waitingCount: UInt64 = 0, waitingSize: UInt64 = 0,
+        hasMore: Bool = false
+    ) {
+        self.epoch = epoch
+        self.piles = piles
+        self.waitingCount = waitingCount
+        self.waitingSize = waitingSize
+        self.hasMore = hasMore
+    }
+}

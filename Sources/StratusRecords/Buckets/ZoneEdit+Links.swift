@@ -1,0 +1,74 @@
+import StratusModel
+
+/// References that leave their bucket, as one command changes them.
+extension ZoneEdit {
+    struct Outbound: Hashable {
+        var referrer: String
+        var reference: ActingReference
+    }
+
+    /// Whether a record of this name is in another bucket.
+    func leaves(_ name: String) -> Bool { self.databaseID.bucket.map { !$0.holds(name) } ?? false }
+
+    mutating func link(
+        _ reference: ActingReference, from referrer: String, _ identity: RequestIdentity?
+    ) {
+        guard let identity else { preconditionFailure("a link that was not reserved") }
+        self.outbound[Outbound(referrer: referrer, reference: reference)] = .some(identity)
+        self.tell(.confirmed, reference, from: referrer, identity)
+    }
+
+    mutating func remove(
+        _ reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        guard self.leaves(reference.target) else {
+            return try self.references.remove(reference, from: referrer, over: rows)
+        }
+        let outbound = Outbound(referrer: referrer, reference: reference)
+        let identity: RequestIdentity?
+        if let known = self.outbound[outbound] {
+            identity = known
+        } else {
+            identity = try LinkRows(zone: self.zone.number).outbound(
+                reference, of: referrer, over: rows)
+        }
+        guard let identity else { return }
+        self.outbound[outbound] = .some(nil)
+        self.tell(.removed, reference, from: referrer, identity)
+    }
+
+    private mutating func tell(
+        _ kind: BucketMail.Kind, _ reference: ActingReference, from referrer: String,
+        _ identity: RequestIdentity
+    ) {
+        let link = Link(
+            target: reference.target, action: reference.action, referrer: referrer,
+            identity: identity)
+        guard let mail = BucketMail(kind, link, from: self.databaseID) else {
+            preconditionFailure("a link out of a whole database")
+        }
+        self.mails.append(mail)
+    }
+
+    /// After a deletion: whoever refers to the record from another bucket hears of it, from a job.
+    mutating func recallReferrers(
+        of name: String, before tag: ChangeTag, over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        guard self.databaseID.bucket != nil,
+            try self.referrerCounts(of: name, over: rows).deleteSelf > 0
+        else { return }
+        self.enqueue(
+            .dispatch(self.zone.number, self.place, target: name, before: tag, cursor: []))
+    }
+
+    func flushLinks(into rows: inout some RowStore) throws(StoreError) {
+        let links = LinkRows(zone: self.zone.number)
+        let changes = self.outbound.sorted {
+            ($0.key.referrer, $0.key.reference) < ($1.key.referrer, $1.key.reference)
+        }
+        for (outbound, identity) in changes {
+            try links.setOutbound(
+                outbound.reference, of: outbound.referrer, identity, into: &rows)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import StratusCoding
+import StratusModel
+
+// Keys of the mail table, all numbers big-endian:
+//
+// | key                         | row, every one with a first byte 1, its format                          |
+// | --------------------------- | ----------------------------------------------------------------------- |
+// | 0x00                        | the office: varints epoch, waiting mails, their bytes                    |
+// | 0x01, 2 receiver            | what was posted there: varint last number                                |
+// | 0x02, 2 receiver, 8 number  | a mail that waits: signed milliseconds, varint count; the rest is its body |
+// | 0x03, 2 sender              | what was received from there: varint last number                         |
+//
+// A row that is not there counts nothing; the epoch is then 1.
+
+enum MailKeys {
+    static let office: Bytes = [0x00]
+    static let waiting: Bytes = [0x02]
+
+    static func posted(to receiver: GroupID) -> Bytes { Self.key(0x01, receiver) }
+    static func waiting(for receiver: GroupID) -> Bytes { Self.key(0x02, receiver) }
+    static func received(from sender: GroupID) -> Bytes { Self.key(0x03, sender) }
+
+    static func waiting(for receiver: GroupID, _ sequence: UInt64) -> Bytes {
+        var key = Self.waiting(for: receiver)
+        Keys.append(sequence, to: &key)
+        return key
+    }
+
+    /// Whose mail it is, and its number.
+    static func readWaiting(_ key: Bytes) throws(StoreError) -> (GroupID, UInt64) {
+        guard key.count == 11, key[0] == 0x02 else { throw StoreError(.unreadable, "a mail's key") }
+        return (
+            GroupID(UInt16(key[1]) << 8 | UInt16(key[2])), try Keys.number(key, at: 3)
+        )
+    }
+
+    private static func key(_ kind: UInt8, _ group: GroupID) -> Bytes {
+        [kind, UInt8(group.raw >> 8), UInt8(truncatingIfNeeded: group.raw)]
+    }
+}
+
+/// What a partition knows of its mail as a whole.
+struct OfficeRow: Equatable {
+    var epoch: UInt64 = 1
+    var waitingCount: UInt64 = 0
+    var waitingSize: UInt64 = 0
+
+    init() {}
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 16)
+        writer.write(1 as UInt8)
+        writer.write(varint: self.epoch)
+        writer.write(varint: self.waitingCount)
+        writer.write(varint: self.waitingSize)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.format(1)
+        self.epoch = try reader.varint()
+        self.waitingCount = try reader.varint()
+        self.waitingSize = try reader.varint()
+        try reader.finish()
+    }
+}
+
+/// How far one route has come, seen from one of its ends.
+struct RouteRow: Equatable {
+    var last: UInt64 = 0
+
+    init() {}
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 8)
+        writer.write(1 as UInt8)
+        writer.write(varint: self.last)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.format(1)
+        self.last = try reader.varint()
+        try reader.finish()
+    }
+}
+
+extension Mail {
+    func encodedRow() -> Bytes {
+        var writer = ByteWriter(reserving: self.body.count + 16)
+        writer.write(1 as UInt8)
+        writer.write(self.sentAt)
+        writer.write(raw: self.body)
+        return writer.bytes
+    }
+
+    init(sequence: UInt64, row: Bytes) throws(DecodingError) {
+        var reader = ByteReader(row)
+        try reader.format(1)
+        let sentAt = try reader.hybridTime()
+        self.init(sequence: sequence, sentAt: sentAt, body: try reader.raw(reader.remaining))
+    }
+}
