@@ -21,6 +21,7 @@ struct PlantedBugTests {
         .countVotesOfAnyTerm: 19,
         .damagedLogVotes: 5,
         .deadlineIgnored: 13,
+        .deletedBeforeMoved: 1,
         .durableAtCommit: 1,
         .durableBeforeSync: 1,
         .durableKeptOnCut: 10,
@@ -39,6 +40,7 @@ struct PlantedBugTests {
         .learnerCounts: 3,
         .logTailNotWrittenAgain: 11,
         .mixedSnapshotStreams: 27,
+        .newcomerNotAwaited: 27,
         .readCountsOldRound: 1,
         .readWithoutRound: 1,
         .receivedCountsAsMatch: 1,
@@ -54,6 +56,7 @@ struct PlantedBugTests {
         .timeFromWallClock: 1,
         .tornEntryKept: 85,
         .truncateOnOlderAppend: 18,
+        .viewCountsBeforeDisk: 1,
         .voteNotSynced: 1,
         .voteTwiceInATerm: 1,
         .walNotWrittenAgain: 46,
@@ -64,6 +67,7 @@ struct PlantedBugTests {
     static let rare: Set<PlantedBug> = [
         .durableIgnoresTerm, .readBeforeOwnTermCommit, .spareTakenAsFound, .tornBatchCutInOneSync,
         .begunSegmentKept, .tornTailNotCut,
+        .moveFinishedUncommitted, .lateOrderCarriedOut,
     ]
 
     @Test func `every planted bug has its seed or is known to be rare`() {
