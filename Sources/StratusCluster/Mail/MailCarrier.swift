@@ -7,7 +7,7 @@ package import StratusModel
 /// process that dies anywhere in between leaves mail in its sender's rows, received or not, and the next courier
 /// begins with what lies there.
 package struct MailCarrier: Sendable {
-    /// Between looks for what was applied: what is posted together leaves together.
+    /// After news, before the look: what is posted together leaves together.
     private static let breath = Duration.milliseconds(10)
     /// How long one delivery or release may take, looking for a leader included.
     private static let patience = Duration.seconds(5)
@@ -34,7 +34,7 @@ package struct MailCarrier: Sendable {
         self.sleep = sleep
     }
 
-    /// What happened to the courier; nil: only that time has passed, and there may be news.
+    /// What happened to the courier; nil: only that there is news.
     private typealias Report = MailCourier.Event?
 
     /// Carries until its task is cancelled.
@@ -67,6 +67,7 @@ package struct MailCarrier: Sendable {
     }
 
     private func pause() async -> Report {
+        await self.replicas.waitForMailNews()
         await self.sleep(self.world.now + Self.breath)
         return nil
     }

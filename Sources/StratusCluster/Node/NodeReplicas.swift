@@ -60,6 +60,8 @@ package actor NodeReplicas {
     var members: [GroupID: Member] = [:]
     /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led anew.
     private var mailNews: Set<GroupID> = []
+    private nonisolated let mailSignal = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
@@ -205,6 +207,12 @@ package actor NodeReplicas {
             self.members[group]?.jobsSeen = replica.state.applied
             return true
         }
+    }
+
+    /// Returns when ``groupsWithMailNews()`` has something to say that it had not said before, or the task is
+    /// cancelled. For one caller at a time.
+    package nonisolated func waitForMailNews() async {
+        for await _ in self.mailSignal.stream { return }
     }
 
     /// Groups led here that may have posted something since they were last handed out by this.
@@ -427,7 +435,7 @@ package actor NodeReplicas {
             self.leaders.withLock { $0[group] = leader }
             if role == .leader {
                 self.members[group]?.jobsSeen = nil
-                self.mailNews.insert(group)
+                self.noteMail(of: group)
             }
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
@@ -436,10 +444,15 @@ package actor NodeReplicas {
             self.members[group]?.problem = nil
             if let member = self.members[group], member.partition.mailCount != member.mailSeen {
                 self.members[group]?.mailSeen = member.partition.mailCount
-                self.mailNews.insert(group)
+                self.noteMail(of: group)
             }
         case .send, .wake, .resigned, .changed, .reached: break
         }
+    }
+
+    private func noteMail(of group: GroupID) {
+        self.mailNews.insert(group)
+        self.mailSignal.continuation.yield()
     }
 
     func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
