@@ -96,7 +96,12 @@ struct SimulatedNode {
         let patience = self.patience
         self.patience = .milliseconds(100)
         let end = self.world.now + duration
-        while self.world.now < end { _ = self.stepJobs() }
+        while self.world.now < end {
+            // Time passes whether or not anything waits for it.
+            let executor = self.executor
+            Task(executorPreference: executor) { await executor.sleep(for: .milliseconds(100)) }
+            _ = self.stepJobs()
+        }
         self.patience = patience
     }
 
