@@ -126,7 +126,7 @@ final class NodeCluster: Sendable {
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
         var bounds = RecordState.Bounds()
-        bounds.partitionCount = formation.table.partitionCount
+        bounds.partitionCount = formation.partitionCount
         let records = RecordState(bounds: bounds)
         let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
