@@ -60,6 +60,9 @@ struct Socket: ~Copyable {
     }
 
     func accept() -> Acceptance {
+        guard DescriptorReserve.leavesRoom(besides: self.descriptor) else {
+            return .failed(SocketError(code: EMFILE, during: "accept"))
+        }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = stratus_accept4(self.descriptor, &storage, &length)

@@ -339,10 +339,11 @@ import Testing
         let line = try #require(await running.firstLine(), "\(running.errors)")
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         let url = try #require(object?["url"] as? String)
+        let first = try RawConnection(url)
         var held = try (0..<150).map { _ in try RawConnection(url) }
+        let process = "/proc/\(running.identifier)"
         func processorTicks() throws -> Int {
-            let text = try String(
-                contentsOfFile: "/proc/\(running.identifier)/stat", encoding: .utf8)
+            let text = try String(contentsOfFile: process + "/stat", encoding: .utf8)
             let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
             return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
         }
@@ -351,6 +352,16 @@ import Testing
         try await Task.sleep(for: .seconds(1))
         #expect(try processorTicks() - before < 50, "a hundred are a second of one core")
         #expect(held.count == 150)
+        // What is left is for files: a first save opens a partition.
+        let open = try FileManager.default.contentsOfDirectory(atPath: process + "/fd").count
+        #expect(44...52 ~= open, "\(open) of 64")
+        let save = #"{"operations":[{"operationType":"create","record":{"recordType":"A"}}]}"#
+        let path = "/database/1/iCloud.x/development/private/records/modify"
+        first.send(
+            "POST \(path)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.0\r\n"
+                + "host: x\r\ncontent-length: \(save.utf8.count)\r\n\r\n" + save)
+        let saved = first.receiveAll()
+        #expect(saved.contains(#""recordChangeTag""#), "\(saved)")
         held = []
         let fresh = try RawConnection(url)
         fresh.send("GET /healthz HTTP/1.0\r\nhost: x\r\n\r\n")
