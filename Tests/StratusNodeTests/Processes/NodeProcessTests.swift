@@ -354,11 +354,11 @@ import Testing
         #expect(held.count == 150)
         // What is left is for files: a first save opens a partition.
         let open = try FileManager.default.contentsOfDirectory(atPath: process + "/fd").count
-        #expect(44...52 ~= open, "\(open) of 64")
+        #expect(32...56 ~= open, "\(open) of 64")
         let save = #"{"operations":[{"operationType":"create","record":{"recordType":"A"}}]}"#
-        let path = "/database/1/iCloud.x/development/private/records/modify"
+        let route = "/database/1/iCloud.x/development/private/records/modify"
         first.send(
-            "POST \(path)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.0\r\n"
+            "POST \(route)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.0\r\n"
                 + "host: x\r\ncontent-length: \(save.utf8.count)\r\n\r\n" + save)
         let saved = first.receiveAll()
         #expect(saved.contains(#""recordChangeTag""#), "\(saved)")
