@@ -340,6 +340,8 @@ import Testing
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         let url = try #require(object?["url"] as? String)
         let first = try RawConnection(url)
+        first.send("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        #expect(first.receive().hasSuffix("alive\n"), "it is accepted")
         var held = try (0..<150).map { _ in try RawConnection(url) }
         let process = "/proc/\(running.identifier)"
         func processorTicks() throws -> Int {
@@ -358,8 +360,8 @@ import Testing
         let save = #"{"operations":[{"operationType":"create","record":{"recordType":"A"}}]}"#
         let route = "/database/1/iCloud.x/development/private/records/modify"
         first.send(
-            "POST \(route)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.0\r\n"
-                + "host: x\r\ncontent-length: \(save.utf8.count)\r\n\r\n" + save)
+            "POST \(route)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.1\r\n"
+                + "host: x\r\nconnection: close\r\ncontent-length: \(save.utf8.count)\r\n\r\n" + save)
         let saved = first.receiveAll()
         #expect(saved.contains(#""recordChangeTag""#), "\(saved)")
         held = []
