@@ -361,7 +361,8 @@ import Testing
         let route = "/database/1/iCloud.x/development/private/records/modify"
         first.send(
             "POST \(route)?ckAPIToken=\(object?["apiToken"] as? String ?? "")&ckWebAuthToken=a HTTP/1.1\r\n"
-                + "host: x\r\nconnection: close\r\ncontent-length: \(save.utf8.count)\r\n\r\n" + save)
+                + "host: x\r\nconnection: close\r\ncontent-length: \(save.utf8.count)\r\n\r\n"
+                + save)
         let saved = first.receiveAll()
         #expect(saved.contains(#""recordChangeTag""#), "\(saved)")
         held = []
