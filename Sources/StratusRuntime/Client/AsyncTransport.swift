@@ -7,7 +7,7 @@ import StratusTLS
 ///
 /// One task at a time, on the loop. `@unchecked`: like everything a loop owns.
 final class AsyncTransport: Channel, @unchecked Sendable {
-    private enum News { case ready(Readiness), late, cancelled }
+    enum News: Equatable { case ready(Readiness), late, cancelled }
 
     let loop: EventLoop
     private let transport: Transport
@@ -165,19 +165,12 @@ final class AsyncTransport: Channel, @unchecked Sendable {
 
     private func ready(for interest: Readiness) async throws(HTTPClientError) -> Readiness {
         self.loop.assertCurrent()
-        guard let registration = self.registration else { throw .cutShort }
+        guard self.registration != nil else { throw .cutShort }
         self.waitNumber += 1
         let number = self.waitNumber
         var timer: EventLoop.Timer?
         let news: News = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                // The way here may lead through the loop's queue, so everything that can end the wait
-                // begins here. A cancellation after this line finds the waiter.
-                if Task.isCancelled { return continuation.resume(returning: .cancelled) }
-                self.waiter = continuation
-                timer = self.loop.schedule(at: self.deadline) { self.resume(.late) }
-                self.loop.watch(registration, for: interest)
-            }
+            await withCheckedContinuation { timer = self.wait($0, for: interest) }
         } onCancel: {
             self.loop.submit { if self.waitNumber == number { self.resume(.cancelled) } }
         }
@@ -189,6 +182,26 @@ final class AsyncTransport: Channel, @unchecked Sendable {
         case .late: throw self.fail(.deadlinePassed)
         case .cancelled: throw self.fail(.cancelled)
         }
+    }
+
+    /// The way here may lead through the loop's queue, so everything that can end the wait begins here, and what has
+    /// happened on the way ends it at once. A cancellation after this finds the waiter.
+    func wait(
+        _ continuation: CheckedContinuation<News, Never>, for interest: Readiness
+    ) -> EventLoop.Timer? {
+        if Task.isCancelled {
+            continuation.resume(returning: .cancelled)
+            return nil
+        }
+        guard let registration = self.registration else {
+            // Broken: the next attempt tells how.
+            continuation.resume(returning: .ready([.readable, .writable]))
+            return nil
+        }
+        self.waiter = continuation
+        let timer = self.loop.schedule(at: self.deadline) { self.resume(.late) }
+        self.loop.watch(registration, for: interest)
+        return timer
     }
 
     private func resume(_ news: News) {

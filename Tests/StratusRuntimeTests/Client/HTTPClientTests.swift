@@ -124,6 +124,29 @@ import Testing
         }
     }
 
+    @Test func `a connection that breaks on the way to waiting for it ends the wait at once`()
+        async throws
+    {
+        try await withServer(echo) { _, address in
+            let loop = EventLoop(name: "client")
+            defer { loop.stop() }
+            let news = try await withTaskExecutorPreference(loop) {
+                let connection = try await AsyncTransport.connect(
+                    to: [address], tls: nil, loop: loop, deadline: RealClock.now + .seconds(10))
+                return await Self.breakAndWait(connection)
+            }
+            #expect(news == .ready([.readable, .writable]))
+        }
+    }
+
+    @concurrent
+    private static func breakAndWait(_ connection: AsyncTransport) async -> AsyncTransport.News {
+        connection.becameReady(.broken)
+        let news = await withCheckedContinuation { _ = connection.wait($0, for: .readable) }
+        connection.close()
+        return news
+    }
+
     @Test func `a connection that the server closed meanwhile is not used again`() async throws {
         var limits = HTTPServerLimits.forTests
         limits.timeouts.idle = .milliseconds(300)
