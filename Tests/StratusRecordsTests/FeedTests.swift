@@ -30,6 +30,35 @@ import Testing
         #expect(try bench.changes(after: position).position == position)
     }
 
+    @Test
+    func `who follows the database's feed past a forgotten deletion is sent back to the start`()
+        throws
+    {
+        var bench = try self.bench("Shelves", "Lamps")
+        var rules = RecordRules.standard
+        rules.tombstoneCountMin = 2
+        try bench.modify((0..<5).map { .create("r\($0)") })
+        try bench.modify(in: "Lamps", .create("l"))
+        let seen = try bench.databaseChanges().position
+        // Nothing is forgotten yet: going on from what was seen of the zone is enough.
+        try bench.modify(rules: rules, .delete("r0"))
+        var change = try #require(try bench.databaseChanges(after: seen).changes.first)
+        let place: FeedPosition = try #require(change.since)
+        #expect(try bench.changes(after: place).changes.map(\.name) == ["r0"])
+        for number in 1..<5 { try bench.modify(rules: rules, .delete("r\(number)")) }
+        try bench.finishJobs()
+        change = try #require(try bench.databaseChanges(after: seen).changes.first)
+        let since: FeedPosition = try #require(
+            change.since, "from the zone's start nobody hears of r0 again")
+        #expect(change.name == "Shelves" && !change.isDeleted)
+        let answer = try bench.ask(
+            .zoneChanges(
+                ZoneChangesAsk(
+                    database: Bench.privateDatabase, zone: "Shelves", after: since, limit: 9,
+                    reverse: false, recordTypes: nil)))
+        #expect(answer == .zoneRefused(.positionExpired))
+    }
+
     @Test func `a page that ends the feed exactly says nothing more comes`() throws {
         var bench = try self.bench()
         try bench.modify(.create("a"), .create("b"))

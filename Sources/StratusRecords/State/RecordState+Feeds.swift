@@ -97,10 +97,11 @@ extension RecordState {
                 if ask.after != nil, !after.isMidway {
                     since = try self.position(of: zone, at: after, over: rows)
                 }
-                // Nothing of this zone was seen at `after`, but of one that had its name before it
-                // there may be records at the client: only a token that has expired sends it back to
-                // the start, where it forgets them.
-                if ask.after != nil, since == nil, zone.baseTag > 0 {
+                // It is not known what of this zone was seen at `after`. Where deletions were forgotten, of
+                // this zone or with one that had its name before it, there may be records at the client
+                // that nothing tells it of any more: only a token that has expired sends it back to the
+                // start, where it forgets them.
+                if ask.after != nil, since == nil, zone.oldestTag > 0 {
                     since = FeedPosition(
                         incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
                 }
