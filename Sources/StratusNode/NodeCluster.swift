@@ -17,6 +17,8 @@ final class NodeCluster: Sendable {
     let replicas: NodeReplicas
     let router: ClusterRouter
     let follower: ClusterFollower
+    /// What the system partition has still to hear of.
+    let recovery: ClusterRecovery?
     private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
@@ -57,10 +59,10 @@ final class NodeCluster: Sendable {
             ).seek()
         }
         let formation = try Self.formation(settings, secret, world, dataDirectory)
+        self.recovery = try Self.recovery(formation, world)
         let directory = try Self.directory(formation, settings, world)
         let inbox = ReplicaInbox()
-        var logLimits = SegmentedLog.Limits()
-        if settings.bool("development") { logLimits.segmentSize = .mebibytes(32) }
+        let logLimits = NodePlan.logLimits(settings)
         let segments: SegmentedLog
         do throws(LogError) {
             segments = try SegmentedLog.open(
@@ -125,9 +127,7 @@ final class NodeCluster: Sendable {
         if let linksMade { reach.begin { linksMade.openCount } }
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
-        var bounds = RecordState.Bounds()
-        bounds.partitionCount = formation.partitionCount
-        let records = RecordState(bounds: bounds)
+        let records = RecordState(partitionCount: formation.partitionCount)
         let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,
@@ -236,19 +236,39 @@ final class NodeCluster: Sendable {
         }
     }
 
+    private static func recovery(
+        _ formation: ClusterFormation, _ world: RealWorld
+    ) throws(NodeFailure) -> ClusterRecovery? {
+        let kept: ClusterRecovery?
+        do throws(RecoveryNote.Refusal) { kept = try RecoveryNote.kept(in: world.files) } catch {
+            throw NodeFailure(.inputOutput, error.description)
+        }
+        guard kept.map({ $0.cluster == formation.cluster }) ?? true else {
+            throw NodeFailure(
+                .configuration,
+                "a recovery of this node was cut off: say 'stratus cluster recover' again")
+        }
+        return kept
+    }
+
+    /// Where everything was when the cluster was formed; nil of a node that joined it later.
+    static func founding(
+        _ formation: ClusterFormation, _ settings: ConfigurationSettings
+    ) throws(NodeFailure) -> ClusterView? {
+        guard formation.isFounder else { return nil }
+        let addresses = ClusterPeers.addresses(settings)
+        guard let view = ClusterView.formed(by: formation.formation(addresses: addresses)) else {
+            throw NodeFailure(
+                .configuration, "'cluster.peers': two nodes cannot have one address")
+        }
+        return view
+    }
+
     /// Where everything is, as it was last known here.
     private static func directory(
         _ formation: ClusterFormation, _ settings: ConfigurationSettings, _ world: RealWorld
     ) throws(NodeFailure) -> ClusterDirectory {
-        var founding: ClusterView?
-        if formation.isFounder {
-            founding = ClusterView.formed(
-                by: formation.formation(addresses: ClusterPeers.addresses(settings)))
-            if founding == nil {
-                throw NodeFailure(
-                    .configuration, "'cluster.peers': two nodes cannot have one address")
-            }
-        }
+        let founding = try Self.founding(formation, settings)
         do throws(ClusterDirectory.Refusal) {
             return try ClusterDirectory(formation.node, founding: founding, in: world)
         } catch { throw NodeFailure(.inputOutput, error.description) }

@@ -1,4 +1,5 @@
 package import StratusModel
+import StratusStorage
 
 /// What a node is started with: its settings, and how to read them again.
 package struct NodePlan: Sendable {
@@ -21,6 +22,12 @@ package struct NodePlan: Sendable {
 
     package var adminTokenFile: String {
         self.settings.text("admin.tokenFile") ?? self.dataDirectory + "/admin.token"
+    }
+
+    static func logLimits(_ settings: ConfigurationSettings) -> SegmentedLog.Limits {
+        var limits = SegmentedLog.Limits()
+        if settings.bool("development") { limits.segmentSize = .mebibytes(32) }
+        return limits
     }
 
     package static func limits(_ settings: ConfigurationSettings) -> Limits {

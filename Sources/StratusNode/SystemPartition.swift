@@ -52,11 +52,14 @@ struct SystemPartition: ClusterControl {
 
     func leader(of group: GroupID) -> NodeID? { self.replicas.leader(of: group) }
 
-    /// Says what the cluster is made of, then who this node is, until both are heard. Every founder says
+    /// Says that this node was recovered, if it was, what the cluster is made of, then who this node is, until all is
+    /// heard. Every founder says
     /// it at every start: the first one forms the cluster, the others hear that it is formed.
     func takePart() async {
+        let recovery = self.cluster.recovery
+        let recovering = recovery.map { [SystemCommand.recover($0)] } ?? []
         let forming = self.formation.map { [SystemCommand.form($0)] } ?? []
-        for command in forming + [.announce(self.own)] {
+        for command in recovering + forming + [.announce(self.own)] {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
             let deadline = self.world.wallMilliseconds + 20 * 60 * 1_000
@@ -65,7 +68,11 @@ struct SystemPartition: ClusterControl {
                 principal: Principal(kind: .system))
             while !Task.isCancelled {
                 if let outcome = await self.submit(envelope) {
-                    if case .refused(let refusal) = outcome { self.refused(refusal) }
+                    if case .refused(let refusal) = outcome {
+                        self.refused(refusal)
+                    } else if case .recover = command {
+                        self.recovered()
+                    }
                     break
                 }
                 // Nobody leads: too few peers are here yet.
@@ -74,6 +81,13 @@ struct SystemPartition: ClusterControl {
                 if self.world.wallMilliseconds > deadline - 60_000 { return await self.takePart() }
             }
         }
+    }
+
+    private func recovered() {
+        do throws(DiskError) {
+            try RecoveryNote.remove(from: self.world.files)
+            self.log.info("the cluster goes on without the nodes that are lost")
+        } catch { self.log.error("membership", ["reason": .text("RECOVERED: \(error)")]) }
     }
 
     func submit(_ command: Command) async -> SystemOutcome? {

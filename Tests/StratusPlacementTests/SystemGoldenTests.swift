@@ -45,6 +45,16 @@ import Testing
         try reader.finish()
     }
 
+    @Test func `a recovery of version 1 reads and writes as ever`() throws {
+        let command = SystemCommand.recover(
+            ClusterRecovery(
+                cluster: ClusterID(high: 0x1122, low: 0x3344), node: NodeID(7),
+                lost: [NodeID(300), NodeID(8)], groups: [.system, GroupID(256)]))
+        let golden = try Golden.bytes("system-recover-1")
+        #expect(Golden.hexadecimal(command.encoded()) == Golden.hexadecimal(golden))
+        #expect(try SystemCommand(decoding: golden) == command)
+    }
+
     @Test func `outcomes of version 1 read and write as ever`() throws {
         let outcomes: [SystemOutcome] = [
             .done(revision: 300), .joined(NodeID(4), revision: 5),

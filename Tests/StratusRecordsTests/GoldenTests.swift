@@ -114,6 +114,7 @@ import Testing
                             target: "author-03", action: .deleteSelf, referrer: "book-0007")
                     ]))
         ),
+        ("command-recover-1", .recover),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [

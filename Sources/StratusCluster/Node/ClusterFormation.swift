@@ -21,7 +21,7 @@ import StratusTLS
 /// What a cluster was formed of, and which of its nodes this is.
 ///
 /// Written at a node's first start and the same ever after: addresses may change, the cluster may grow,
-/// but who the first voters of a group were does not.
+/// but who the first voters of a group were does not. Only a recovery (``Salvage``) gives the cluster another name.
 package struct ClusterFormation: Sendable, Equatable {
     package struct Member: Sendable, Equatable {
         package var node: NodeID
@@ -113,6 +113,19 @@ package struct ClusterFormation: Sendable, Equatable {
         self.partitionCount = partitionCount
         self.members = []
         self.ownName = name
+    }
+
+    private init(_ other: ClusterFormation, cluster: ClusterID) {
+        self.cluster = cluster
+        self.node = other.node
+        self.partitionCount = other.partitionCount
+        self.members = other.members
+        self.ownName = other.ownName
+    }
+
+    /// The same of a cluster that goes on under another name, without those it has lost.
+    func renamed(_ cluster: ClusterID) -> ClusterFormation {
+        ClusterFormation(self, cluster: cluster)
     }
 
     /// A key that all nodes of the cluster have and nobody else.

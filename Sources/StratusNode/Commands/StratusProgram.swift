@@ -64,7 +64,7 @@ package enum StratusProgram {
                     .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
                 ]),
             CommandDefinition(
-                "cluster", "Prepare a cluster of peers",
+                "cluster", "Prepare a cluster of peers, or save what is left of one",
                 subcommands: [
                     CommandDefinition(
                         "certificates",
@@ -89,7 +89,8 @@ package enum StratusProgram {
                             .init(
                                 "stratus cluster certificates --directory ./cluster --nodes a,b,c",
                                 "For three nodes")
-                        ])
+                        ]),
+                    RecoverCommand.definition,
                 ]),
             CommandDefinition(
                 "config", "Check, show and explain configurations",
@@ -146,6 +147,7 @@ package enum StratusProgram {
         case ["dev"]: NodeCommands.dev(invocation)
         case ["serve"]: NodeCommands.serve(invocation)
         case ["cluster", "certificates"]: ClusterCommands.certificates(invocation)
+        case ["cluster", "recover"]: RecoverCommand.run(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)
         case ["config", "example"]:

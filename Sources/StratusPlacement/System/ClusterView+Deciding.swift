@@ -35,6 +35,7 @@ extension ClusterView {
         case .abandonMove(let group, let number, let index):
             return (try self.abandon(group, number, at: index), nil)
         case .raiseFeatureLevel(let level): return (try self.raise(level), nil)
+        case .recover(let recovery): return (try self.recover(recovery), nil)
         }
     }
 
@@ -288,7 +289,7 @@ extension ClusterView {
         self.moves.firstIndex { $0.group == group && $0.number == number }
     }
 
-    private mutating func raiseEpoch() {
+    mutating func raiseEpoch() {
         self.settings.epoch += 1
         self.table.epoch = self.settings.epoch
     }

@@ -17,6 +17,7 @@ package import StratusModel
 // |       | 10 begin move: a move as its row                                                 |
 // |       | 11 finish, 12 abandon, 15 fence move: 2 group, varints number and index          |
 // |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
+// |       | 16 recover: a recovery                                                           |
 
 /// What is asked of the system partition.
 package enum SystemCommand: Sendable, Equatable {
@@ -46,6 +47,9 @@ package enum SystemCommand: Sendable, Equatable {
     case abandonMove(GroupID, number: UInt64, at: LogIndex)
     case notify(Notice.Kind, payload: Bytes)
     case raiseFeatureLevel(UInt32)
+    /// Stratus' own, of a node that was recovered offline. Taken once of each node for each cluster identity: later ones
+    /// would take back what has happened since.
+    case recover(ClusterRecovery)
 }
 
 /// What a cluster is made from. Every node of a peer list makes the same one.
@@ -132,6 +136,9 @@ extension SystemCommand {
         case .raiseFeatureLevel(let level):
             writer.write(14 as UInt8)
             writer.write(varint: UInt64(level))
+        case .recover(let recovery):
+            writer.write(16 as UInt8)
+            recovery.write(to: &writer)
         }
         return writer.bytes
     }
@@ -186,6 +193,7 @@ extension SystemCommand {
             }
             return .notify(kind, payload: try reader.prefixed())
         case 14: return .raiseFeatureLevel(try reader.number(max: .max))
+        case 16: return .recover(try ClusterRecovery(from: &reader))
         default: throw DecodingError(.malformed, at: 1)
         }
     }

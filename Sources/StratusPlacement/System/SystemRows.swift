@@ -11,6 +11,7 @@ import StratusModel
 // | 1 + 2 | 4, group big-endian                            | move                             |
 // | 1 + 32 | 5, hash                                       | join token                       |
 // | 1 + 8 | 6, sequence big-endian                         | notice                           |
+// | 1 + 16 + 4 | 7, cluster, node big-endian               | 1: the node's recovery was taken |
 
 /// Where the system partition's rows lie.
 enum SystemRows {
@@ -28,6 +29,13 @@ enum SystemRows {
         var key: Bytes = [6]
         OrderedKey.append(bits: sequence, to: &key)
         return key
+    }
+
+    static func recovery(_ recovery: ClusterRecovery) -> Bytes {
+        var key: Bytes = [7]
+        OrderedKey.append(bits: recovery.cluster.high, to: &key)
+        OrderedKey.append(bits: recovery.cluster.low, to: &key)
+        return key + Self.node(recovery.node).dropFirst()
     }
 
     private static func bytes(_ group: GroupID) -> Bytes {

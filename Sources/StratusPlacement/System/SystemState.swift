@@ -60,6 +60,13 @@ package struct SystemState: ReplicatedState {
                 return .refused(SystemRefusal(.tooMany, limit: Notice.payloadSizeMax.raw))
             }
             try Self.append(kind, payload, to: &next.settings, at: time, &rows)
+        case .recover(let recovery):
+            guard principal.kind == .system else {
+                return .refused(SystemRefusal(.notAllowed))
+            }
+            if try rows.row(.system, SystemRows.recovery(recovery)) != nil {
+                return .done(revision: before.revision)
+            }
         default: break
         }
 
@@ -69,6 +76,12 @@ package struct SystemState: ReplicatedState {
             (changes, joined) = try next.apply(command)
         } catch { return .refused(error) }
 
+        if case .recover(let recovery) = command {
+            if recovery.groups.contains(.system) {
+                try Self.forgetNotices(&next.settings, &rows)
+            }
+            try rows.put(SystemRows.recovery(recovery), [1])
+        }
         if !changes.isEmpty || next.settings.featureLevel != before.featureLevel {
             next.settings.revision += 1
             try Self.append(
@@ -186,6 +199,15 @@ package struct SystemState: ReplicatedState {
             try rows.remove(SystemRows.notice(settings.firstNotice))
             settings.firstNotice += 1
         }
+    }
+
+    /// Those of whom nothing is known any more may have been read: numbers go on far behind them.
+    private static func forgetNotices(
+        _ settings: inout ClusterSettings, _ rows: inout some RowStore
+    ) throws(StoreError) {
+        for (key, _) in try rows.all(6) { try rows.remove(key) }
+        settings.nextNotice = (settings.nextNotice >> 32 + 1) << 32
+        settings.firstNotice = settings.nextNotice
     }
 
     private static func write(_ settings: ClusterSettings, _ rows: inout some RowStore)

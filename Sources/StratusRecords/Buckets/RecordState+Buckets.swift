@@ -34,7 +34,7 @@ extension RecordState {
         if let known = try self.cache.database(reserve.database, over: rows) {
             database = known
         } else {
-            database = DatabaseRow(number: try numbers.database(over: rows))
+            database = try numbers.database(over: rows)
         }
         let name = ZoneID.defaultName
         let zone: ZoneRow

@@ -8,7 +8,7 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
-// |       | 5 continue jobs, 6 erase database, 7 reserve references                        |
+// |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows) |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
 // Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -58,6 +58,7 @@ extension RecordCommand {
         case .reserveReferences(let reserve):
             writer.write(7 as UInt8)
             reserve.write(to: &writer)
+        case .recover: writer.write(8 as UInt8)
         }
         return writer.bytes
     }
@@ -80,6 +81,7 @@ extension RecordCommand {
         case 7:
             self = .reserveReferences(
                 try ReserveReferences(from: &reader, container: container))
+        case 8: self = .recover
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -5,16 +5,20 @@ import StratusModel
 //
 // | key                         | row, every one with a first byte 1, its format                          |
 // | --------------------------- | ----------------------------------------------------------------------- |
-// | 0x00                        | the office: varints epoch, waiting mails, their bytes                    |
+// | 0x00                        | the office: varints epoch, waiting mails, their bytes; with a first byte 2 |
+// |                             | also a varint: below it numbers were given that a recovery has lost      |
 // | 0x01, 2 receiver            | what was posted there: varint last number                                |
 // | 0x02, 2 receiver, 8 number  | a mail that waits: signed milliseconds, varint count; the rest is its body |
 // | 0x03, 2 sender              | what was received from there: varint last number                         |
 //
+// A route's row has a first byte 2 while the next number may be any later one: what came before it was lost.
 // A row that is not there counts nothing; the epoch is then 1.
 
 enum MailKeys {
     static let office: Bytes = [0x00]
+    static let posted: Bytes = [0x01]
     static let waiting: Bytes = [0x02]
+    static let received: Bytes = [0x03]
 
     static func posted(to receiver: GroupID) -> Bytes { Self.key(0x01, receiver) }
     static func waiting(for receiver: GroupID) -> Bytes { Self.key(0x02, receiver) }
@@ -44,24 +48,32 @@ struct OfficeRow: Equatable {
     var epoch: UInt64 = 1
     var waitingCount: UInt64 = 0
     var waitingSize: UInt64 = 0
+    /// Routes that are not known may have come so far, and not further; 0: nothing was ever lost.
+    var floor: UInt64 = 0
+
+    /// A route of which there is no row, at its sender and at its receiver.
+    var unposted: RouteRow { RouteRow(last: self.floor) }
+    var unreceived: RouteRow { RouteRow(mayJump: self.floor > 0) }
 
     init() {}
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 16)
-        writer.write(1 as UInt8)
+        var writer = ByteWriter(reserving: 24)
+        writer.write(self.floor == 0 ? 1 : 2 as UInt8)
         writer.write(varint: self.epoch)
         writer.write(varint: self.waitingCount)
         writer.write(varint: self.waitingSize)
+        if self.floor != 0 { writer.write(varint: self.floor) }
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.format(1)
+        let format = try reader.format(1...2)
         self.epoch = try reader.varint()
         self.waitingCount = try reader.varint()
         self.waitingSize = try reader.varint()
+        if format > 1 { self.floor = try reader.varint() }
         try reader.finish()
     }
 }
@@ -69,19 +81,33 @@ struct OfficeRow: Equatable {
 /// How far one route has come, seen from one of its ends.
 struct RouteRow: Equatable {
     var last: UInt64 = 0
+    /// At a receiver that was recovered: some of what its sender has let go may be lost here.
+    var mayJump = false
 
-    init() {}
+    /// How far a sender's numbers move when it is recovered.
+    static let stride: UInt64 = 1 << 40
+
+    init(last: UInt64 = 0, mayJump: Bool = false) {
+        self.last = last
+        self.mayJump = mayJump
+    }
+
+    /// Whether nothing that can still come lies between what was received and this number.
+    func expects(_ number: UInt64) -> Bool {
+        number == self.last + 1
+            || number > self.last && (self.mayJump || number % Self.stride == 1)
+    }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 8)
-        writer.write(1 as UInt8)
+        writer.write(self.mayJump ? 2 : 1 as UInt8)
         writer.write(varint: self.last)
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.format(1)
+        self.mayJump = try reader.format(1...2) == 2
         self.last = try reader.varint()
         try reader.finish()
     }

@@ -59,7 +59,7 @@ package struct PostOffice: Sendable {
             precondition(
                 letter.body.count <= Self.bodySizeMax, "a mail of \(letter.body.count) bytes")
             let key = MailKeys.posted(to: letter.receiver)
-            var route = try Self.route(key, over: rows)
+            var route = try Self.route(key, over: rows) ?? office.unposted
             route.last += 1
             try rows.put(.mail, key, route.encoded())
             try rows.put(
@@ -86,15 +86,16 @@ package struct PostOffice: Sendable {
         case .deliver(let bag):
             guard bag.epoch == office.epoch else { return .otherEpoch(office.epoch) }
             let key = MailKeys.received(from: bag.route.sender)
-            var route = try Self.route(key, over: rows)
+            var route = try Self.route(key, over: rows) ?? office.unreceived
             let first = route.last
             for mail in bag.mails {
                 // Once more what was received, by another courier or by the same one in doubt.
                 if mail.sequence <= route.last { continue }
                 // An earlier one is on its way still, or never will be: the sender begins where this ends.
-                guard mail.sequence == route.last + 1, try deliver(mail, bag.route.sender, &rows)
+                guard route.expects(mail.sequence), try deliver(mail, bag.route.sender, &rows)
                 else { break }
                 route.last = mail.sequence
+                route.mayJump = false
             }
             if route.last != first { try rows.put(.mail, key, route.encoded()) }
             return .received(through: route.last, at: time)
@@ -108,6 +109,24 @@ package struct PostOffice: Sendable {
             try rows.put(.mail, MailKeys.office, office.encoded())
             return .begun
         }
+    }
+
+    /// Goes on after a recovery: numbers that were given and are lost are not given again, and what comes in may begin
+    /// behind what was received and is lost.
+    func recover(over rows: inout some RowStore) throws(StoreError) {
+        func lifted(_ number: UInt64) -> UInt64 { (number / RouteRow.stride + 1) * RouteRow.stride }
+        for (prefix, isPosted) in [(MailKeys.posted, true), (MailKeys.received, false)] {
+            for key in try rows.keys(
+                .mail, from: prefix, to: Keys.end(of: prefix), limit: .max)
+            {
+                guard var route = try Self.route(key, over: rows) else { continue }
+                if isPosted { route.last = lifted(route.last) } else { route.mayJump = true }
+                try rows.put(.mail, key, route.encoded())
+            }
+        }
+        var office = try Self.office(over: rows)
+        office.floor = lifted(office.floor)
+        try rows.put(.mail, MailKeys.office, office.encoded())
     }
 
     /// Rows that one release takes out, whatever it says: the rest goes with the next.
@@ -186,9 +205,9 @@ package struct PostOffice: Sendable {
     }
 
     private static func route(_ key: Bytes, over rows: borrowing some RowReader)
-        throws(StoreError) -> RouteRow
+        throws(StoreError) -> RouteRow?
     {
-        guard let row = try rows.row(.mail, key) else { return RouteRow() }
+        guard let row = try rows.row(.mail, key) else { return nil }
         return try decodingRow("mail route") { () throws(DecodingError) in
             try RouteRow(decoding: row)
         }

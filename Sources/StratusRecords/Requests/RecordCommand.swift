@@ -11,6 +11,8 @@ package enum RecordCommand: Sendable, Equatable {
     case eraseDatabase(EraseDatabase)
     /// The gateway's: before a save that refers to records of another bucket.
     case reserveReferences(ReserveReferences)
+    /// Stratus' own: the first command of a partition that goes on from one replica, its majority being lost.
+    case recover
 }
 
 /// `records/modify`: operations on one zone.

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// Counters of a partition, format 1: 1 format, varint next database number, varint next zone number.
+// Counters of a partition, format 2: 1 format, varint next database number, varint next zone number, varint tag floor of
+// databases that are made from now on; format 1 ends before that, and 1 is written while it is 0.
 //
 // Database row, format 2; format 1 ends before the last two:
 //
@@ -22,12 +23,15 @@ import StratusModel
 struct PartitionCounters: Equatable {
     var nextDatabase: UInt32 = 1
     var nextZone: UInt32 = 1
+    /// Above every tag of databases that a recovery has lost.
+    var tagFloor: UInt64 = 0
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 12)
-        writer.write(1 as UInt8)
+        var writer = ByteWriter(reserving: 20)
+        writer.write(self.tagFloor == 0 ? 1 : 2 as UInt8)
         writer.write(varint: UInt64(self.nextDatabase))
         writer.write(varint: UInt64(self.nextZone))
+        if self.tagFloor != 0 { writer.write(varint: self.tagFloor) }
         return writer.bytes
     }
 
@@ -35,9 +39,10 @@ struct PartitionCounters: Equatable {
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.format(1)
+        let format = try reader.format(1...2)
         self.nextDatabase = try reader.number32()
         self.nextZone = try reader.number32()
+        if format > 1 { self.tagFloor = try reader.varint() }
         try reader.finish()
     }
 }

@@ -43,6 +43,21 @@ enum Keys {
         return key
     }
 
+    /// What the keys of all databases start with.
+    static let allDatabases: Bytes = [0x01]
+
+    /// Whose key it is; a bucket is told as its whole database.
+    static func database(decoding key: Bytes) -> DatabaseID? {
+        guard key.count > 3, key[0] == 0x01, let environment = Environment(rawValue: key[1]),
+            let scope = DatabaseScope(rawValue: key[2]), let end = key[3...].firstIndex(of: 0),
+            let container = String(validating: key[3..<end], as: UTF8.self),
+            let owner = String(validating: key[(end + 1)...], as: UTF8.self)
+        else { return nil }
+        return DatabaseID(
+            container: ContainerReference(container: container, environment: environment),
+            scope: scope, owner: scope == .public ? "" : owner)
+    }
+
     /// What the keys of a container's databases of one scope start with.
     static func databases(of container: ContainerReference, _ scope: DatabaseScope) -> Bytes {
         var key: Bytes = [0x01, container.environment.rawValue, scope.rawValue]

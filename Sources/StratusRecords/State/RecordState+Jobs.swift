@@ -155,7 +155,7 @@ extension RecordState {
             try rows.remove(.feed, key)
             try rows.remove(.record, Keys.record(number, feed.name))
             zone.tombstoneCount -= 1
-            zone.oldestTag = cursor.raw
+            zone.oldestTag = max(zone.oldestTag, cursor.raw)
         }
         try rows.put(.zone, Keys.zone(database.number, place.zone), zone.encoded())
         self.cache.remember(zone, place.zone, in: database.number)

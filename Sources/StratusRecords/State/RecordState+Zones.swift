@@ -45,7 +45,7 @@ extension RecordState {
         if let known = try self.cache.database(modify.database, over: rows) {
             database = known
         } else {
-            database = DatabaseRow(number: try numbers.database(over: rows))
+            database = try numbers.database(over: rows)
         }
         let before = try self.cache.zone(operation.zone, in: database.number, over: rows)
         if let before, !before.isDeleted {

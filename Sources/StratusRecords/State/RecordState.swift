@@ -36,6 +36,13 @@ package struct RecordState: ReplicatedState {
 
     package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
 
+    /// As a cluster of so many partitions has it.
+    package init(partitionCount: Int) {
+        var bounds = Bounds()
+        bounds.partitionCount = partitionCount
+        self.init(bounds: bounds)
+    }
+
     package mutating func forget() { self.cache.forget() }
 
     package mutating func apply(
@@ -66,6 +73,7 @@ package struct RecordState: ReplicatedState {
         case .reserveReferences(let reserve):
             let outcome = try self.apply(reserve, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .recover: return try self.recover(command, over: &rows)
         }
     }
 
@@ -122,7 +130,7 @@ package struct RecordState: ReplicatedState {
         if let known = try self.cache.database(modify.database, over: rows) {
             database = known
         } else {
-            database = DatabaseRow(number: try numbers.database(over: rows))
+            database = try numbers.database(over: rows)
         }
         let zone: ZoneRow
         let known = try self.cache.zone(modify.zone, in: database.number, over: rows)
@@ -221,14 +229,13 @@ struct NumberDraw {
     private var counters: PartitionCounters?
     var isDrawn: Bool { self.counters != nil }
 
-    mutating func database(over rows: borrowing some RowReader) throws(StoreError)
-        -> DatabaseNumber
-    {
+    mutating func database(over rows: borrowing some RowReader) throws(StoreError) -> DatabaseRow {
         var counters = try self.load(over: rows)
-        let number = counters.nextDatabase
+        var database = DatabaseRow(number: DatabaseNumber(counters.nextDatabase))
+        database.tagFloor = counters.tagFloor
         counters.nextDatabase += 1
         self.counters = counters
-        return DatabaseNumber(number)
+        return database
     }
 
     mutating func zone(over rows: borrowing some RowReader) throws(StoreError) -> ZoneNumber {

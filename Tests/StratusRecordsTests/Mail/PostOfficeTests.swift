@@ -178,6 +178,52 @@ import Testing
         #expect(outbox.piles[0].mails[0].sequence == 1_025)
     }
 
+    @Test
+    mutating func `a recovered sender gives no number again, and its receiver takes the jump`()
+        throws
+    {
+        try self.post("a", "b", at: 10)
+        try self.post("x", to: Self.far, at: 10)
+        var receiver = PostOfficeTests()
+        func carry(_ receiver: inout PostOfficeTests) throws {
+            let piles = try self.office.outbox(OutboxAsk(), over: self.rows).piles
+            for pile in piles where pile.receiver == Self.there {
+                let bag = MailBag(
+                    MailRoute(from: Self.here, to: Self.there), epoch: 1, pile.mails)
+                _ = try receiver.apply(.deliver(bag))
+            }
+        }
+        try carry(&receiver)
+        // Numbers 3 and 4 were given, received, and are lost here.
+        _ = try receiver.apply(self.bag(3...4, from: Self.here))
+        try self.office.recover(over: &self.rows)
+        try self.post("c", at: 20)
+        try self.post("d", to: GroupID(77), at: 20)
+        try carry(&receiver)
+        try carry(&receiver)
+        #expect(receiver.received == ["a", "b", "m3", "m4", "c"])
+        let numbers = try self.office.outbox(OutboxAsk(), over: self.rows).piles.map {
+            $0.mails.map(\.sequence)
+        }
+        #expect(numbers == [[1 << 40 | 1], [1, 2, 1 << 40 | 1], [1]])
+        // Nobody else's number may be passed over.
+        _ = try receiver.apply(self.bag(9...9, from: Self.here))
+        _ = try receiver.apply(self.bag((1 << 40 | 3)...(1 << 40 | 3), from: Self.here))
+        #expect(receiver.received.count == 5)
+    }
+
+    @Test mutating func `a recovered receiver begins where its sender has come to`() throws {
+        _ = try self.apply(self.bag(1...2))
+        try self.office.recover(over: &self.rows)
+        // 3 to 5 were received and let go, and are lost here; of the other sender everything was.
+        _ = try self.apply(self.bag(6...7))
+        _ = try self.apply(self.bag(4...5, from: Self.far))
+        #expect(self.received == ["m1", "m2", "m6", "m7", "m4", "m5"])
+        _ = try self.apply(self.bag(9...9))
+        _ = try self.apply(self.bag(7...8))
+        #expect(self.received.suffix(1) == ["m8"])
+    }
+
     @Test mutating func `the rows of mail are laid out as ever`() throws {
         try self.post("a", "bc", at: 1_700_000_000_000)
         try self.post("x", to: Self.far, at: 1_700_000_000_001)

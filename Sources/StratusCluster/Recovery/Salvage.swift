@@ -1,0 +1,183 @@
+import StratusCoding
+import StratusConsensus
+package import StratusModel
+package import StratusPlacement
+package import StratusStorage
+import StratusTLS
+
+/// A survivor's data directory, opened offline to make its node go on without those that are lost.
+///
+/// What it writes, in this order, each step on disk before the next: the note of what is being done; for each
+/// partition that goes on from here alone, the entry that makes this node its only voter; the view without who is
+/// lost; the cluster's new name. Cut off anywhere, the same command said again completes it, and until then the node
+/// refuses to start.
+package struct Salvage {
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        /// The data directory is not a cluster's, or not one that can be worked on.
+        case unusable(String)
+        case disk(String)
+        /// A command for other nodes was cut off here.
+        case another
+
+        package var description: String {
+            switch self {
+            case .unusable(let what), .disk(let what): what
+            case .another:
+                "a recovery with other lost nodes was begun here and is not complete: say that one again"
+            }
+        }
+    }
+
+    /// What this node has of one group.
+    package struct Replica: Sendable, Equatable {
+        package var configuration: Configuration
+        package var index: LogIndex
+        /// Of its last entry, and the highest it has heard of.
+        package var lastTerm: Term
+        package var term: Term
+        package var time: HybridTime
+    }
+
+    /// What may be asked of a partition's rows.
+    package typealias Position = (GroupID) throws(StoreError) -> AppliedPosition
+
+    private let world: any World
+    private let directory: ClusterDirectory
+    private let log: SegmentedLog
+    private let position: Position
+    package let formation: ClusterFormation
+    package let view: ClusterView
+    /// Usable replicas, of groups that this node keeps.
+    package private(set) var replicas: [GroupID: Replica] = [:]
+    /// Groups whose replica here cannot be used, and why.
+    package private(set) var unusable: [GroupID: String] = [:]
+
+    /// - Parameter founding: where everything was when the cluster was formed; nil for a node that joined.
+    package init(
+        in world: any World, formation: ClusterFormation, founding: ClusterView?,
+        logLimits: SegmentedLog.Limits, position: @escaping Position
+    ) throws(Refusal) {
+        self.world = world
+        self.formation = formation
+        self.position = position
+        do throws(ClusterDirectory.Refusal) {
+            self.directory = try ClusterDirectory(formation.node, founding: founding, in: world)
+        } catch { throw .unusable(error.description) }
+        self.view = self.directory.view
+        do throws(LogError) {
+            self.log = try SegmentedLog(
+                in: "log", of: world, isNew: false, limits: logLimits, onEvent: { _ in })
+        } catch { throw .unusable("the log: \(error.text)") }
+        for group in self.view.groups {
+            guard let first = self.directory.firstConfiguration(of: group) else { continue }
+            do { self.replicas[group] = try self.replica(of: group, first) } catch {
+                self.unusable[group] = "\(error)"
+            }
+        }
+    }
+
+    private func replica(of group: GroupID, _ first: Configuration) throws -> Replica {
+        let position = try self.position(group)
+        let recovered = try RaftGroup.Recovered(
+            of: group, in: self.log, state: position, initial: first, hasPeers: false)
+        let raft = RaftGroup(
+            group: group, node: self.formation.node, recovered: recovered, seed: 0)
+        return Replica(
+            configuration: raft.configuration, index: raft.log.last,
+            lastTerm: raft.log.lastPoint.term, term: max(raft.term, raft.log.lastPoint.term),
+            time: raft.log.lastTime)
+    }
+
+    // MARK: Writing
+
+    /// What the cluster is called once it goes on without `lost`: the same on every survivor.
+    package static func name(after cluster: ClusterID, lost: [NodeID]) -> ClusterID {
+        var writer = ByteWriter()
+        writer.write(text: "stratus recovery 1")
+        writer.write(fixed: cluster.high)
+        writer.write(fixed: cluster.low)
+        for node in lost.sorted() { writer.write(fixed: node.raw) }
+        let hash = SHA256.hash(writer.bytes)
+        func word(_ start: Int) -> UInt64 {
+            hash[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        return ClusterID(high: word(0), low: word(8))
+    }
+
+    /// - Parameters:
+    ///   - groups: that go on from here alone.
+    ///   - firstCommand: what such a group applies before anything else.
+    package func write(
+        lost: [NodeID], groups: [GroupID], firstCommand: (GroupID) -> Command?
+    ) throws(Refusal) {
+        let name = Self.name(after: self.formation.cluster, lost: lost)
+        var recovery = ClusterRecovery(
+            cluster: name, node: self.formation.node, lost: lost, groups: groups)
+        do {
+            if let earlier = try RecoveryNote.kept(in: self.world.files) {
+                guard earlier.cluster == name else { throw Refusal.another }
+                // What was forced before looks well by now.
+                let all = Set(earlier.groups).union(groups)
+                recovery.groups = all.sorted()
+            }
+            try RecoveryNote.keep(recovery, in: self.world.files)
+            try self.force(groups, firstCommand)
+            try ClusterDirectory.keep(
+                try self.view.recovered(by: recovery), in: self.world)
+            try self.formation.renamed(name).keep(in: self.world)
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch let refusal as SystemRefusal {
+            throw .unusable(refusal.explanation)
+        } catch { throw .disk("\(error)") }
+    }
+
+    /// Makes this node the only voter of each group.
+    private func force(_ groups: [GroupID], _ firstCommand: (GroupID) -> Command?)
+        throws(Refusal)
+    {
+        let own = self.formation.node
+        for group in groups {
+            let replica =
+                self.replicas[group]
+                ?? Replica(
+                    configuration: Configuration(voters: []), index: .zero, lastTerm: .zero,
+                    term: .zero, time: .zero)
+            if replica.index > self.log.last(of: group).index { try self.bringLogUp(to: group) }
+            // No other survivor's log may hold another entry of this index and term.
+            let term = Term((replica.term.raw >> 20 + 1) << 20 + UInt64(own.raw))
+            var time = replica.time.successor(wallMilliseconds: self.world.wallMilliseconds)
+            var entries = [
+                Entry(
+                    index: replica.index.next, term: term, time: time, kind: .configuration,
+                    payload: Configuration(voters: [own]).encoded())
+            ]
+            if let command = firstCommand(group) {
+                time = time.successor(wallMilliseconds: self.world.wallMilliseconds)
+                entries.append(
+                    Entry(
+                        index: replica.index.next.next, term: term, time: time, kind: .command,
+                        payload: command.encoded()))
+            }
+            self.log.submit([
+                LogBatch(
+                    group: group, hardState: HardState(term: term, vote: nil), entries: entries)
+            ])
+        }
+        while self.log.flush() {}
+        if let fault = self.log.fault { throw .disk("the log: \(fault.text)") }
+        if self.log.hasWork { throw .disk("the log: the disk is full") }
+    }
+
+    /// A snapshot was installed, and the log not begun behind it.
+    private func bringLogUp(to group: GroupID) throws(Refusal) {
+        do throws(StoreError) {
+            let position = try self.position(group)
+            self.log.restart(
+                group,
+                after: SnapshotIdentity(
+                    index: position.index, term: position.term, time: position.time,
+                    configuration: Configuration(voters: []), digest: position.digest))
+        } catch { throw .unusable("\(group): \(error)") }
+    }
+}

@@ -1,0 +1,229 @@
+import StratusCluster
+import StratusCommandLine
+import StratusModel
+import StratusPlacement
+import StratusRecords
+import StratusRuntime
+import StratusSQLite
+import StratusStorage
+
+/// `stratus cluster recover`: makes the node of a configuration go on without nodes that are lost for good. The node is
+/// stopped meanwhile.
+struct RecoverCommand {
+    static let definition = CommandDefinition(
+        "recover",
+        "Go on without nodes that are lost for good, a majority of some partition among them",
+        discussion: [
+            "For when nothing else helps: where a majority is left, 'stratusctl node remove' loses nothing. Here, "
+                + "partitions without a majority go on from one replica, and whatever was acknowledged by the "
+                + "others alone is gone.",
+            "Without --write it only says what would become of each partition. With it, it is to be said on every "
+                + "node that is left, all of them stopped, with the same --lost and --keep; then they are started. "
+                + "The cluster has another identity from then on: a lost node that comes back is refused, and must "
+                + "not be started, since clients that reach it would see the old world.",
+        ],
+        options: [
+            .value("config", .file, required: true, "The node's configuration, JSON5"),
+            .value(
+                "lost", .text("NAMES"), required: true,
+                "The nodes that never come back, with commas between"),
+            .value(
+                "keep", .text("NAME"),
+                "The node that goes on with what several have, and begins anew what nobody has"),
+            .flag("write", nil, "Do it; otherwise it is only said"),
+        ],
+        examples: [
+            .init("stratus cluster recover --config a.json5 --lost b,c", "What would be lost?"),
+            .init("stratus cluster recover --config a.json5 --lost b,c --write", "Do it"),
+        ])
+
+    private struct Failure: Error {
+        var code: ExitCode
+        var text: String
+    }
+
+    private let settings: ConfigurationSettings
+    private let invocation: Invocation
+    private let world: RealWorld
+    /// Keeps everybody else out.
+    private let lock: DataDirectory
+
+    static func run(_ invocation: Invocation) -> ExitCode {
+        do {
+            let command = try RecoverCommand(invocation)
+            try command.run()
+            return .success
+        } catch let failure as Failure {
+            return Self.fail(failure.code, failure.text)
+        } catch let refusal as ConfigurationLoading.Refusal {
+            return ConfigurationCommands.fail(refusal)
+        } catch let failure as NodeFailure {
+            return Self.fail(failure.code, failure.description)
+        } catch let refusal as Salvage.Refusal {
+            return Self.fail(.inputOutput, refusal.description)
+        } catch { return Self.fail(.inputOutput, "\(error)") }
+    }
+
+    private static func fail(_ code: ExitCode, _ text: String) -> ExitCode {
+        Terminal.write("stratus: \(text)\n", to: Terminal.errors)
+        return code
+    }
+
+    private init(_ invocation: Invocation) throws {
+        let result = try ConfigurationLoading.load(invocation.value("config"))
+        guard result.problems.isEmpty else {
+            throw ConfigurationLoading.Refusal(
+                code: .configuration, lines: result.problems.map(\.description))
+        }
+        self.invocation = invocation
+        self.settings = result.settings
+        let path = result.settings.text("dataDirectory") ?? ""
+        self.world = try RealWorld(dataDirectory: path)
+        guard try self.world.files.exists("CLUSTER") else {
+            throw Failure(code: .missingInput, text: "'\(path)' is not a node's data directory")
+        }
+        do throws(DataDirectory.Refusal) { self.lock = try DataDirectory(in: self.world) } catch {
+            throw Failure(code: .system, text: "'\(path)': \(error)")
+        }
+    }
+
+    private func run() throws {
+        guard let formation = try ClusterFormation.kept(in: self.world) else {
+            throw Failure(code: .missingInput, text: "the file CLUSTER is gone")
+        }
+        let files = FileSystem(self.world.files)
+        let records = RecordState(partitionCount: formation.partitionCount)
+        let salvage = try Salvage(
+            in: self.world, formation: formation,
+            founding: try NodeCluster.founding(formation, self.settings),
+            logLimits: NodePlan.logLimits(self.settings)
+        ) { (group) throws(StoreError) in
+            if group == .system {
+                return try PartitionStore(
+                    SystemState(), group: group, in: "partitions", of: files
+                ).appliedPosition
+            }
+            return try PartitionStore(records, group: group, in: "partitions", of: files)
+                .appliedPosition
+        }
+        let view = salvage.view
+        let lost = try self.invocation.value("lost").split(separator: ",").map {
+            try self.node(String($0), in: view)
+        }
+        let keep = try self.invocation["keep"].map { try self.node($0, in: view) }
+        guard !lost.isEmpty, !lost.contains(formation.node),
+            keep.map({ !lost.contains($0) }) ?? true
+        else {
+            throw Failure(
+                code: .usage,
+                text: "--lost names others than this node and the one that --keep names")
+        }
+        let plan = RecoveryPlan(
+            for: view, at: formation.node, lost: lost, keep: keep,
+            configurations: salvage.replicas.mapValues(\.configuration))
+        let report = RecoveryReport(plan, salvage, lost: lost)
+        Terminal.write(report.text)
+        if let refusal = report.refusal { throw Failure(code: .refused, text: refusal) }
+        guard self.invocation.flag("write") else {
+            Terminal.write("\nNothing was written. --write does it.\n")
+            return
+        }
+        try salvage.write(lost: lost, groups: plan.here) { self.firstCommand(of: $0) }
+        Terminal.write(
+            "\nWritten. Once this was said on every node that is left, start them.\n")
+    }
+
+    private func node(_ name: String, in view: ClusterView) throws -> NodeID {
+        guard let node = view.nodes.last(where: { $0.name == name }) else {
+            let names = view.nodes.filter(\.isMember).map(\.name).joined(separator: ", ")
+            throw Failure(
+                code: .usage, text: "there is no node '\(name)' in the cluster: it has \(names)")
+        }
+        return node.id
+    }
+
+    /// What a partition of records does before anything else; the system partition is told by the nodes.
+    private func firstCommand(of group: GroupID) -> Command? {
+        guard group != .system else { return nil }
+        return RecordCommand.recover.enveloped(
+            container: ContainerReference(container: "", environment: .production),
+            identity: self.world.drawIdentity(),
+            deadlineMilliseconds: self.world.wallMilliseconds + 24 * 3_600 * 1_000,
+            schemaVersion: 0, principal: Principal(kind: .system))
+    }
+}
+
+/// What a recovery says before it does anything.
+struct RecoveryReport {
+    let text: String
+    /// Why it cannot be done as it was asked for.
+    let refusal: String?
+
+    init(_ plan: RecoveryPlan, _ salvage: Salvage, lost: [NodeID]) {
+        let view = salvage.view
+        func name(_ node: NodeID) -> String { view.node(node)?.name ?? "\(node)" }
+        func names(_ nodes: [NodeID]) -> String { nodes.map(name).joined(separator: ", ") }
+        func list(_ groups: [GroupID]) -> String {
+            let shown = groups.prefix(8).map { $0 == .system ? "system" : "\($0.raw - 1)" }
+            return shown.joined(separator: ", ") + (groups.count > shown.count ? ", …" : "")
+        }
+        var lines = [
+            "Node '\(salvage.formation.name)' of cluster \(salvage.formation.cluster); lost for good: "
+                + "\(names(lost)).",
+            "",
+        ]
+        func say(_ groups: [GroupID], _ what: String) {
+            if groups.isEmpty { return }
+            lines.append("  \(groups.count) \(what) (\(list(groups)))")
+        }
+        say(plan.groups { $0 == .lives }, "partitions have a majority left and lose nothing")
+        let fromHere = plan.here.filter { !plan.begunAnew.contains($0) }
+        say(fromHere, "go on from the replica on this node alone")
+        say(plan.elsewhere, "go on from a replica on another node")
+        say(
+            plan.begunAnew,
+            "have no replica left anywhere: all they held is lost, and they begin anew, empty")
+        say(plan.gone, "have no replica left anywhere: all they held is lost")
+        say(plan.undecided, "have several replicas left, none of them a majority")
+        for group in plan.undecided {
+            guard let replica = salvage.replicas[group] else { continue }
+            lines.append(
+                "  \(list([group])): the replica here ends in term \(replica.lastTerm) with entry "
+                    + "\(replica.index): the later of the others', term first, should be kept")
+        }
+        for (group, why) in salvage.unusable.sorted(by: { $0.key < $1.key }) {
+            lines.append("  \(list([group])): what is on this node cannot be used: \(why)")
+        }
+        let oldest = fromHere.compactMap { salvage.replicas[$0] }.filter { $0.index > .zero }.min {
+            $0.time < $1.time
+        }
+        if let oldest {
+            lines += [
+                "",
+                "What was acknowledged by \(names(lost)) and is not on this node is lost: nobody can tell how much "
+                    + "that is. The last entries here",
+                "are of \(WallTime.text(oldest.time.milliseconds)) and later.",
+                "Clients of these partitions fetch their zones from the beginning. What was revoked, deleted or "
+                    + "changed in the last moments",
+                "may be as it was before; schemas and references between buckets are worth a look.",
+            ]
+        }
+        self.text = lines.joined(separator: "\n") + "\n"
+        self.refusal = Self.refusal(plan)
+    }
+
+    private static func refusal(_ plan: RecoveryPlan) -> String? {
+        if plan.begunAnew.contains(.system) || plan.gone.contains(.system) {
+            return "no replica of the system partition is left: this cluster cannot be recovered"
+        }
+        if !plan.undecided.isEmpty || !plan.gone.isEmpty {
+            return "--keep must name the node that goes on with what several have or nobody has"
+        }
+        if plan.here.isEmpty, plan.elsewhere.isEmpty {
+            return
+                "every partition has its majority: start the nodes and remove the lost ones by 'stratusctl "
+                + "node remove'"
+        }
+        return nil
+    }
+}

@@ -1,0 +1,84 @@
+import StratusCoding
+import StratusModel
+
+/// What a partition does that goes on from one replica after its majority was lost (decision 0220).
+///
+/// Others may have seen changes that are not here: tags were given, positions handed out, mail received. None of those
+/// may ever fit what comes from now on. So every counter moves far beyond what can have been lost, and what remembers
+/// the old ones is told that it may have missed something.
+extension RecordState {
+    /// How far tags and numbers of mail move: nobody changes a zone so often between two recoveries.
+    private static let tagStride: UInt64 = 1 << 40
+    private static let turnStride: UInt64 = 1 << 32
+
+    /// The beginning of the next stride.
+    private static func lifted(_ number: UInt64, by stride: UInt64 = tagStride) -> UInt64 {
+        (number / stride + 1) * stride
+    }
+
+    /// One entry, however many zones there are: until it is done nothing may be read or written.
+    mutating func recover(
+        _ command: Command, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        guard command.principal.kind == .system else {
+            return Self.refused(RequestRefusal(.accessDenied))
+        }
+        self.cache.forget()
+        var counters = try StoredRows.counters(over: rows)
+        counters.tagFloor = Self.lifted(counters.tagFloor)
+        try rows.put(.database, Keys.counters, counters.encoded())
+        let start = Keys.allDatabases
+        for (key, row) in try rows.rows(
+            .database, from: start, to: Keys.end(of: start), limit: .max)
+        {
+            var database = try decodingRow("database") { () throws(DecodingError) in
+                try DatabaseRow(decoding: row)
+            }
+            guard let id = Keys.database(decoding: key) else {
+                throw StoreError(.unreadable, "database")
+            }
+            try self.recover(&database, id, over: &rows)
+            try rows.put(.database, key, database.encoded())
+        }
+        try self.office.recover(over: &rows)
+        return Outcome(.decided)
+    }
+
+    private func recover(
+        _ database: inout DatabaseRow, _ id: DatabaseID, over rows: inout some RowStore
+    ) throws(StoreError) {
+        let start = Keys.zonePrefix(database.number)
+        for (key, row) in try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: .max) {
+            guard let name = String(validating: key.dropFirst(start.count), as: UTF8.self) else {
+                throw StoreError(.unreadable, "zone")
+            }
+            var zone = try StoredRows.zone(decoding: row)
+            zone.lastTag = Self.lifted(zone.lastTag)
+            if name != ZoneID.defaultName { try self.expire(&zone, name, of: id, over: &rows) }
+            if zone.turn != 0 {
+                try rows.remove(.zone, Keys.turn(database.number, zone.turn))
+                zone.turn += Self.turnStride
+                try rows.put(.zone, Keys.turn(database.number, zone.turn), Bytes(name.utf8))
+            }
+            try rows.put(.zone, key, zone.encoded())
+        }
+        database.oldestTurn = Self.lifted(database.turn, by: Self.turnStride)
+        database.turn += Self.turnStride
+        database.tagFloor = Self.lifted(database.tagFloor)
+    }
+
+    /// As if a tombstone had been dropped just now: whoever had come anywhere begins again. The tombstones that are
+    /// there tell nobody anything any more.
+    private func expire(
+        _ zone: inout ZoneRow, _ name: String, of database: DatabaseID,
+        over rows: inout some RowStore
+    ) throws(StoreError) {
+        if !zone.isDeleted, zone.tombstoneCount > 0 {
+            let trim = Job.trim(
+                zone.number, JobPlace(database: database, zone: name), keep: 0,
+                cursor: ChangeTag(zone.baseTag))
+            try rows.put(.job, trim.key, trim.encoded())
+        }
+        zone.oldestTag = zone.lastTag
+    }
+}

@@ -1,0 +1,156 @@
+import StratusCoding
+import StratusModel
+import StratusPlacement
+import StratusSimulation
+import StratusStorage
+import Testing
+
+@testable import StratusCluster
+
+/// M-19: a survivor's data directory after a recovery, wherever the first attempts were cut off.
+@Suite struct SalvageTests {
+    private static let lost = [NodeID(2), NodeID(3)]
+    private static let partitionCount = 4
+
+    private static func formation() -> ClusterFormation {
+        ClusterFormation(
+            peers: ["a", "b", "c"].map { ClusterFormation.Peer(name: $0, host: $0, port: 7_400) },
+            name: "a", secret: [1, 2, 3], partitionCount: Self.partitionCount)
+    }
+
+    private static var limits: SegmentedLog.Limits {
+        var limits = SegmentedLog.Limits()
+        limits.segmentSize = .kibibytes(64)
+        return limits
+    }
+
+    private static func command(_ number: UInt64) -> Command {
+        Command(
+            kind: .reference, identity: RequestIdentity(high: 1, low: number),
+            deadlineMilliseconds: .max,
+            container: ContainerReference(container: "", environment: .production),
+            schemaVersion: 0, principal: Principal(kind: .system), body: [])
+    }
+
+    /// A founder of three that has some entries of the system group and of partition 1.
+    private static func survivor(seed: UInt64) throws -> SimulatedWorld {
+        let world = SimulatedWorld(seed: seed)
+        try Self.formation().keep(in: world)
+        let log = try SegmentedLog.open(
+            in: "log", of: world, limits: Self.limits, reportingTo: ReplicaInbox())
+        for (group, term) in [(GroupID.system, Term(7)), (GroupID(2), Term(1 << 20 | 5))] {
+            log.submit([
+                LogBatch(
+                    group: group, hardState: HardState(term: term, vote: NodeID(2)),
+                    entries: (1...5).map { index in
+                        Entry(
+                            index: LogIndex(index), term: term,
+                            time: HybridTime(milliseconds: Int64(index)), kind: .command,
+                            payload: Self.command(index).encoded())
+                    })
+            ])
+        }
+        while log.flush() {}
+        return world
+    }
+
+    private static func open(_ world: SimulatedWorld) throws -> Salvage {
+        let formation = try #require(try ClusterFormation.kept(in: world))
+        return try Salvage(
+            in: world, formation: formation,
+            founding: ClusterView.formed(by: Self.formation().formation()),
+            logLimits: Self.limits
+        ) { _ in .start }
+    }
+
+    private static func recover(_ world: SimulatedWorld, lost: [NodeID] = Self.lost) throws {
+        let salvage = try Self.open(world)
+        let plan = RecoveryPlan(
+            for: salvage.view, at: NodeID(1), lost: lost, keep: nil,
+            configurations: salvage.replicas.mapValues(\.configuration))
+        try salvage.write(lost: lost, groups: plan.here) {
+            $0 == .system ? nil : Self.command(100)
+        }
+    }
+
+    /// What the next start finds.
+    private static func check(_ world: SimulatedWorld, _ what: String) throws {
+        let name = Salvage.name(after: Self.formation().cluster, lost: Self.lost)
+        let kept = try #require(try ClusterFormation.kept(in: world))
+        #expect(kept == Self.formation().renamed(name), "\(what)")
+        let note = try #require(try RecoveryNote.kept(in: world.files))
+        #expect(
+            note.cluster == name && note.lost == Self.lost
+                && note.groups == (0...UInt16(Self.partitionCount)).map { GroupID($0) }, "\(what)")
+        let salvage = try Self.open(world)
+        #expect(salvage.view.settings.cluster == name, "\(what)")
+        #expect(salvage.view.nodes.filter(\.isMember).map(\.id) == [NodeID(1)], "\(what)")
+        for group in salvage.view.groups {
+            let replica = try #require(salvage.replicas[group])
+            #expect(replica.configuration == Configuration(voters: [NodeID(1)]), "\(what)")
+            let had: UInt64 = [.system, GroupID(2)].contains(group) ? 5 : 0
+            #expect(replica.index.raw == had + (group == .system ? 1 : 2), "\(what) \(group)")
+            let term: UInt64 = group == GroupID(2) ? 2 << 20 : 1 << 20
+            #expect(replica.term == Term(term + 1), "\(what) \(group)")
+        }
+    }
+
+    @Test func `everything goes on from here, under another name, with all that was there`() throws
+    {
+        let world = try Self.survivor(seed: 1)
+        try Self.recover(world)
+        try Self.check(world, "at once")
+    }
+
+    @Test func `cut off at any operation of the disk, the same command said again completes it`()
+        throws
+    {
+        let whole = try Self.survivor(seed: 2)
+        let before = whole.simulatedFiles.operationCount
+        try Self.recover(whole)
+        let count = whole.simulatedFiles.operationCount - before
+        try #require(count > 20)
+        for number in 1...count {
+            for restart in [DiskRestart.powerLossLosingAll, .processCrash] {
+                let world = try Self.survivor(seed: 2)
+                let files = world.simulatedFiles
+                files.plan(DiskFault(at: files.operationCount + number, .crash))
+                try? Self.recover(world)
+                files.restart(after: restart)
+                files.clearFaults()
+                let isDone = try ClusterFormation.kept(in: world) != Self.formation()
+                if !isDone { try Self.recover(world) }
+                try Self.check(world, "\(number) of \(count), \(restart)")
+            }
+        }
+    }
+
+    @Test func `another recovery waits until the first is complete`() throws {
+        let world = try Self.survivor(seed: 3)
+        let name = Salvage.name(after: Self.formation().cluster, lost: Self.lost)
+        try RecoveryNote.keep(
+            ClusterRecovery(cluster: name, node: NodeID(1), lost: Self.lost, groups: []),
+            in: world.files)
+        let rows = world.simulatedFiles.allFiles
+        #expect(throws: Salvage.Refusal.another) {
+            try Self.recover(world, lost: [NodeID(3)])
+        }
+        #expect(world.simulatedFiles.allFiles == rows)
+        try Self.recover(world)
+        try Self.check(world, "after all")
+        try RecoveryNote.remove(from: world.files)
+        #expect(try RecoveryNote.kept(in: world.files) == nil)
+    }
+
+    @Test func `a note that is damaged is not believed`() throws {
+        let world = try Self.survivor(seed: 4)
+        try Self.recover(world)
+        let bytes = try #require(world.simulatedFiles.contents(of: RecoveryNote.path))
+        for position in bytes.indices {
+            world.simulatedFiles.flip(bit: 0, at: position, of: RecoveryNote.path)
+            #expect(throws: RecoveryNote.Refusal.self) { try RecoveryNote.kept(in: world.files) }
+            world.simulatedFiles.flip(bit: 0, at: position, of: RecoveryNote.path)
+        }
+        #expect(try RecoveryNote.kept(in: world.files) != nil)
+    }
+}

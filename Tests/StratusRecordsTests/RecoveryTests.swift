@@ -1,0 +1,165 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// M-19: what a partition does that goes on from one replica: nothing that clients have of what is lost may fit again.
+@Suite struct RecoveryTests {
+    private static func recover(_ bench: inout Bench, as principal: Principal = Bench.system)
+        throws -> Outcome
+    {
+        bench.index += 1
+        let command = RecordCommand.recover.enveloped(
+            container: Bench.container, identity: RequestIdentity(high: 9, low: bench.index),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
+        return try bench.state.apply(
+            command, at: EntryPosition(index: LogIndex(bench.index), time: bench.time),
+            over: &bench.rows)
+    }
+
+    private static func shelves() throws -> Bench {
+        var bench = Bench()
+        try bench.zones(.create, "Shelves", "Lamps", "Old")
+        try bench.modify((0..<9).map { .create("r\($0)") })
+        try bench.modify(.delete("r3"), .delete("r4"))
+        try bench.modify(in: "Lamps", .create("l"))
+        try bench.zones(.delete, "Old")
+        try bench.modify(in: ZoneID.defaultName, .create("d"))
+        try bench.modify(
+            in: ZoneID.defaultName, of: Bench.publicDatabase, .create("p"))
+        return bench
+    }
+
+    private static func isExpired(_ bench: Bench, _ position: FeedPosition, in zone: String) throws
+        -> Bool
+    {
+        let answer = try bench.ask(
+            .zoneChanges(
+                ZoneChangesAsk(
+                    database: Bench.privateDatabase, zone: zone, after: position, limit: 10,
+                    reverse: false, recordTypes: nil)))
+        return answer == .zoneRefused(.positionExpired)
+    }
+
+    private static func wholeFeed(_ bench: Bench, limit: Int) throws -> ([String], FeedPosition) {
+        var names: [String] = []
+        var position: FeedPosition?
+        for _ in 0..<100 {
+            let page = try bench.changes(after: position, limit: limit)
+            names += page.changes.filter { !$0.isDeletion }.map(\.name)
+            position = page.position
+            if !page.moreComing { return (names, page.position) }
+        }
+        throw BenchError("the feed does not end")
+    }
+
+    @Test(arguments: [1, 2, 200])
+    func `no place in a zone's feed from before is honoured, and a fetch from the start is whole`(
+        limit: Int
+    ) throws {
+        var bench = try Self.shelves()
+        let places = try (1...11).map { try bench.changes(limit: $0).position }
+        for round in 1...2 {
+            #expect(try Self.recover(&bench).verdict == .decided)
+            for place in places {
+                #expect(try Self.isExpired(bench, place, in: "Shelves"), "\(round) \(place)")
+            }
+            let (names, end) = try Self.wholeFeed(bench, limit: limit)
+            #expect(names.sorted() == ["r0", "r1", "r2", "r5", "r6", "r7", "r8"])
+            #expect(try bench.changes(after: end).changes.isEmpty)
+            try bench.modify(.create("new\(round)"))
+            #expect(try bench.changes(after: end).changes.map(\.name) == ["new\(round)"])
+            try bench.modify(.delete("new\(round)"))
+            try bench.finishJobs()
+        }
+    }
+
+    @Test(arguments: [1, 200])
+    func `no place in a database's feed from before is honoured, nor is anything missed`(
+        limit: Int
+    ) throws {
+        var bench = try Self.shelves()
+        let before = try bench.databaseChanges().position
+        _ = try Self.recover(&bench)
+        let refused = try bench.ask(
+            .databaseChanges(
+                DatabaseChangesAsk(database: Bench.privateDatabase, after: before, limit: 10)))
+        #expect(refused == .zoneRefused(.positionExpired))
+        var names: [String] = []
+        var position: DatabasePosition?
+        repeat {
+            let page = try bench.databaseChanges(after: position, limit: limit)
+            names += page.changes.filter { !$0.isDeleted }.map(\.name)
+            position = page.position
+            if !page.moreComing { break }
+        } while names.count < 10
+        #expect(names.sorted() == ["Lamps", "Shelves"])
+        #expect(try bench.databaseChanges(after: position).changes.isEmpty)
+        try bench.modify(in: "Lamps", .create("k"))
+        #expect(try bench.databaseChanges(after: position).changes.map(\.name) == ["Lamps"])
+        // How far the client had come in that zone cannot be told: it is sent back to the start of it.
+        let change = try #require(try bench.databaseChanges(after: position).changes.first)
+        let since: FeedPosition = try #require(change.since)
+        #expect(try Self.isExpired(bench, since, in: "Lamps"))
+    }
+
+    @Test func `tags go on far behind those that were given, wherever something is made`() throws {
+        var bench = try Self.shelves()
+        let before = try #require(try bench.lookup("r0")).tag
+        let lamp = try #require(try bench.lookup("l", in: "Lamps")).tag
+        _ = try Self.recover(&bench)
+        // What is there is as it was.
+        #expect(try bench.lookup("r0")?.tag == before)
+        #expect(try bench.modify(.update("r0", before))[0].saved?.tag.raw ?? 0 > 1 << 40)
+        try bench.zones(.create, "Old")
+        let stranger = DatabaseID(
+            container: Bench.container, scope: .private, owner: "_other")
+        let other = Principal(kind: .user, userRecordName: "_other")
+        for (zone, database, principal) in [
+            ("Old", Bench.privateDatabase, Bench.user),
+            (ZoneID.defaultName, Bench.privateDatabase, Bench.user),
+            (ZoneID.defaultName, Bench.publicDatabase, Bench.user),
+            (ZoneID.defaultName, stranger, other),
+        ] {
+            let saved = try bench.modify(in: zone, of: database, as: principal, .create("n"))
+            #expect(saved[0].saved?.tag.raw ?? 0 > 1 << 40, "\(zone) \(database)")
+        }
+        #expect(
+            try bench.modify(in: "Lamps", .update("l", ChangeTag(lamp.raw + 1)))[0].refusal
+                == .tagMismatch)
+    }
+
+    @Test func `what is held stays counted, deletions nobody needs are dropped`() throws {
+        var bench = try Self.shelves()
+        let use = try bench.ask(.use(Bench.privateDatabase))
+        _ = try Self.recover(&bench)
+        #expect(try bench.ask(.use(Bench.privateDatabase)) == use)
+        try bench.finishJobs()
+        #expect(try bench.ask(.use(Bench.privateDatabase)) == use)
+        #expect(try bench.changes().changes.allSatisfy { !$0.isDeletion })
+        // Later ones are kept, and told to whoever has come so far.
+        let place = try bench.changes().position
+        try bench.modify(.delete("r0"))
+        try bench.finishJobs()
+        #expect(try bench.changes(after: place).changes.map(\.isDeletion) == [true])
+    }
+
+    @Test func `only Stratus itself may say it, and nothing is changed otherwise`() throws {
+        var bench = try Self.shelves()
+        let rows = bench.rows
+        _ = try Self.recover(&bench, as: Bench.user)
+        _ = try Self.recover(&bench, as: Principal(kind: .administrator))
+        #expect(bench.rows == rows)
+    }
+
+    @Test func `a partition that holds nothing is recovered too`() throws {
+        var bench = Bench()
+        _ = try Self.recover(&bench)
+        try bench.zones(.create, "Shelves")
+        let saved = try bench.modify(.create("a"))[0].saved
+        #expect(saved?.tag.raw ?? 0 > 1 << 40)
+        let (names, _) = try Self.wholeFeed(bench, limit: 1)
+        #expect(names == ["a"])
+    }
+}
