@@ -177,9 +177,11 @@ struct RecoveryReport {
             lines.append("  \(groups.count) \(what) (\(list(groups)))")
         }
         say(plan.groups { $0 == .lives }, "partitions have a majority left and lose nothing")
-        let fromHere = plan.here.filter { !plan.begunAnew.contains($0) }
+        let begunAnew = Set(plan.begunAnew)
+        let fromHere = plan.here.filter { !begunAnew.contains($0) }
+        let fromElsewhere = plan.elsewhere.filter { !begunAnew.contains($0) }
         say(fromHere, "go on from the replica on this node alone")
-        say(plan.elsewhere, "go on from a replica on another node")
+        say(fromElsewhere, "go on from a replica on another node")
         say(
             plan.begunAnew,
             "have no replica left anywhere: all they held is lost, and they begin anew, empty")
@@ -194,18 +196,18 @@ struct RecoveryReport {
         for (group, why) in salvage.unusable.sorted(by: { $0.key < $1.key }) {
             lines.append("  \(list([group])): what is on this node cannot be used: \(why)")
         }
-        let oldest = fromHere.compactMap { salvage.replicas[$0] }.filter { $0.index > .zero }.min {
-            $0.time < $1.time
-        }
-        if let oldest {
+        if plan.lines.contains(where: { $0.fate != .lives }) {
+            let ends = fromHere.compactMap { salvage.replicas[$0] }.filter { $0.index > .zero }
+            let oldest = ends.map(\.time.milliseconds).min().map {
+                " The last entries here are of \(WallTime.text($0)) and later."
+            }
             lines += [
                 "",
-                "What was acknowledged by \(names(lost)) and is not on this node is lost: nobody can tell how much "
-                    + "that is. The last entries here",
-                "are of \(WallTime.text(oldest.time.milliseconds)) and later.",
+                "What was acknowledged by \(names(lost)) and is not on the replicas that go on is lost; nobody can "
+                    + "tell how much that is." + (oldest ?? ""),
                 "Clients of these partitions fetch their zones from the beginning. What was revoked, deleted or "
-                    + "changed in the last moments",
-                "may be as it was before; schemas and references between buckets are worth a look.",
+                    + "changed in the last",
+                "moments may be as it was before: schemas, sessions and references between buckets are worth a look.",
             ]
         }
         self.text = lines.joined(separator: "\n") + "\n"
