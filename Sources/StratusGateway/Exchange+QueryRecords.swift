@@ -142,6 +142,12 @@ extension Exchange {
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
                 try await self.install(schema, at: key)
                 hasInstalled = true
+            case .refused(let refusal) where refusal.reason == .queryInvalid && !hasInstalled:
+                // It may be a field or an index that the partition has not been told of: nothing was saved there
+                // since.
+                guard try await self.isBehind(schema, at: key) else { throw ClientError(refusal) }
+                try await self.install(schema, at: key)
+                hasInstalled = true
             case .refused(let refusal): throw ClientError(refusal)
             default: throw RouteError.refused("an answer of another kind")
             }

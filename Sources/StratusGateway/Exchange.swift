@@ -87,7 +87,7 @@ struct Exchange {
         guard self.route.scope != .shared,
             let zone = address.resolved(in: self.route.scope, caller: self.caller)
         else { return nil }
-        let count = self.handler.settings.publicBucketCount
+        let count = self.authentication.publicBucketCount
         return Place(
             zone: zone, database: self.ownDatabase,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
@@ -232,6 +232,14 @@ struct Exchange {
         let schema = found ?? Schema()
         self.handler.schemas.keep(schema, of: container, at: now)
         return schema
+    }
+
+    /// Whether a partition's copy of the schema is older than this one.
+    func isBehind(_ schema: Schema, at key: ShardKey) async throws -> Bool {
+        guard schema.version > 0,
+            case .schema(let held) = try await self.read(.schema(self.route.container), at: key)
+        else { return false }
+        return held?.version ?? 0 < schema.version
     }
 
     /// Makes types and fields at the container's home; of two requests that make the same field the
