@@ -7,9 +7,4 @@ import WireScenarios
     @Test(arguments: Scenario.all) func `in process`(scenario: Scenario) async throws {
         try await scenario.run(over: InProcess())
     }
-
-    @Test(arguments: Scenario.alsoOfPublicRecords)
-    func `in process, about public records`(scenario: Scenario) async throws {
-        try await scenario.run(over: InPublic(InProcess()))
-    }
 }
