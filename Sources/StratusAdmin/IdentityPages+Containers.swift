@@ -73,8 +73,7 @@ extension IdentityPages {
         -> HTTPResponse
     {
         let buckets = try Self.buckets(body)
-        if buckets > 1 { try await self.requireNoRecord(of: container) }
-        switch try await self.registry.create(container, buckets: buckets) {
+        switch try await ContainerCreation(self.people).run(container, buckets: buckets) {
         case .created(let descriptor):
             try await self.note("container create", "", container)
             var json = JSONWriter()
@@ -91,6 +90,11 @@ extension IdentityPages {
                 status: 409, code: "CONTAINER_DELETED",
                 reason:
                     "what this container held is still being removed: delete it to its end first")
+        case .hasRecords:
+            throw Refusal(
+                status: 409, code: "HAS_RECORDS",
+                reason:
+                    "the public database holds records already, which cannot be spread any more")
         }
     }
 
@@ -102,18 +106,6 @@ extension IdentityPages {
                     + "public database is spread")
         }
         return count
-    }
-
-    /// What was saved while nobody had named the container lies in a whole database, where buckets would hide it.
-    private func requireNoRecord(of container: ContainerReference) async throws {
-        guard try await self.registry.descriptor(of: container) == nil else { return }
-        let held = try await ContainerUsage(self.people).held(by: PublicDatabase(of: container))
-        guard held.use == .none else {
-            throw Refusal(
-                status: 409, code: "HAS_RECORDS",
-                reason: "the public database holds records already, which cannot be spread any more"
-            )
-        }
     }
 
     /// Ends access and nothing else; `…/erasure` removes what the container held, piece by piece.

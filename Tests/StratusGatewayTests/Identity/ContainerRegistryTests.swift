@@ -203,6 +203,34 @@ import Testing
             nothing.json["records"].elements.allSatisfy { $0["serverErrorCode"] == "NOT_FOUND" })
     }
 
+    /// Such as were saved by builds that knew no descriptors.
+    @Test func `records that are there already are not hidden by buckets`() async throws {
+        let town = Neighbourhood()
+        let container = Neighbourhood.container
+        let whole = PublicDatabase(of: container).parts[0]
+        let saved = try await town.router.submit(
+            RecordCommand.modifyRecords(
+                ModifyRecords(
+                    database: whole, drawnIncarnation: ZoneIncarnation(1),
+                    operations: [
+                        RecordOperation(.create, recordName: "_a", recordType: "Users")
+                    ])
+            ).enveloped(
+                container: container, identity: town.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0,
+                principal: Principal(kind: .system, userRecordName: "_a")),
+            to: .database(whole), deadline: town.world.now)
+        #expect(saved.verdict == .decided)
+        let creation = ContainerCreation(town.service)
+        #expect(try await creation.run(container, buckets: 8) == .hasRecords)
+        #expect(try await self.registry(town).descriptor(of: container) == nil)
+        guard case .created(let descriptor) = try await creation.run(container, buckets: 1) else {
+            Issue.record("not created")
+            return
+        }
+        #expect(try await creation.run(container, buckets: 8) == .exists(descriptor))
+    }
+
     private final class Note: Sendable {
         let text = Mutex("")
     }
