@@ -211,6 +211,15 @@ import Testing
         #expect(none.flatMap { $0 }.isEmpty)
     }
 
+    @Test func `a full page with nothing behind it is the last one`() throws {
+        let names = (0..<100).map { "f\($0)" }.filter { Self.buckets.sibling(of: $0).number == 1 }
+        _ = try self.modify(names.prefix(4).map { Self.operation("create", $0) })
+        for limit in [1, 2, 4] {
+            let pages = try self.query(#"{"recordType":"Walk"}"#, limit: limit)
+            #expect(pages.map(\.count) == Array(repeating: limit, count: 4 / limit))
+        }
+    }
+
     @Test func `a marker of one query goes on with no other, and no bytes of it trap`() throws {
         _ = try self.modify((0..<10).map { Self.operation("create", "m\($0)") })
         let first = try #require(
