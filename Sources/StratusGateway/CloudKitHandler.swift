@@ -20,6 +20,7 @@ package final class CloudKitHandler: HTTPHandler {
     /// Who people are; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
+    let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
     private let bodies: BodyBudget

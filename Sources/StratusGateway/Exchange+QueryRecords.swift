@@ -131,6 +131,7 @@ extension Exchange {
     /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
+        try await self.teach(schema, to: ask.database)
         var hasInstalled = false
         while true {
             let query = RecordQuery(principal: self.principal, .page(ask)).enveloped()

@@ -94,6 +94,46 @@ import Testing
         }
     }
 
+    // MARK: Grants
+
+    @Test(arguments: [1, 4])
+    func `a grant that is taken away is gone a second later, though nobody saves`(buckets: Int)
+        async throws
+    {
+        let town = Neighbourhood(isOpen: true)
+        _ = try await town.authenticator.registry.create(Neighbourhood.container, buckets: buckets)
+        _ = try await town.makeContainer()
+        let names = (0..<12).map { "a\($0)" }
+        _ = try await self.modify(town, names.map { Self.book("create", $0, 1) })
+        let lookup: JSON = ["records": .array(names.map { ["recordName": .string($0)] })]
+        func found() async throws -> Int {
+            let answer = try await town.post("public/records/lookup", lookup, api: Self.api)
+            try #require(answer.status == 200, "\(answer)")
+            return answer.json["records"].elements.count { $0["recordType"] == "Book" }
+        }
+        #expect(try await found() == 12)
+        try await town.install(
+            Library.schema.replacing(
+                "GRANT READ TO \"_world\"", with: "GRANT READ TO \"_creator\""), version: 2)
+        town.world.advance(by: .seconds(1))
+        #expect(try await found() == 0)
+        let query = try await town.post(
+            "public/records/query", ["query": ["recordType": "Book"]], api: Self.api,
+            user: "stratus-user-bob")
+        #expect(query.json["records"].elements.isEmpty, "\(query)")
+        // Whose they are still reads them, for a while also where the schema's home cannot be asked.
+        for isAway in [false, true] {
+            if isAway {
+                _ = town.router.away.withLock { $0.insert(.container(Neighbourhood.container)) }
+            }
+            town.world.advance(by: .seconds(1))
+            let own = try await town.post(
+                "public/records/lookup", lookup, api: Self.api, user: "stratus-user-ann")
+            #expect(
+                own.json["records"].elements.count { $0["recordType"] == "Book" } == 12, "\(own)")
+        }
+    }
+
     // MARK: Quotas
 
     private static func book(_ kind: String, _ name: String, _ length: Int) -> JSON {
