@@ -164,7 +164,7 @@ try:
     schema = work / "app.ckdb"
     schema.write_text("""DEFINE SCHEMA
         CREATE ROLE Editors;
-        RECORD TYPE Shelf ( "___recordID" REFERENCE QUERYABLE, label STRING QUERYABLE,
+        RECORD TYPE Shelf ( "___recordID" REFERENCE QUERYABLE, label STRING QUERYABLE, of REFERENCE,
             GRANT WRITE TO "_creator", GRANT CREATE TO "_icloud", GRANT READ TO "_world" );
         RECORD TYPE Page ( title STRING, GRANT READ, CREATE, WRITE TO Editors );""")
     say(control("schema", "import", *place, str(schema)).returncode == 0, "a schema is imported")
@@ -216,6 +216,26 @@ try:
     me = ask(oldBase + "/public/users/current" + oldBoth, "{}")[1]["userRecordName"]
     mine = ask(oldBase + "/public/records/lookup" + oldBoth, json.dumps({"records": [{"recordName": me}]}))
     say(mine[1]["records"][0].get("recordType") == "Users", "one's own record, in its bucket", mine)
+
+    def shelf(kind, name, fields=None):
+        record = {"recordName": name, **({"recordType": "Shelf", "fields": fields} if fields is not None else {})}
+        return {"operationType": kind, "record": record}
+
+    def spread(operations):
+        return ask(oldBase + "/public/records/modify" + oldBoth, json.dumps({"operations": operations}))[1]["records"]
+
+    leaves = [f"leaf{number}" for number in range(40)]
+    reference = {"of": {"value": {"recordName": "root", "action": "DELETE_SELF"}}}
+    answers = spread([shelf("create", "root", {})] + [shelf("create", leaf, reference) for leaf in leaves])
+    say(all("recordChangeTag" in answer for answer in answers), "forty records of all buckets refer to one", answers)
+    say(spread([shelf("forceDelete", "root")])[0].get("deleted"), "which goes")
+    for _ in range(100):
+        left = ask(oldBase + "/public/records/lookup" + oldBoth,
+                   json.dumps({"records": [{"recordName": leaf} for leaf in leaves]}))[1]["records"]
+        if all(answer.get("serverErrorCode") == "NOT_FOUND" for answer in left):
+            break
+        time.sleep(0.1)
+    say(all(answer.get("serverErrorCode") == "NOT_FOUND" for answer in left), "and they follow it", left)
     listed = json.loads(control("--json", "container", "list").stdout)["containers"]
     say({(row["container"], row["state"]) for row in listed} ==
         {(container, "active"), ("iCloud.org.example.old", "active")}, "container list", listed)
