@@ -28,7 +28,8 @@ struct ContainerCommands {
                             + "container known themselves; needed to use the name of a deleted one again, and "
                             + "to choose buckets.",
                         "Every save to a public database goes through one partition. With buckets its records are "
-                            + "spread by their names over so many partitions, which take saves side by side. It is "
+                            + "spread by their names over so many parts, placed each for itself, which take saves "
+                            + "side by side. It is "
                             + "chosen here and never changed; development and production choose for themselves.",
                     ],
                     options: Self.place + [
