@@ -68,21 +68,44 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
-    func createContainer(_ container: ContainerReference) async throws -> HTTPResponse {
-        switch try await self.registry.create(container) {
+    /// `buckets` in the body: over how many the public database's records are spread. There is no changing it later.
+    func createContainer(_ container: ContainerReference, _ body: JSONValue?) async throws
+        -> HTTPResponse
+    {
+        let buckets = try Self.buckets(body)
+        switch try await ContainerCreation(self.people).run(container, buckets: buckets) {
         case .created(let descriptor):
             try await self.note("container create", "", container)
             var json = JSONWriter()
             json.object { Self.write(container, descriptor, to: &$0) }
             return AdminAnswer.json(json.finish(), status: 201)
-        case .exists:
-            throw Refusal(status: 409, code: "EXISTS", reason: "this container is there already")
+        case .exists(let known):
+            let reason =
+                known.publicBucketCount == buckets
+                ? "" : ", with buckets: \(known.publicBucketCount), which is never changed"
+            throw Refusal(
+                status: 409, code: "EXISTS", reason: "this container is there already" + reason)
         case .isErasing:
             throw Refusal(
                 status: 409, code: "CONTAINER_DELETED",
                 reason:
                     "what this container held is still being removed: delete it to its end first")
+        case .hasRecords:
+            throw Refusal(
+                status: 409, code: "HAS_RECORDS",
+                reason:
+                    "the public database holds records already, which cannot be spread any more")
         }
+    }
+
+    private static func buckets(_ body: JSONValue?) throws -> Int {
+        guard let value = body?["buckets"] else { return 1 }
+        guard let count = value.int64.flatMap({ Int(exactly: $0) }), Bucket.isOffered(count) else {
+            throw Refusal.bad(
+                "'buckets' is a power of two from 1 to \(Bucket.countMax): over so many parts the "
+                    + "public database is spread")
+        }
+        return count
     }
 
     /// Ends access and nothing else; `…/erasure` removes what the container held, piece by piece.
@@ -223,5 +246,6 @@ extension IdentityPages {
             json.member("deleted", WallTime.text(descriptor.deletedMilliseconds))
         }
         json.member("generation", Int64(clamping: descriptor.generation))
+        json.member("buckets", descriptor.publicBucketCount)
     }
 }

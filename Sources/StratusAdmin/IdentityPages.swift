@@ -58,7 +58,7 @@ struct IdentityPages {
         case .containers: return try await self.listContainers()
         case .container(let container):
             switch method {
-            case "POST": return try await self.createContainer(container)
+            case "POST": return try await self.createContainer(container, body)
             case "DELETE": return try await self.deleteContainer(container)
             default: return try await self.showContainer(container)
             }

@@ -7,7 +7,7 @@ package import StratusRuntime
 /// CloudKit Web Services: takes a request apart, asks who sends it, and turns it into commands and
 /// reads for the partitions.
 ///
-/// Keeps nothing between requests but a cache of schemas, so any node can answer any request, and one
+/// Keeps nothing between requests but caches of what partitions say, so any node can answer any request, and one
 /// client's mistake stays in its own answer.
 package final class CloudKitHandler: HTTPHandler {
     let router: any PartitionRouter
@@ -20,6 +20,9 @@ package final class CloudKitHandler: HTTPHandler {
     /// Who people are; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
+    let taughtSchemas = TaughtSchemas()
+    let bucketUses = BucketUses()
+    let readyQueries = ReadyQueries()
     private let bodies: BodyBudget
     private let rates: RequestRates?
 

@@ -61,6 +61,9 @@ extension Exchange {
             return try await self.lookUp(
                 names, in: buckets, at: place, roundCountMax: roundCountMax)
         }
+        if place.database.scope == .public, let schema = await self.schemaToReadBy() {
+            try await self.teach(schema, to: place.database)
+        }
         var items: [LookupAnswer.Item] = []
         var roundCount = 0
         while true {

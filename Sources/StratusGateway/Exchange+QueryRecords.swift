@@ -131,6 +131,7 @@ extension Exchange {
     /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
+        try await self.teach(schema, to: ask.database)
         var hasInstalled = false
         while true {
             let query = RecordQuery(principal: self.principal, .page(ask)).enveloped()
@@ -140,6 +141,12 @@ extension Exchange {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
+                try await self.install(schema, at: key)
+                hasInstalled = true
+            case .refused(let refusal) where refusal.reason == .queryInvalid && !hasInstalled:
+                // It may be a field or an index that the partition has not been told of: nothing was saved there
+                // since.
+                guard try await self.isBehind(schema, at: key) else { throw ClientError(refusal) }
                 try await self.install(schema, at: key)
                 hasInstalled = true
             case .refused(let refusal): throw ClientError(refusal)

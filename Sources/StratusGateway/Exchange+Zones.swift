@@ -117,11 +117,7 @@ extension Exchange {
     private func teachSchema() async throws {
         let key = ShardKey.database(self.ownDatabase)
         let schema = try await self.schema()
-        guard schema.version > 0,
-            case .schema(let held) = try await self.read(.schema(self.route.container), at: key),
-            held?.version ?? 0 < schema.version
-        else { return }
-        try await self.install(schema, at: key)
+        if try await self.isBehind(schema, at: key) { try await self.install(schema, at: key) }
     }
 
     private func zones(names: [String]?) async throws -> [ZoneAnswer] {

@@ -87,7 +87,7 @@ struct Exchange {
         guard self.route.scope != .shared,
             let zone = address.resolved(in: self.route.scope, caller: self.caller)
         else { return nil }
-        let count = self.handler.settings.publicBucketCount
+        let count = self.authentication.publicBucketCount
         return Place(
             zone: zone, database: self.ownDatabase,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
@@ -231,6 +231,49 @@ struct Exchange {
         else { throw RouteError.refused("no schema where one was asked for") }
         let schema = found ?? Schema()
         self.handler.schemas.keep(schema, of: container, at: now)
+        return schema
+    }
+
+    /// Whether a partition's copy of the schema is older than this one.
+    func isBehind(_ schema: Schema, at key: ShardKey) async throws -> Bool {
+        guard schema.version > 0,
+            case .schema(let held) = try await self.read(.schema(self.route.container), at: key)
+        else { return false }
+        return held?.version ?? 0 < schema.version
+    }
+
+    /// Has the partition of a public database judge by this schema who may read what: by its own copy it lets in whom
+    /// an older one let in, and only a save would bring it up to date.
+    func teach(_ schema: Schema, to database: DatabaseID) async throws {
+        let taught = self.handler.taughtSchemas
+        guard database.scope == .public, !taught.holds(schema.version, at: database) else { return }
+        let key = ShardKey.database(database)
+        if try await self.isBehind(schema, at: key) {
+            // What it has against it, saves are told.
+            do { try await self.install(schema, at: key) } catch is ClientError {}
+        }
+        taught.note(schema.version, at: database)
+    }
+
+    /// As old as a schema may be, or older where nobody can say now: credentials, which stand at the same home, are
+    /// then not believed for long.
+    func schemaToReadBy() async -> Schema? {
+        let container = self.route.container
+        let now = self.handler.world.now
+        let schemas = self.handler.schemas
+        if let kept = schemas.schema(
+            of: container, at: now, lifetime: self.handler.settings.schemaLifetime)
+        {
+            return kept
+        }
+        let query = RecordQuery(principal: self.principal, .schema(container)).enveloped()
+        let answer = try? await self.handler.router.read(
+            query, at: .container(container), deadline: min(self.deadline, now + .seconds(1)))
+        guard let answer, case .schema(let found)? = try? RecordAnswer(decoding: answer.body) else {
+            return nil
+        }
+        let schema = found ?? Schema()
+        schemas.keep(schema, of: container, at: now)
         return schema
     }
 

@@ -19,9 +19,6 @@ package struct GatewaySettings: Sendable, Equatable {
     /// takes such an entry for an empty success and stops syncing. The documented form has neither.
     package var changesErrorsCarryTokens = false
     package var ruleFlags: RecordRules.Flags = []
-    /// Buckets of every container's public database. Not offered: it is a container's choice, and what is done with
-    /// a container as a whole does not know them yet (`Docs/internals/buckets.md`).
-    package var publicBucketCount = 1
     /// How long a schema may be served from memory before it is read again.
     package var schemaLifetime: Duration = .seconds(1)
 

@@ -19,6 +19,8 @@ final class NodeCluster: Sendable {
     let follower: ClusterFollower
     /// What the system partition has still to hear of.
     let recovery: ClusterRecovery?
+    /// What waits between partitions.
+    let mail = MailWatch()
     private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
@@ -354,6 +356,9 @@ final class NodeCluster: Sendable {
             if let problem = group.problem {
                 health.complaints.append(.init(component: "\(group.group)", reason: problem))
             }
+        }
+        for stuck in self.mail.stuck(at: self.world.now) {
+            health.complaints.append(.init(component: "mail", reason: stuck.description))
         }
         health.ledCount = await self.replicas.observations().count
         health.revision = self.directory.revision

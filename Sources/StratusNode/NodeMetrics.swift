@@ -30,6 +30,12 @@ enum NodeMetrics {
             [log = state.log] in Double(log.droppedCount)
         }
         Self.registerScrub(state)
+        metrics.gauge(
+            "stratus_mail_waiting", "Mail between partitions that waits in those led here"
+        ) { [mail = state.cluster.mail] in Double(mail.waitingCount) }
+        metrics.gauge("stratus_mail_waiting_bytes", "The same in bytes") {
+            [mail = state.cluster.mail] in Double(mail.waitingSize)
+        }
         metrics.gauge("process_resident_memory_bytes", "Memory in use") {
             Double(ProcessFacts.residentBytes)
         }

@@ -63,6 +63,7 @@ final class NodeState: NodeControl {
         let log = self.log
         let carrier = MailCarrier(
             replicas: self.cluster.replicas, router: self.router, in: self.world,
+            watch: self.cluster.mail,
             alarm: { route, trouble in
                 log.error(
                     "mail", ["route": .describing(route), "reason": .text("\(trouble)")])

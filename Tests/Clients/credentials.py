@@ -164,7 +164,7 @@ try:
     schema = work / "app.ckdb"
     schema.write_text("""DEFINE SCHEMA
         CREATE ROLE Editors;
-        RECORD TYPE Shelf ( "___recordID" REFERENCE QUERYABLE, label STRING QUERYABLE,
+        RECORD TYPE Shelf ( "___recordID" REFERENCE QUERYABLE, label STRING QUERYABLE, of REFERENCE,
             GRANT WRITE TO "_creator", GRANT CREATE TO "_icloud", GRANT READ TO "_world" );
         RECORD TYPE Page ( title STRING, GRANT READ, CREATE, WRITE TO Editors );""")
     say(control("schema", "import", *place, str(schema)).returncode == 0, "a schema is imported")
@@ -201,6 +201,7 @@ try:
 
     # Another container, shut and removed.
     old = ("--container", "iCloud.org.example.old", "--environment", "development")
+    say(control("container", "create", *old, "--buckets", "4").returncode == 0, "container create --buckets")
     spare = control("token", "create", *old, "--name", "web").stdout.strip()
     control("user", "add", "--email", "nils@example.org")
     oldUser = control("user", "sign-in", "--email", "nils@example.org", *old).stdout.strip()
@@ -212,11 +213,35 @@ try:
             "recordType": "Shelf", "recordName": f"{number}-{item}", "fields": {}}} for item in range(100)]})
         answer = ask(oldBase + "/private/records/modify" + oldBoth, batch)
     say("recordChangeTag" in answer[1]["records"][0], "records in a container that will go", answer)
+    me = ask(oldBase + "/public/users/current" + oldBoth, "{}")[1]["userRecordName"]
+    mine = ask(oldBase + "/public/records/lookup" + oldBoth, json.dumps({"records": [{"recordName": me}]}))
+    say(mine[1]["records"][0].get("recordType") == "Users", "one's own record, in its bucket", mine)
+
+    def shelf(kind, name, fields=None):
+        record = {"recordName": name, **({"recordType": "Shelf", "fields": fields} if fields is not None else {})}
+        return {"operationType": kind, "record": record}
+
+    def spread(operations):
+        return ask(oldBase + "/public/records/modify" + oldBoth, json.dumps({"operations": operations}))[1]["records"]
+
+    leaves = [f"leaf{number}" for number in range(40)]
+    reference = {"of": {"value": {"recordName": "root", "action": "DELETE_SELF"}}}
+    answers = spread([shelf("create", "root", {})] + [shelf("create", leaf, reference) for leaf in leaves])
+    say(all("recordChangeTag" in answer for answer in answers), "forty records of all buckets refer to one", answers)
+    say(spread([shelf("forceDelete", "root")])[0].get("deleted"), "which goes")
+    for _ in range(100):
+        left = ask(oldBase + "/public/records/lookup" + oldBoth,
+                   json.dumps({"records": [{"recordName": leaf} for leaf in leaves]}))[1]["records"]
+        if all(answer.get("serverErrorCode") == "NOT_FOUND" for answer in left):
+            break
+        time.sleep(0.1)
+    say(all(answer.get("serverErrorCode") == "NOT_FOUND" for answer in left), "and they follow it", left)
     listed = json.loads(control("--json", "container", "list").stdout)["containers"]
     say({(row["container"], row["state"]) for row in listed} ==
         {(container, "active"), ("iCloud.org.example.old", "active")}, "container list", listed)
     shown = json.loads(control("--json", "container", "show", *old).stdout)
-    say(shown["tokens"] == 1 and shown["users"] == 1 and shown["recordTypes"] >= 2, "container show", shown)
+    say(shown["tokens"] == 1 and shown["users"] == 1 and shown["recordTypes"] >= 2 and shown["buckets"] == 4,
+        "container show", shown)
     say(control("container", "delete", *old, "--confirm", "something else").returncode != 0,
         "container delete wants the name again")
     say(ask(oldBase + "/private/zones/list" + oldBoth, "{}")[0] == 200, "and did nothing")
@@ -231,6 +256,7 @@ try:
 
     # A quota, and what an owner and an administrator see of it.
     full = ("--container", "iCloud.org.example.full", "--environment", "development")
+    control("container", "create", *full, "--buckets", "8")
     spare = control("token", "create", *full, "--name", "web").stdout.strip()
     control("schema", "import", *full, str(schema))
     people = []
@@ -265,6 +291,7 @@ try:
     # A third one, whose development begins anew.
     fresh = "iCloud.org.example.fresh"
     trial = ("--container", fresh, "--environment", "development")
+    control("container", "create", *trial, "--buckets", "2")
     freshToken = control("token", "create", *trial, "--name", "web").stdout.strip()
     freshUsers = []
     for email in ("nils@example.org", "olga@example.org", "pia@example.org"):

@@ -156,6 +156,61 @@ import Testing
         }
     }
 
+    @Test mutating func `what fails is known until it works, or others carried it`() {
+        let start = self.now
+        _ = self.handle(.news(self.sender))
+        _ = self.handle(
+            .found(self.sender, self.outbox([(2, self.mails(1)), (3, self.mails(1))])))
+        #expect(self.courier.failing.isEmpty)
+        _ = self.handle(.delivered(self.route(2), nil))
+        self.now = self.now + .seconds(1)
+        _ = self.handle(.delivered(self.route(3), .refused))
+        #expect(
+            self.courier.failing == [
+                self.route(2): .init(since: start),
+                self.route(3): .init(since: self.now, trouble: .refused),
+            ])
+        // Received, and still not let go: it does not begin anew.
+        #expect(self.handle(.woke).contains { if case .look = $0 { true } else { false } })
+        _ = self.handle(.found(self.sender, self.outbox([(2, self.mails(1))])))
+        _ = self.handle(.delivered(self.route(2), self.received(1)))
+        _ = self.handle(.released(self.route(2), nil))
+        #expect(self.courier.failing[self.route(2)]?.since == start)
+        // The other was resting, and not asked for: that it was not found says nothing.
+        #expect(self.courier.failing[self.route(3)] != nil)
+        self.now = self.now + .seconds(1)
+        _ = self.handle(.woke)
+        _ = self.handle(.found(self.sender, self.outbox([])))
+        #expect(self.courier.failing.isEmpty)
+    }
+
+    @Test func `a node says what does not get through, where it is asked to carry it`() {
+        let watch = MailWatch()
+        let route = self.route(2)
+        watch.saw(failing: [route: .init(since: self.now, trouble: .otherEpoch(3))])
+        #expect(watch.stuck(at: self.now + .seconds(29)).isEmpty)
+        #expect(
+            watch.stuck(at: self.now + .seconds(31))
+                == [.init(route: route, duration: .seconds(31), trouble: .otherEpoch(3))])
+        let words = watch.stuck(at: self.now + .seconds(31)).map(\.description)
+        #expect(
+            words == [
+                "partition 0 has not got its mail to partition 1 for 31 s: the receiver is of another epoch, 3"
+            ])
+        var outbox = self.outbox([(2, self.mails(1, 2))])
+        outbox.waitingCount = 2
+        outbox.waitingSize = 500
+        watch.saw(outbox, of: self.sender)
+        watch.saw(outbox, of: GroupID(9))
+        #expect(watch.waitingCount == 4 && watch.waitingSize == 1_000)
+        watch.lost([GroupID(9)])
+        #expect(watch.waitingCount == 2 && watch.waitingSize == 500)
+        #expect(watch.stuck(at: self.now + .seconds(31)).count == 1)
+        watch.saw(nil, of: self.sender)
+        #expect(watch.waitingCount == 0)
+        #expect(watch.stuck(at: self.now + .seconds(31)).isEmpty)
+    }
+
     @Test mutating func `answers nobody waits for change nothing`() {
         #expect(self.handle(.found(self.sender, self.outbox([(2, self.mails(1))]))) == [])
         #expect(self.handle(.delivered(self.route(2), self.received(1))) == [])

@@ -22,7 +22,11 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
+    /// Partitions for which every call throws.
+    let away = Mutex<Set<ShardKey>>([])
     let runsJobs = Mutex(true)
+    /// Called before a read is answered.
+    let afterRead = Mutex<(@Sendable (ShardKey) async -> Void)?>(nil)
 
     init(world: any World) { self.world = world }
 
@@ -30,6 +34,9 @@ final class MemoryRouter: PartitionRouter {
         _ command: Command, to key: ShardKey, deadline: MonotonicTime
     ) async throws(RouteError) -> Outcome {
         if let fault = self.fault.withLock({ $0 }) { throw fault }
+        if self.away.withLock({ $0.contains(key) }) {
+            throw .notExecuted(retryAfter: .seconds(1))
+        }
         do {
             return try self.partitions.withLock { partitions in
                 var partition = partitions[key] ?? Partition()
@@ -44,7 +51,7 @@ final class MemoryRouter: PartitionRouter {
                 partition.outcomes[command.identity] = Outcome(
                     outcome.verdict, body: outcome.body)
                 if self.runsJobs.withLock({ $0 }) {
-                    try Self.runJobs(&partition, after: command)
+                    try Self.runJobs(&partition, in: command.container)
                 }
                 return outcome
             }
@@ -54,7 +61,9 @@ final class MemoryRouter: PartitionRouter {
     }
 
     /// Does at once what a node does beside its requests: fills new indexes, purges deleted zones.
-    private static func runJobs(_ partition: inout Partition, after command: Command) throws {
+    private static func runJobs(_ partition: inout Partition, in container: ContainerReference)
+        throws
+    {
         let ask = RecordQuery(principal: Principal(kind: .system), .jobs).enveloped()
         for _ in 0..<1_000 {
             let answer = try partition.state.answer(ask, over: partition.rows)
@@ -64,7 +73,7 @@ final class MemoryRouter: PartitionRouter {
             partition.index = partition.index.next
             partition.time = partition.time.successor(wallMilliseconds: 0)
             let slice = RecordCommand.continueJobs(ContinueJobs()).enveloped(
-                container: command.container,
+                container: container,
                 identity: RequestIdentity(high: partition.index.raw, low: 0),
                 deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
             _ = try partition.state.apply(
@@ -73,12 +82,26 @@ final class MemoryRouter: PartitionRouter {
         }
     }
 
+    /// What is left to be done in one partition, where nothing is done by itself.
+    func runJobs(of database: DatabaseID) throws {
+        try self.partitions.withLock { partitions in
+            let key = ShardKey.database(database)
+            guard var partition = partitions[key] else { return }
+            defer { partitions[key] = partition }
+            try Self.runJobs(&partition, in: database.container)
+        }
+    }
+
     func read(
         _ query: Query, at key: ShardKey, deadline: MonotonicTime
     ) async throws(RouteError) -> QueryAnswer {
         if let fault = self.fault.withLock({ $0 }) { throw fault }
+        if self.away.withLock({ $0.contains(key) }) {
+            throw .notExecuted(retryAfter: .seconds(1))
+        }
+        let answer: QueryAnswer
         do {
-            return try self.partitions.withLock { partitions in
+            answer = try self.partitions.withLock { partitions in
                 var partition = partitions[key] ?? Partition()
                 // What it remembers of what it read.
                 defer { partitions[key]?.state = partition.state }
@@ -87,6 +110,8 @@ final class MemoryRouter: PartitionRouter {
         } catch {
             throw .refused(String(describing: error))
         }
+        if let hook = self.afterRead.withLock({ $0 }) { await hook(key) }
+        return answer
     }
 }
 

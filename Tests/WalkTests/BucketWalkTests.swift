@@ -192,7 +192,8 @@ import Testing
 
         let all = try self.query(#"{"recordType":"Walk"}"#, limit: limit)
         #expect(all.flatMap { $0 }.sorted() == left)
-        #expect(all.allSatisfy { $0.count <= limit })
+        // And the last one is known for the last: none is empty.
+        #expect(all.allSatisfy { (1...limit).contains($0.count) })
         for isAscending in [true, false] {
             let pages = try self.query(
                 #"{"recordType":"Walk","sortBy":[{"fieldName":"text","ascending":\#(isAscending)}]}"#,
@@ -208,6 +209,15 @@ import Testing
             #"{"recordType":"Walk","filterBy":[{"fieldName":"text","comparator":"EQUALS","fieldValue":{"value":"nothing"}}]}"#,
             limit: limit)
         #expect(none.flatMap { $0 }.isEmpty)
+    }
+
+    @Test func `a full page with nothing behind it is the last one`() throws {
+        let names = (0..<100).map { "f\($0)" }.filter { Self.buckets.sibling(of: $0).number == 1 }
+        _ = try self.modify(names.prefix(4).map { Self.operation("create", $0) })
+        for limit in [1, 2, 4] {
+            let pages = try self.query(#"{"recordType":"Walk"}"#, limit: limit)
+            #expect(pages.map(\.count) == Array(repeating: limit, count: 4 / limit))
+        }
     }
 
     @Test func `a marker of one query goes on with no other, and no bytes of it trap`() throws {

@@ -71,9 +71,8 @@ struct SimulatedNode {
         self.jobs = JobRunner(replicas: replicas, router: router, world: world)
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime
-        settings.publicBucketCount = publicBucketCount
         self.handler = CloudKitHandler(
-            router: router, authenticator: DevelopmentAuthenticator(), world: world,
+            router: router, authenticator: BucketAuthenticator(publicBucketCount), world: world,
             tokenKey: Bytes(repeating: 7, count: 32), settings: settings)
         self.directory = directory
         Task(executorPreference: executor) { await replicas.start() }
@@ -169,6 +168,28 @@ struct SimulatedNode {
         guard let answer else { return false }
         return answer.status == 200 && answer.body.contains(#""recordChangeTag""#)
             && !answer.body.contains("serverErrorCode")
+    }
+}
+
+/// The development users, in containers whose public databases have buckets.
+struct BucketAuthenticator: Authenticator {
+    private let development = DevelopmentAuthenticator()
+    private let publicBucketCount: Int
+
+    init(_ publicBucketCount: Int) { self.publicBucketCount = publicBucketCount }
+
+    func needsBody(_ head: RequestHead) -> Bool { self.development.needsBody(head) }
+
+    func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    {
+        var authentication = try await self.development.authenticate(request)
+        authentication.publicBucketCount = self.publicBucketCount
+        return authentication
+    }
+
+    func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
+        await self.development.refusalWithoutUser(request)
     }
 }
 

@@ -19,6 +19,17 @@ package struct Scenario: Sendable {
         + Scenario.sentences
 }
 
+extension Scenario {
+    /// Those that hold as well where every default zone is the public one; see ``InPublic``. The others tell public from
+    /// private.
+    package var isAlsoOfPublicRecords: Bool {
+        ![
+            "rule 9:", "rule 19:", "whole 421, 401:", "the zone of the records counts",
+            "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:",
+        ].contains { self.name.hasPrefix($0) }
+    }
+}
+
 extension Scenario: CustomTestStringConvertible {
     package var testDescription: String { self.name }
 }

@@ -5,12 +5,19 @@ import WireScenarios
 /// A wire of real requests to a real process, each over a connection of its own.
 final class OverHTTP: Wire {
     let server: ServerProcess
+    /// Of the public database of each container.
+    private let bucketCount: Int
     private let containerCount = Atomic(0)
 
-    init(_ server: ServerProcess) { self.server = server }
+    init(_ server: ServerProcess, bucketCount: Int = 1) {
+        self.server = server
+        self.bucketCount = bucketCount
+    }
 
     /// One server for all conversations: each has its own container. It ends with this process.
     static let strict = Task { OverHTTP(try await ServerProcess(schema: "strict")) }
+    /// The same server, and containers whose public records are spread.
+    static let spread = Task { OverHTTP(try await strict.value.server, bucketCount: 4) }
 
     func connect() throws -> Socket {
         try Socket(
@@ -38,15 +45,24 @@ final class OverHTTP: Wire {
 
     func makeContainer() async throws -> String {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
-        let container = "iCloud.wire.n\(number)"
-        let status = try self.importSchema(into: container)
+        let container = "iCloud.wire.n\(number).in\(self.bucketCount)"
+        if self.bucketCount > 1 {
+            let status = try self.administer(
+                "POST", container, body: #"{"buckets":\#(self.bucketCount)}"#)
+            guard status == 201 else {
+                throw ServerProcess.Failure(description: "no container: \(status)")
+            }
+        }
+        let status = try self.administer("PUT", container, "/schema", body: Library.schema)
         guard (200..<300).contains(status) else {
             throw ServerProcess.Failure(description: "the schema was not imported: \(status)")
         }
         return container
     }
 
-    private func importSchema(into container: String) throws -> Int {
+    private func administer(
+        _ method: String, _ container: String, _ path: String = "", body: String
+    ) throws -> Int {
         guard let admin = self.server.adminURL else {
             throw ServerProcess.Failure(description: "no administrators' listener")
         }
@@ -56,10 +72,9 @@ final class OverHTTP: Wire {
         socket.send(
             Self.message(
                 WireRequest(
-                    method: "PUT",
-                    target: "/v1/containers/\(container)/environments/development/schema",
-                    headers: [("Authorization", "Bearer \(token)")],
-                    body: Array(Library.schema.utf8))))
+                    method: method,
+                    target: "/v1/containers/\(container)/environments/development\(path)",
+                    headers: [("Authorization", "Bearer \(token)")], body: Array(body.utf8))))
         return try socket.receive()?.status ?? 0
     }
 }

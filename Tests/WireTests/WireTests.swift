@@ -1,4 +1,5 @@
 import Testing
+
 @testable import WireScenarios
 
 /// Every conversation once more, over real sockets with a real process. Skipped, visibly, where the
@@ -8,6 +9,57 @@ struct WireTests {
     @Test(arguments: Scenario.all)
     func `over HTTP`(scenario: Scenario) async throws {
         try await scenario.run(over: try await OverHTTP.strict.value)
+    }
+
+    /// The answers are the same, but for what is said in `Docs/internals/buckets.md` to be another.
+    @Test(arguments: Scenario.all)
+    func `over HTTP, about public records in four buckets`(scenario: Scenario) async throws {
+        let wire = try await OverHTTP.spread.value
+        try await scenario.run(
+            over: scenario.isAlsoOfPublicRecords ? InPublic(wire) : wire as any Wire)
+    }
+
+    @Test func `references hold and follow from bucket to bucket`() async throws {
+        let wire = try await OverHTTP.spread.value
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        func pointing(_ action: JSON) -> JSON {
+            ["author": ["value": ["recordName": "root", "action": action]]]
+        }
+        func once(_ question: () async throws -> Bool) async throws -> Bool {
+            for _ in 0..<200 {
+                if try await question() { return true }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            return false
+        }
+        func delete(_ name: String) async throws -> JSON {
+            try await caller.modify([Operation.of("forceDelete", name)], database: "public")[0]
+        }
+        try await caller.create("root", type: "Author", database: "public")
+        // So many that some are in every bucket.
+        let names = (0..<40).map { "\($0 % 2 == 0 ? "leaf" : "holder")\($0)" }
+        let saved = try await caller.modify(
+            names.map { name in
+                Operation.create(
+                    name, pointing(name.hasPrefix("leaf") ? "DELETE_SELF" : "VALIDATE"))
+            }, database: "public")
+        #expect(saved.allSatisfy { $0["recordChangeTag"] != nil }, "\(saved)")
+        // While it is on its way it is "not now".
+        #expect(
+            try await once { try await delete("root")["serverErrorCode"] != "TRY_AGAIN_LATER" })
+        let held = try await delete("root")
+        #expect(held["serverErrorCode"] == "VALIDATING_REFERENCE_ERROR", "\(held)")
+        for name in names where name.hasPrefix("holder") {
+            #expect(try await delete(name)["deleted"] == true)
+        }
+        #expect(try await once { try await delete("root")["deleted"] == true })
+        #expect(
+            try await once {
+                try await caller.lookUp(names, database: "public").allSatisfy {
+                    $0["serverErrorCode"] == "NOT_FOUND"
+                }
+            })
+        #expect(try await caller.query(["recordType": "Book"], database: "public") == [])
     }
 
     @Test func `one connection's broken request disturbs no other`() async throws {

@@ -16,13 +16,14 @@ package struct MailCarrier: Sendable {
     private let router: ClusterRouter
     private let world: any World
     private let tuning: MailCourier.Tuning
+    private let watch: MailWatch
     private let sleep: @Sendable (MonotonicTime) async -> Void
     private let alarm: @Sendable (MailRoute, MailCourier.Trouble) -> Void
 
     /// - Parameter sleep: returns at the given time, or early when cancelled.
     package init(
         replicas: NodeReplicas, router: ClusterRouter, in world: any World,
-        tuning: MailCourier.Tuning = MailCourier.Tuning(),
+        tuning: MailCourier.Tuning = MailCourier.Tuning(), watch: MailWatch = MailWatch(),
         alarm: @escaping @Sendable (MailRoute, MailCourier.Trouble) -> Void = { _, _ in },
         sleep: @escaping @Sendable (MonotonicTime) async -> Void
     ) {
@@ -30,6 +31,7 @@ package struct MailCarrier: Sendable {
         self.router = router
         self.world = world
         self.tuning = tuning
+        self.watch = watch
         self.alarm = alarm
         self.sleep = sleep
     }
@@ -46,13 +48,19 @@ package struct MailCarrier: Sendable {
             // The task group is the queue of events: nothing is half-changed across this.
             while let report = await tasks.next(), !Task.isCancelled {
                 if let event = report {
+                    if case .found(let group, let outbox) = event {
+                        self.watch.saw(outbox, of: group)
+                    }
                     courier.handle(event, at: self.world.now, into: &actions)
                 } else {
-                    for group in await self.replicas.groupsWithMailNews() {
+                    let news = await self.replicas.groupsWithMailNews()
+                    self.watch.lost(news.others)
+                    for group in news.led {
                         courier.handle(.news(group), at: self.world.now, into: &actions)
                     }
                     tasks.addTask { await self.pause() }
                 }
+                self.watch.saw(failing: courier.failing)
                 for action in actions {
                     if case .alarm(let route, let trouble) = action {
                         self.alarm(route, trouble)

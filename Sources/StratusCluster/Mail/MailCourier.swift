@@ -63,8 +63,22 @@ package struct MailCourier: Sendable {
         case resting(until: MonotonicTime)
     }
 
+    /// A route that does not work.
+    package struct Failing: Sendable, Equatable {
+        package var since: MonotonicTime
+        /// Nil: nobody answered yet.
+        package var trouble: Trouble?
+
+        package init(since: MonotonicTime, trouble: Trouble? = nil) {
+            self.since = since
+            self.trouble = trouble
+        }
+    }
+
     /// A group that is being looked at; whether it has to be looked at once more.
     private struct Look {
+        /// Their mail was not asked for.
+        var except: [GroupID]
         var mustRepeat = false
     }
 
@@ -72,7 +86,8 @@ package struct MailCourier: Sendable {
     private var routes: [MailRoute: Route] = [:]
     /// The next pause of each route that has failed, until it works.
     private var pauses: [MailRoute: Duration] = [:]
-    private var troubles: Set<MailRoute> = []
+    /// Until mail of theirs was let go again, or none waits.
+    package private(set) var failing: [MailRoute: Failing] = [:]
     private var looks: [GroupID: Look] = [:]
     /// Groups that have mail for which there was no room among what is under way.
     private var heldUp: Set<GroupID> = []
@@ -91,7 +106,10 @@ package struct MailCourier: Sendable {
         case .news(let group): self.look(at: group, into: &actions)
         case .found(let group, let outbox):
             guard let look = self.looks.removeValue(forKey: group) else { return }
-            if let outbox { self.take(outbox, of: group, into: &actions) }
+            if let outbox {
+                self.forgive(group, look, outbox)
+                self.take(outbox, of: group, into: &actions)
+            }
             if look.mustRepeat { self.look(at: group, into: &actions) }
         case .delivered(let route, let outcome):
             guard case .delivering(let epoch, let first) = self.routes[route] else { return }
@@ -102,8 +120,10 @@ package struct MailCourier: Sendable {
             if outcome == .released {
                 self.routes[route] = nil
                 self.pauses[route] = nil
+                self.failing[route] = nil
                 self.look(at: route.sender, into: &actions)
             } else {
+                self.fail(route, nil, at: now)
                 self.rest(route, at: now, into: &actions)
             }
             self.resumeHeldUp(into: &actions)
@@ -122,8 +142,8 @@ package struct MailCourier: Sendable {
             self.heldUp.insert(group)
             return
         }
-        self.looks[group] = Look()
         let except = self.routes.keys.filter { $0.sender == group }.map(\.receiver).sorted()
+        self.looks[group] = Look(except: except)
         actions.append(
             .look(
                 group,
@@ -153,6 +173,16 @@ package struct MailCourier: Sendable {
         if outbox.hasMore { self.heldUp.insert(group) }
     }
 
+    /// What was asked for and is not there waits no more: somebody else has carried it.
+    private mutating func forgive(_ group: GroupID, _ look: Look, _ outbox: Outbox) {
+        if self.failing.isEmpty || outbox.hasMore { return }
+        let waiting = Set(outbox.piles.map(\.receiver) + look.except)
+        for route in self.failing.keys
+        where route.sender == group && !waiting.contains(route.receiver) {
+            self.failing[route] = nil
+        }
+    }
+
     /// There is room among what is under way again.
     private mutating func resumeHeldUp(into actions: inout [Action]) {
         while self.underWayCount < self.tuning.underWayCountMax, let group = self.heldUp.min() {
@@ -170,7 +200,7 @@ package struct MailCourier: Sendable {
         var trouble: Trouble?
         switch outcome {
         case .received(let through, let time) where through >= first:
-            self.troubles.remove(route)
+            self.failing[route]?.trouble = nil
             self.routes[route] = .releasing
             actions.append(
                 .release(MailReceipt(route, epoch: epoch, through: through, at: time)))
@@ -183,11 +213,18 @@ package struct MailCourier: Sendable {
         case nil: break
         }
         self.underWayCount -= 1
-        if let trouble, self.troubles.insert(route).inserted {
+        if let trouble, self.failing[route]?.trouble == nil {
             actions.append(.alarm(route, trouble))
         }
+        self.fail(route, trouble, at: now)
         self.rest(route, at: now, into: &actions)
         self.resumeHeldUp(into: &actions)
+    }
+
+    private mutating func fail(_ route: MailRoute, _ trouble: Trouble?, at now: MonotonicTime) {
+        var failing = self.failing[route] ?? Failing(since: now)
+        failing.trouble = trouble ?? failing.trouble
+        self.failing[route] = failing
     }
 
     private mutating func rest(

@@ -58,7 +58,8 @@ package actor NodeReplicas {
 
     let host: ReplicaHost
     var members: [GroupID: Member] = [:]
-    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led anew.
+    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led by somebody else
+    /// than before.
     private var mailNews: Set<GroupID> = []
     private nonisolated let mailSignal = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
@@ -215,10 +216,15 @@ package actor NodeReplicas {
         for await _ in self.mailSignal.stream { return }
     }
 
-    /// Groups led here that may have posted something since they were last handed out by this.
-    package func groupsWithMailNews() -> [GroupID] {
+    /// Groups that may have posted something since they were last handed out by this: those led here, and those
+    /// whose mail is another node's business.
+    package func groupsWithMailNews() -> (led: [GroupID], others: [GroupID]) {
         defer { self.mailNews.removeAll(keepingCapacity: true) }
-        return self.mailNews.filter { self.host.replica(of: $0)?.raft.role == .leader }.sorted()
+        let all = self.mailNews.sorted()
+        func isLed(_ group: GroupID) -> Bool {
+            self.host.replica(of: group)?.raft.role == .leader
+        }
+        return (all.filter(isLed), all.filter { !isLed($0) })
     }
 
     /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
@@ -433,10 +439,8 @@ package actor NodeReplicas {
         case .read(let token, .failure(let refusal)): self.answer(token, self.text(refusal))
         case .roleChanged(let role, let term, let leader):
             self.leaders.withLock { $0[group] = leader }
-            if role == .leader {
-                self.members[group]?.jobsSeen = nil
-                self.noteMail(of: group)
-            }
+            if role == .leader { self.members[group]?.jobsSeen = nil }
+            self.noteMail(of: group)
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
         case .failed(let error): self.failed(group, error)

@@ -71,20 +71,27 @@ struct BucketQuery: Sendable {
     // MARK: Unsorted
 
     private func unsorted(from first: Int, _ marker: Bytes?) async throws -> QueryPage {
+        try await self.requireIndexes()
         var page = QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
         var marker = marker
         for number in first..<self.count {
             let rest = self.limit - page.records.count
             let touches = self.ask.touchCountMax - page.touchCount
-            guard rest > 0, touches > 0 else {
+            guard touches > 0 else {
                 page.next = [2, UInt8(number)]
                 return page
             }
+            // A page that is full is the last one where nothing follows: the next bucket is asked for one record.
             let found = try await self.exchange.page(
-                self.part(number, after: marker, limit: rest, touches: touches),
+                self.part(number, after: marker, limit: max(1, rest), touches: touches),
                 schema: self.schema)
-            page.records += found.records
             page.touchCount += found.touchCount
+            guard rest > 0 else {
+                if found.records.isEmpty, found.next == nil { continue }
+                page.next = [2, UInt8(number)]
+                return page
+            }
+            page.records += found.records
             if let next = found.next {
                 page.next = [2, UInt8(number)] + next
                 return page
@@ -92,6 +99,25 @@ struct BucketQuery: Sendable {
             marker = nil
         }
         return page
+    }
+
+    /// While an index is built in some bucket, none answers: half of what there is would look like all of it, and the
+    /// refusal would come with a later page. A sorted query asks all of them anyway.
+    private func requireIndexes() async throws {
+        guard self.ask.requiresIndexes else { return }
+        let question = ReadyQueries.Question(
+            self.ask.predicate,
+            in: PublicDatabase(of: self.ask.database.container, bucketCount: self.count),
+            schemaVersion: self.schema.version)
+        if self.exchange.handler.readyQueries.holds(question) { return }
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for number in 0..<self.count {
+                let part = self.part(number, after: nil, limit: 1, touches: 1)
+                tasks.addTask { _ = try await self.exchange.answer(part, schema: self.schema) }
+            }
+            try await tasks.waitForAll()
+        }
+        self.exchange.handler.readyQueries.insert(question)
     }
 
     // MARK: Sorted

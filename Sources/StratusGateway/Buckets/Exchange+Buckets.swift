@@ -15,6 +15,10 @@ extension Exchange {
         _ modify: ModifyRecords, in buckets: Bucket, at place: Place, schema: Schema
     ) async -> [OperationResult] {
         var results: [OperationResult?] = modify.operations.map { _ in nil }
+        // What only takes away meets no quota.
+        let bounds =
+            modify.operations.allSatisfy(\.kind.isDelete)
+            ? nil : await self.sizeBounds(of: place, in: buckets)
         let plan = BucketPlan(modify.operations, buckets: buckets)
         for (number, wave) in plan.waves.enumerated() {
             await withTaskGroup(of: (BucketPlan.Part, [OperationResult]).self) { tasks in
@@ -23,7 +27,8 @@ extension Exchange {
                         (
                             part,
                             await self.carryOut(
-                                part, in: UInt8(clamping: number), of: modify, at: place, schema)
+                                part, in: UInt8(clamping: number), of: modify, at: place,
+                                sizeMax: bounds?[Int(part.bucket.number)], schema)
                         )
                     }
                 }
@@ -40,7 +45,7 @@ extension Exchange {
     /// One bucket's operations of one wave, in their order.
     private func carryOut(
         _ part: BucketPlan.Part, in wave: UInt8, of modify: ModifyRecords, at place: Place,
-        _ schema: Schema
+        sizeMax: UInt64?, _ schema: Schema
     ) async -> [OperationResult] {
         do {
             var operations = part.positions.map { modify.operations[$0] }
@@ -54,6 +59,7 @@ extension Exchange {
                 var rest = modify
                 rest.database = place.database(in: part.bucket)
                 rest.operations = accepted.map { operations[$0] }
+                if let sizeMax { rest.rules.databaseSizeMax = sizeMax }
                 // Every bucket's zone is one of its own.
                 rest.drawnIncarnation = ZoneIncarnation(
                     modify.drawnIncarnation.raw &+ UInt64(part.bucket.number))
@@ -65,7 +71,7 @@ extension Exchange {
                     modified.results.count == accepted.count
                 else { throw RouteError.refused("an outcome of another kind") }
                 for (position, result) in zip(accepted, modified.results) {
-                    results[position] = .success(result)
+                    results[position] = .success(Self.saying(modify.rules, result))
                 }
             }
             return results.map { $0 ?? .failure(ClientError(RouteError.outcomeUnknown)) }
@@ -73,6 +79,16 @@ extension Exchange {
             let failure = ClientError(error)
             return part.positions.map { _ in .failure(failure) }
         }
+    }
+
+    /// The quota that a client is told of is the database's, not what was left of it for one bucket.
+    private static func saying(_ rules: RecordRules, _ result: ModifiedRecords.Result)
+        -> ModifiedRecords.Result
+    {
+        guard case .refused(let refusal) = result, refusal.reason == .databaseFull else {
+            return result
+        }
+        return .refused(RecordRefusal(.databaseFull, String(rules.databaseSizeMax)))
     }
 
     /// Reserves what saves refer to in other buckets, and looks for their parents there.

@@ -49,8 +49,10 @@ package struct ContainerErasure: Sendable {
                 String(decoding: row.name, as: UTF8.self), user, in: container, &progress)
         }
         if !users.isEmpty { return progress }
-        try await self.erase(
-            DatabaseID(container: container, scope: .public, owner: ""), &progress)
+        // Once more with each piece that follows: a bucket that is empty costs one command.
+        for part in descriptor.publicDatabase(of: container).parts {
+            try await self.erase(part, &progress)
+        }
         for kind in [IdentityKey.Kind.apiToken, .serverKey, .usedLink] {
             let rows = try await self.rows(
                 kind, of: container, limit: IdentityCommand.editCountMax)

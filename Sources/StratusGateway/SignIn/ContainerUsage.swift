@@ -6,11 +6,15 @@ package import StratusRecords
 /// What the databases of a container hold, a page of users at a time.
 package struct ContainerUsage: Sendable {
     private let store: IdentityStore
+    private let registry: ContainerRegistry
 
     /// Users on one page: each is a question to another partition.
     package static let userCountMax = 100
 
-    package init(_ people: SignInService) { self.store = people.accounts.store }
+    package init(_ people: SignInService) {
+        self.store = people.accounts.store
+        self.registry = people.authenticator.registry
+    }
 
     package struct Held: Sendable, Equatable {
         /// Empty: the public database.
@@ -30,8 +34,7 @@ package struct ContainerUsage: Sendable {
         var page = Page(databases: [])
         if after == nil {
             page.databases.append(
-                try await self.held(
-                    DatabaseID(container: container, scope: .public, owner: "")))
+                try await self.held(by: try await self.registry.publicDatabase(of: container)))
         }
         let users = try await self.store.page(
             .user, of: IdentityKey.home(container), at: .container(container),
@@ -45,6 +48,17 @@ package struct ContainerUsage: Sendable {
         }
         if users.count < Self.userCountMax { page.next = nil }
         return page
+    }
+
+    /// The sum over its buckets, each as it is when it is asked.
+    package func held(by database: PublicDatabase) async throws -> Held {
+        var all = Held(owner: "", use: .none, zoneCount: 0)
+        for part in database.parts {
+            let held = try await self.held(part)
+            all.use = all.use + held.use
+            all.zoneCount += held.zoneCount
+        }
+        return all
     }
 
     private func held(_ database: DatabaseID) async throws -> Held {

@@ -33,9 +33,9 @@ package struct EnvironmentReset: Sendable {
 
     /// One piece. Nil: the environment is not being reset.
     package func step(_ container: ContainerReference) async throws -> RemovalProgress? {
-        guard var reset = try await self.registry.descriptor(of: container)?.reset else {
-            return nil
-        }
+        guard let descriptor = try await self.registry.descriptor(of: container),
+            var reset = descriptor.reset
+        else { return nil }
         var progress = RemovalProgress()
         let rest = reset.begunMilliseconds + self.settlingMilliseconds - self.store.now
         if rest > 0 {
@@ -44,8 +44,9 @@ package struct EnvironmentReset: Sendable {
         }
         // Before the users: each gets a record of their own in it again.
         if !reset.isPublicErased {
-            try await self.erase(
-                DatabaseID(container: container, scope: .public, owner: ""), &progress)
+            for part in descriptor.publicDatabase(of: container).parts {
+                try await self.erase(part, &progress)
+            }
             reset.isPublicErased = true
             try await self.registry.noteReset(reset, of: container)
             return progress
@@ -73,7 +74,7 @@ package struct EnvironmentReset: Sendable {
         // Nothing is left that the old schema was for.
         let (development, production) = try await self.schemas(of: container)
         let next = SchemaRules.resetting(development, to: production)
-        try await self.install(next, in: container)
+        try await self.store.install(next, of: container, at: .container(container))
         progress.version = next.version
         progress.isDone = try await self.registry.finishReset(of: container) != nil
         return progress
@@ -98,18 +99,6 @@ package struct EnvironmentReset: Sendable {
             try await self.store.schema(of: container), try await self.store.schema(of: production)
         )
     }
-
-    private func install(_ schema: Schema, in container: ContainerReference) async throws {
-        let outcome = try await self.store.router.submit(
-            RecordCommand.schema(.install(schema)).enveloped(
-                container: container, identity: self.store.world.drawIdentity(),
-                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
-                principal: Principal(kind: .system)),
-            to: .container(container), deadline: self.store.world.now + .seconds(10))
-        guard outcome.verdict == .decided,
-            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
-        else { throw RouteError.outcomeUnknown }
-    }
 }
 
 extension IdentityStore {
@@ -122,5 +111,19 @@ extension IdentityStore {
             throw RouteError.refused("an answer of another kind")
         }
         return schema ?? Schema()
+    }
+
+    /// Makes it the schema at its home, or the copy of it that a partition keeps.
+    func install(_ schema: Schema, of container: ContainerReference, at key: ShardKey) async throws
+    {
+        let outcome = try await self.router.submit(
+            RecordCommand.schema(.install(schema)).enveloped(
+                container: container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,
+                principal: Principal(kind: .system)),
+            to: key, deadline: self.world.now + .seconds(10))
+        guard outcome.verdict == .decided,
+            case .schema = try RecordOutcome(decoding: outcome.body, detail: [])
+        else { throw RouteError.outcomeUnknown }
     }
 }

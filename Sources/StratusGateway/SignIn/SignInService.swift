@@ -296,8 +296,23 @@ package final class SignInService: Sendable {
 
     /// Everybody has a record of type `Users` in the public database, made at the first sign-in. Where it
     /// is already there, nothing happens.
+    ///
+    /// The partition that holds it learns the schema first, where it will: records saved without one are in the way of
+    /// every index that is asked for later.
     func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
-        let database = DatabaseID(container: container, scope: .public, owner: "")
+        let database = try await self.authenticator.registry.publicDatabase(of: container)
+            .part(of: name)
+        let schema = try await self.store.schema(of: container)
+        let outcome = try await self.makeUserRecord(name, in: database, schema)
+        if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
+            try? await self.store.install(schema, of: container, at: .database(database))
+            _ = try await self.makeUserRecord(name, in: database, Schema())
+        }
+    }
+
+    private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)
+        async throws -> RecordOutcome
+    {
         let command = RecordCommand.modifyRecords(
             ModifyRecords(
                 database: database,
@@ -306,12 +321,16 @@ package final class SignInService: Sendable {
                     RecordOperation(
                         .create, recordName: name, recordType: RecordState.userType)
                 ]))
-        _ = try await self.store.router.submit(
+        let outcome = try await self.store.router.submit(
             command.enveloped(
-                container: container, identity: self.store.world.drawIdentity(),
-                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: 0,
+                container: database.container, identity: self.store.world.drawIdentity(),
+                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
                 principal: Principal(kind: .system, userRecordName: name)),
             to: .database(database), deadline: self.store.world.now + .seconds(10))
+        guard outcome.verdict == .decided else {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
 
     /// Which windows may hear the token. Of a list every one is told, and the browser delivers to the one

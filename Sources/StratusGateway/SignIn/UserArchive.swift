@@ -14,11 +14,13 @@ import Synchronization
 package struct UserArchive: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess
+    private let registry: ContainerRegistry
     private var store: IdentityStore { self.accounts.store }
 
     package init(_ people: SignInService) {
         self.accounts = people.accounts
         self.access = people.access
+        self.registry = people.authenticator.registry
     }
 
     /// What an erasure did.
@@ -56,16 +58,18 @@ package struct UserArchive: Sendable {
     private func walk(_ user: String, in container: ContainerReference) async throws -> Walk {
         let reader = Reader(store: self.store)
         let owned = DatabaseID(container: container, scope: .private, owner: user)
-        let open = DatabaseID(container: container, scope: .public, owner: "")
+        let open = try await self.registry.publicDatabase(of: container)
         let types = try await reader.schema(of: container).types.map(\.name)
         var steps: [Walk.Step] = []
         for zone in try await reader.zones(of: owned) where zone != ZoneID.defaultName {
             steps.append(.feed(owned, zone: zone, after: nil))
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
-        steps.append(.record(open, name: user))
+        steps.append(.record(open.part(of: user), name: user))
         for type in types where type != RecordState.userType {
-            steps.append(.type(open, type, after: nil, creator: user))
+            for part in open.parts {
+                steps.append(.type(part, type, after: nil, creator: user))
+            }
         }
         return Walk(reader: reader, steps: steps)
     }
@@ -181,10 +185,9 @@ package struct UserArchive: Sendable {
         let erased = try await DatabaseErasure(store: self.store).run(owned)
         receipt.zoneCount += Int(clamping: erased.zoneCount)
         receipt.recordCount += Int(clamping: erased.recordCount)
-        let open = DatabaseID(container: container, scope: .public, owner: "")
+        let open = try await self.registry.publicDatabase(of: container).part(of: user)
         if !(try await reader.record(user, in: open)).isEmpty {
-            try await reader.delete([user], in: open)
-            receipt.recordCount += 1
+            if try await reader.delete(user, in: open) { receipt.recordCount += 1 }
         }
     }
 
@@ -261,13 +264,22 @@ package struct UserArchive: Sendable {
             }
         }
 
-        func delete(_ names: [String], in database: DatabaseID) async throws {
-            _ = try await self.store.submit(
+        /// False: others' VALIDATE references keep the record where it is.
+        func delete(_ name: String, in database: DatabaseID) async throws -> Bool {
+            let outcome = try await self.store.submit(
                 .modifyRecords(
                     ModifyRecords(
                         database: database, drawnIncarnation: ZoneIncarnation(0),
-                        operations: names.map { RecordOperation(.forceDelete, recordName: $0) })),
+                        operations: [RecordOperation(.forceDelete, recordName: name)])),
                 to: database)
+            guard case .records(let modified) = outcome, let result = modified.results.first else {
+                throw RouteError.refused("an outcome of another kind")
+            }
+            switch result {
+            case .saved, .deleted: return true
+            case .refused(let refusal) where refusal.reason == .referenced: return false
+            case .refused: throw RouteError.notExecuted(retryAfter: .seconds(1))
+            }
         }
     }
 }

@@ -35,6 +35,14 @@ package struct ContainerRegistry: Sendable {
         return try row.map { row throws(RouteError) in try Self.decode(row) }
     }
 
+    /// All of a container's public database. One that nobody ever named is whole.
+    package func publicDatabase(of container: ContainerReference) async throws(RouteError)
+        -> PublicDatabase
+    {
+        try await self.descriptor(of: container)?.publicDatabase(of: container)
+            ?? PublicDatabase(of: container)
+    }
+
     package enum Creation: Sendable, Equatable {
         case created(ContainerDescriptor)
         case exists(ContainerDescriptor)
@@ -43,7 +51,12 @@ package struct ContainerRegistry: Sendable {
     }
 
     /// Takes a name into use, also one that was erased.
-    package func create(_ container: ContainerReference) async throws(RouteError) -> Creation {
+    ///
+    /// - Parameter buckets: of the public database, for as long as the container is there; see ``Bucket/isOffered(_:)``.
+    package func create(_ container: ContainerReference, buckets: Int = 1)
+        async throws(RouteError) -> Creation
+    {
+        precondition(Bucket.isOffered(buckets), "not offered: \(buckets) buckets")
         if let known = try await self.descriptor(of: container) {
             switch known.state {
             case .active, .resetting:
@@ -55,11 +68,12 @@ package struct ContainerRegistry: Sendable {
             }
         }
         let now = self.store.now
-        try await self.list(container, as: ContainerDescriptor(createdMilliseconds: now))
+        let fresh = ContainerDescriptor(createdMilliseconds: now, publicBucketCount: buckets)
+        try await self.list(container, as: fresh)
         var result = Creation.isErasing
         try await self.store.update(Self.key(container), at: .container(container)) {
             row throws(RouteError) in
-            var descriptor = ContainerDescriptor(createdMilliseconds: now)
+            var descriptor = fresh
             if let row {
                 let known = try Self.decode(row)
                 switch known.state {

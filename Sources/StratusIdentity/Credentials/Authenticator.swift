@@ -48,6 +48,9 @@ package struct Authentication: Sendable, Equatable {
     package var receivesNames: Bool
     /// What a signed request is called, and how long: a replay is the same request again.
     package var signed: Signed?
+    /// Buckets of the container's public database: what was judged was judged by the container's descriptor, and
+    /// where its records are stands in the same. 1: none.
+    package var publicBucketCount = 1
 
     package struct Signed: Sendable, Equatable {
         /// Equal for every copy of the request.

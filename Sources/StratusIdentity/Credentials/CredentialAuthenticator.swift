@@ -46,6 +46,7 @@ package final class CredentialAuthenticator: Authenticator {
         var isClosed = false
         /// Shut for a while: what is right now is right again then.
         var isResetting = false
+        var publicBucketCount = 1
         var tokens: [Bytes: APIToken] = [:]
         var keys: [String: Key] = [:]
 
@@ -153,6 +154,15 @@ package final class CredentialAuthenticator: Authenticator {
         }
         let known = try await self.credentials(of: request.container)
         guard !known.isClosed else { throw AuthenticationRefusal.wrong }
+        var authentication = try await self.tokens(text, credentials, request, known)
+        authentication.publicBucketCount = known.publicBucketCount
+        return authentication
+    }
+
+    private func tokens(
+        _ text: String, _ credentials: TokenCredentials, _ request: PresentedRequest,
+        _ known: Credentials
+    ) async throws -> Authentication {
         let hash = self.hash(of: text, among: known)
         let token = known.tokens[hash]
         let isOpen = self.isOpen(request.container)
@@ -283,20 +293,21 @@ package final class CredentialAuthenticator: Authenticator {
             throw AuthenticationRefusal.wrong
         }
         let id = signed.keyID.lowercased()
-        guard let key = try await self.credentials(of: request.container).keys[id] else {
-            throw AuthenticationRefusal.wrong
-        }
+        let known = try await self.credentials(of: request.container)
+        guard let key = known.keys[id] else { throw AuthenticationRefusal.wrong }
         guard self.verifies(signed, signature, by: key.publicKey, id: id, request) else {
             throw AuthenticationRefusal.wrong
         }
         guard request.scope == .public else { throw AuthenticationRefusal.wrong }
         let user = try await self.user(key.userRecordName, in: request.container)
-        return Authentication(
+        var authentication = Authentication(
             principal: Principal(
                 kind: .serverKey, userRecordName: key.userRecordName, roles: user?.roles ?? []),
             signed: Authentication.Signed(
                 identity: SHA256.hash(Bytes(id.utf8) + identity),
                 deadlineMilliseconds: date + SignedRequest.windowMilliseconds))
+        authentication.publicBucketCount = known.publicBucketCount
+        return authentication
     }
 
     private func verifies(
@@ -333,6 +344,7 @@ package final class CredentialAuthenticator: Authenticator {
             var credentials = Credentials()
             let descriptor = try await self.registry.descriptor(of: container)
             credentials.isResetting = descriptor?.state == .resetting
+            credentials.publicBucketCount = descriptor?.publicBucketCount ?? 1
             if let descriptor, descriptor.state != .active {
                 credentials.isClosed = true
                 return credentials
@@ -352,6 +364,12 @@ package final class CredentialAuthenticator: Authenticator {
                     publicKey: publicKey,
                     userRecordName: self.store.keys.userRecordName(
                         ofServerKey: bytes, in: container))
+            }
+            // It came into being while this was read, or just now: whoever finds a token of it must know where
+            // its records are.
+            if descriptor == nil {
+                let database = try await self.registry.publicDatabase(of: container)
+                credentials.publicBucketCount = database.bucketCount
             }
             return credentials
         }

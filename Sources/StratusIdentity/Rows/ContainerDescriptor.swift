@@ -13,6 +13,9 @@ package import StratusModel
 ///
 /// Format 2, only while the environment is reset (state 4): the same, then when the reset began (signed), a flag whether the
 /// public database is empty already, and the name of the last user whose database is (text).
+///
+/// Format 3, only where the public database has buckets: as format 1, then their number (1 byte), then, while the
+/// environment is reset, what format 2 adds.
 package struct ContainerDescriptor: Sendable, Equatable {
     package enum State: UInt8, Sendable, CaseIterable {
         case active = 1
@@ -49,11 +52,17 @@ package struct ContainerDescriptor: Sendable, Equatable {
     package var createdMilliseconds: Int64
     package var deletedMilliseconds: Int64
     package var generation: UInt64
+    /// Buckets of the public database, chosen when the name was taken into use: it says where records are, so it is
+    /// never changed after that. 1: none.
+    package let publicBucketCount: Int
 
     package init(
         state: State = .active, createdMilliseconds: Int64, deletedMilliseconds: Int64 = 0,
-        generation: UInt64 = 1
+        generation: UInt64 = 1, publicBucketCount: Int = 1
     ) {
+        precondition(
+            publicBucketCount == 1 || Bucket.isBucket(0, of: publicBucketCount), "no buckets")
+        self.publicBucketCount = publicBucketCount
         self.state = state
         self.createdMilliseconds = createdMilliseconds
         self.deletedMilliseconds = deletedMilliseconds
@@ -62,11 +71,13 @@ package struct ContainerDescriptor: Sendable, Equatable {
 
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 32)
-        writer.write((self.reset == nil ? 1 : 2) as UInt8)
+        let hasBuckets = self.publicBucketCount > 1
+        writer.write((hasBuckets ? 3 : self.reset == nil ? 1 : 2) as UInt8)
         writer.write(self.state.rawValue)
         writer.write(signed: self.createdMilliseconds)
         writer.write(signed: self.deletedMilliseconds)
         writer.write(varint: self.generation)
+        if hasBuckets { writer.write(UInt8(self.publicBucketCount)) }
         if let reset {
             writer.write(signed: reset.begunMilliseconds)
             writer.write(flag: reset.isPublicErased)
@@ -77,20 +88,32 @@ package struct ContainerDescriptor: Sendable, Equatable {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let isReset = bytes.first == 2
-        try reader.identityFormat(isReset ? 2 : 1)
-        guard let state = State(rawValue: try reader.byte()), isReset == (state == .resetting)
+        let format = bytes.first == 2 || bytes.first == 3 ? bytes[0] : 1
+        try reader.identityFormat(format)
+        guard let state = State(rawValue: try reader.byte()),
+            format == 3 || (format == 2) == (state == .resetting)
         else { throw DecodingError(.malformed, at: 1) }
         self.state = state
         self.createdMilliseconds = try reader.signed()
         self.deletedMilliseconds = try reader.signed()
         self.generation = try reader.varint()
-        if isReset {
+        self.publicBucketCount = format == 3 ? Int(try reader.byte()) : 1
+        guard format != 3 || Bucket.isBucket(0, of: self.publicBucketCount) else {
+            throw DecodingError(.malformed, at: reader.offset - 1)
+        }
+        if state == .resetting {
             var reset = Reset(begunMilliseconds: try reader.signed())
             reset.isPublicErased = try reader.flag()
             reset.lastUser = try reader.text()
             self.reset = reset
         }
         try reader.finish()
+    }
+}
+
+extension ContainerDescriptor {
+    /// Where the public records of `container`, whose descriptor this is, are.
+    package func publicDatabase(of container: ContainerReference) -> PublicDatabase {
+        PublicDatabase(of: container, bucketCount: self.publicBucketCount)
     }
 }

@@ -15,6 +15,12 @@ package struct Bucket: Sendable, Hashable {
         self.count = UInt8(count)
     }
 
+    /// Whether a public database may be given so many: a power of two, so that a later release can part each in two
+    /// without moving a record between the others. 1: it stays whole.
+    package static func isOffered(_ count: Int) -> Bool {
+        count >= 1 && count <= Self.countMax && count & (count - 1) == 0
+    }
+
     package static func isBucket(_ number: Int, of count: Int) -> Bool {
         count >= 2 && count <= Self.countMax && number >= 0 && number < count
     }

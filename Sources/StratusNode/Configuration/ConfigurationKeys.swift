@@ -191,7 +191,8 @@ extension ConfigurationKey {
                 + "quota."),
         ConfigurationKey(
             "limits.publicDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
-            "The same of a container's public records. 0: no quota."),
+            "The same of a container's public records. Where they lie in buckets, it may be passed by what "
+                + "is saved in about a second. 0: no quota."),
         ConfigurationKey(
             "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
             "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."

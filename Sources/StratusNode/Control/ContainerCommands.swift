@@ -15,6 +15,8 @@ struct ContainerCommands {
             "The environment"),
     ]
 
+    private static let bucketCounts = (1...Bucket.countMax).filter(Bucket.isOffered).map { "\($0)" }
+
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
             "container", "Containers: what apps keep their records in",
@@ -23,13 +25,26 @@ struct ContainerCommands {
                     "create", "Take a name into use",
                     discussion: [
                         "Not needed before 'token create', 'key add' or 'schema import', which make a "
-                            + "container known themselves; needed to use the name of a deleted one again."
+                            + "container known themselves; needed to use the name of a deleted one again, and "
+                            + "to choose buckets.",
+                        "Every save to a public database goes through one partition. With buckets its records are "
+                            + "spread by their names over so many parts, placed each for itself, which take saves "
+                            + "side by side. It is "
+                            + "chosen here and never changed; development and production choose for themselves.",
                     ],
-                    options: Self.place,
+                    options: Self.place + [
+                        .value(
+                            "buckets", .choice(Self.bucketCounts), default: "1",
+                            "Parts of the public database")
+                    ],
                     examples: [
                         .init(
                             "stratusctl container create --container iCloud.org.example.app "
-                                + "--environment production", "Before the first release")
+                                + "--environment production", "Before the first release"),
+                        .init(
+                            "stratusctl container create --container iCloud.org.example.busy "
+                                + "--environment production --buckets 16",
+                            "Where many people write into the public database at once"),
                     ]),
                 CommandDefinition("list", "Every container, and whether it may be used"),
                 CommandDefinition(
@@ -78,8 +93,7 @@ struct ContainerCommands {
         }
         switch self.invocation.path {
         case ["container", "create"]:
-            let answer = try await self.ask("POST", self.target())
-            return self.show(self.isJSON ? answer.text + "\n" : "created\n")
+            return try await self.create()
         case ["container", "list"]: return try await self.list()
         case ["container", "show"]: return try await self.showOne()
         case ["container", "usage"]: return try await self.usage()
@@ -89,15 +103,25 @@ struct ContainerCommands {
         }
     }
 
+    private func create() async throws(AdminClient.Failure) -> ExitCode {
+        var json = JSONWriter()
+        json.object { $0.member("buckets", Int(self.invocation.value("buckets")) ?? 1) }
+        let answer = try await self.ask("POST", self.target(), body: json.finish())
+        return self.show(self.isJSON ? answer.text + "\n" : "created\n")
+    }
+
     private func list() async throws(AdminClient.Failure) -> ExitCode {
         let answer = try await self.ask("GET", "/v1/containers")
         if self.isJSON { return self.show(answer.text + "\n") }
         var table = TextTable([
-            .init("CONTAINER"), .init("ENVIRONMENT"), .init("STATE"), .init("CREATED"),
+            .init("CONTAINER"), .init("ENVIRONMENT"), .init("STATE"),
+            .init("BUCKETS", alignsRight: true), .init("CREATED"),
         ])
         for row in try self.document(answer)["containers"]?.array.map(Array.init) ?? [] {
             table.append(
-                ["container", "environment", "state", "created"].map { row[$0]?.string ?? "" })
+                ["container", "environment", "state", "buckets", "created"].map {
+                    row[$0]?.string ?? row[$0]?.numberText ?? ""
+                })
         }
         return self.show(table.write())
     }
@@ -109,7 +133,8 @@ struct ContainerCommands {
         var table = TextTable([.init(""), .init("")])
         for (name, key) in [
             ("container", "container"), ("environment", "environment"), ("state", "state"),
-            ("created", "created"), ("deleted", "deleted"), ("schema version", "schemaVersion"),
+            ("created", "created"), ("deleted", "deleted"), ("buckets", "buckets"),
+            ("schema version", "schemaVersion"),
             ("record types", "recordTypes"), ("tokens", "tokens"), ("keys", "keys"),
             ("users", "users"),
         ] {
@@ -240,10 +265,10 @@ struct ContainerCommands {
             + "/environments/\(self.invocation.value("environment"))"
     }
 
-    private func ask(_ method: String, _ path: String) async throws(AdminClient.Failure)
-        -> AdminClient.Answer
+    private func ask(_ method: String, _ path: String, body: Bytes = [])
+        async throws(AdminClient.Failure) -> AdminClient.Answer
     {
-        try self.client.require(try await self.client.send(method, path, body: []))
+        try self.client.require(try await self.client.send(method, path, body: body))
     }
 
     private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {

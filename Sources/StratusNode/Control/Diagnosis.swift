@@ -81,6 +81,10 @@ struct Diagnosis {
         case "data":
             "Stop '\(name)'. Bring its old data directory back, or remove it with 'stratusctl node remove "
                 + "\(name) --now' and let it join anew with an empty one."
+        case "mail":
+            "If nobody answers, mend the partition that the mail is for: see what else is said of it. If the "
+                + "receiver cannot read it, bring every node to the newest version. Of another epoch, or with "
+                + "mail missing, a partition was put back alone: restore the whole cluster."
         case "cluster", "member": "Stop '\(name)': the cluster does not count it any more."
         default: "Look at the log of '\(name)'."
         }

@@ -1,9 +1,11 @@
 import StratusCluster
 import StratusGateway
+import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import WireScenarios
@@ -117,6 +119,157 @@ import Testing
         }
     }
 
+    /// Everything that has to do with a public database as a whole has to do with every bucket.
+    @Test func `a container with buckets is counted whole and goes whole`() async throws {
+        let town = Neighbourhood()
+        // Nothing waits for a job: signing in teaches a bucket the schema before it saves.
+        town.router.runsJobs.withLock { $0 = false }
+        let container = Neighbourhood.container
+        let registry = self.registry(town)
+        guard case .created(let first) = try await registry.create(container, buckets: 8) else {
+            Issue.record("not created")
+            return
+        }
+        #expect(first.publicBucketCount == 8)
+        _ = try await town.makeContainer()
+        // Never changed: neither by who creates it again, nor by who makes it known.
+        #expect(try await registry.create(container, buckets: 4) == .exists(first))
+        #expect(try await registry.admit(container))
+        #expect(try await registry.all().map(\.descriptor) == [first])
+
+        let api = try await town.apiToken()
+        var names: [String] = []
+        var token = ""
+        for number in 0..<25 {
+            let id = try await town.account("p\(number)@example.org")
+            token = try await town.signIn(id)
+            names.append(town.recordName(id))
+        }
+        let database = first.publicDatabase(of: container)
+        #expect(Set(names.map { database.part(of: $0) }).count > 4)
+        let books = (0..<40).map { "b\($0)" }
+        _ = try await town.post(
+            "public/records/modify",
+            [
+                "operations": .array(
+                    books.map { Operation.create($0, ["title": ["value": "planted"]]) })
+            ], api: api, user: token)
+        let found = try await town.post(
+            "public/records/lookup",
+            ["records": .array((names + books).map { ["recordName": .string($0)] })], api: api,
+            user: token)
+        #expect(
+            found.json["records"].elements.map { $0["recordType"].text }
+                == names.map { _ in "Users" } + books.map { _ in "Book" })
+        let query: JSON = [
+            "query": ["recordType": "Book", "sortBy": [["fieldName": "title"]]]
+        ]
+        let all = try await town.post("public/records/query", query, api: api, user: token)
+        #expect(all.json["records"].elements.count == 40, "\(all)")
+
+        let usage = try await ContainerUsage(town.service).page(of: container, after: nil)
+        #expect(usage.databases[0].use.recordCount == 65)
+        let whole = try await ContainerUsage(town.service).held(by: PublicDatabase(of: container))
+        #expect(whole.use == .none)
+
+        _ = try await registry.beginErasure(of: container)
+        town.authenticator.forget()
+        // Cut short among the buckets, it begins again.
+        let last = ShardKey.database(database.parts[5])
+        _ = town.router.away.withLock { $0.insert(last) }
+        let erasure = ContainerErasure(town.service, settling: .zero)
+        var before: UInt64 = 0
+        for _ in 0..<2 { before += try await erasure.step(container)?.recordCount ?? 0 }
+        #expect(before == 0)
+        await #expect(throws: (any Error).self) { try await erasure.step(container) }
+        _ = town.router.away.withLock { $0.remove(last) }
+        let left = try await ContainerUsage(town.service).held(by: database)
+        #expect(left.use.recordCount > 0 && left.use.recordCount < 65)
+        let done = try await self.eraseAll(town, container)
+        #expect(done.records == left.use.recordCount)
+        #expect(try await ContainerUsage(town.service).held(by: database).use == .none)
+
+        // Another life, with other buckets.
+        guard case .created(let second) = try await registry.create(container, buckets: 2) else {
+            Issue.record("not created again")
+            return
+        }
+        #expect(second.publicBucketCount == 2 && second.generation == 2)
+        let fresh = try await town.apiToken()
+        let nothing = try await town.post(
+            "public/records/lookup",
+            ["records": .array((names + books).map { ["recordName": .string($0)] })], api: fresh)
+        #expect(
+            nothing.json["records"].elements.allSatisfy { $0["serverErrorCode"] == "NOT_FOUND" })
+    }
+
+    /// Such as were saved by builds that knew no descriptors.
+    @Test func `records that are there already are not hidden by buckets`() async throws {
+        let town = Neighbourhood()
+        let container = Neighbourhood.container
+        let whole = PublicDatabase(of: container).parts[0]
+        let saved = try await town.router.submit(
+            RecordCommand.modifyRecords(
+                ModifyRecords(
+                    database: whole, drawnIncarnation: ZoneIncarnation(1),
+                    operations: [
+                        RecordOperation(.create, recordName: "_a", recordType: "Users")
+                    ])
+            ).enveloped(
+                container: container, identity: town.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0,
+                principal: Principal(kind: .system, userRecordName: "_a")),
+            to: .database(whole), deadline: town.world.now)
+        #expect(saved.verdict == .decided)
+        let creation = ContainerCreation(town.service)
+        #expect(try await creation.run(container, buckets: 8) == .hasRecords)
+        #expect(try await self.registry(town).descriptor(of: container) == nil)
+        guard case .created(let descriptor) = try await creation.run(container, buckets: 1) else {
+            Issue.record("not created")
+            return
+        }
+        #expect(try await creation.run(container, buckets: 8) == .exists(descriptor))
+    }
+
+    private final class Note: Sendable {
+        let text = Mutex("")
+    }
+
+    @Test func `whoever finds a token knows the buckets`() async throws {
+        for isOpen in [false, true] {
+            let town = Neighbourhood(isOpen: isOpen)
+            let container = Neighbourhood.container
+            _ = try await town.makeContainer()
+            let open = String(repeating: "ab", count: 32)
+            // The descriptor was looked for before the container was there, and its tokens after.
+            let made = Note()
+            town.router.afterRead.withLock { hook in
+                hook = { [registry = self.registry(town), town] key in
+                    guard key == .container(container) else { return }
+                    town.router.afterRead.withLock { $0 = nil }
+                    _ = try? await registry.create(container, buckets: 8)
+                    let token = try? await town.access.createToken(
+                        APIToken(name: "t", createdMilliseconds: 0), in: container)
+                    made.text.withLock { $0 = token ?? "" }
+                }
+            }
+            let authentication = try? await town.authenticator.authenticate(
+                PresentedRequest(
+                    head: RequestHead(
+                        method: "POST", path: town.path("public/records/lookup"),
+                        query: "ckAPIToken=\(open)"), container: container, scope: .public))
+            #expect(made.text.withLock { $0 } != "")
+            if isOpen { #expect(authentication?.publicBucketCount == 8) }
+            let later = try await town.authenticator.authenticate(
+                PresentedRequest(
+                    head: RequestHead(
+                        method: "POST", path: town.path("public/records/lookup"),
+                        query: "ckAPIToken=\(made.text.withLock { $0 })"), container: container,
+                    scope: .public))
+            #expect(later.publicBucketCount == 8)
+        }
+    }
+
     @Test func `a piece waits for what was let in before`() async throws {
         let town = Neighbourhood()
         let container = Neighbourhood.container
@@ -199,6 +352,34 @@ import Testing
         #expect(try ContainerDescriptor(decoding: bytes) == descriptor)
         #expect(throws: (any Error).self) {
             try ContainerDescriptor(decoding: [1, 4, 0, 0, 1])
+        }
+    }
+
+    @Test func `a descriptor, format 3`() throws {
+        var descriptor = ContainerDescriptor(
+            state: .erasing, createdMilliseconds: 1_000, deletedMilliseconds: 2_000,
+            generation: 300, publicBucketCount: 16)
+        let bytes = try #require(Hexadecimal.bytes("0302d00fa01fac0210"))
+        #expect(descriptor.encoded() == bytes)
+        #expect(try ContainerDescriptor(decoding: bytes) == descriptor)
+
+        descriptor = ContainerDescriptor(
+            state: .resetting, createdMilliseconds: 1_000, generation: 300, publicBucketCount: 16)
+        var reset = ContainerDescriptor.Reset(begunMilliseconds: 2_000)
+        reset.isPublicErased = true
+        reset.lastUser = "_a"
+        descriptor.reset = reset
+        let resetting = try #require(Hexadecimal.bytes("0304d00f00ac0210a01f01025f61"))
+        #expect(descriptor.encoded() == resetting)
+        #expect(try ContainerDescriptor(decoding: resetting) == descriptor)
+        // No buckets, one, more than there may be; a reset without its place, a place without a reset.
+        for bad in [
+            "0301d00f00ac0200", "0301d00f00ac0201", "0301d00f00ac0241", "0304d00f00ac0210",
+            "0301d00f00ac0210a01f01025f61", "0301d00f00ac02",
+        ] {
+            #expect(throws: (any Error).self) {
+                try ContainerDescriptor(decoding: try #require(Hexadecimal.bytes(bad)))
+            }
         }
     }
 }

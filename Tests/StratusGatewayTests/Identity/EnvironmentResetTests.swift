@@ -64,14 +64,17 @@ import Testing
         throw Problem(text: "a reset does not end")
     }
 
-    @Test func `a reset leaves production's schema, no record, and who may get in`() async throws {
+    @Test(arguments: [1, 8])
+    func `a reset leaves production's schema, no record, and who may get in`(buckets: Int)
+        async throws
+    {
         let town = Neighbourhood()
         _ = try await town.makeContainer()
         try await town.install(
             "DEFINE SCHEMA RECORD TYPE Book (\"___recordID\" REFERENCE QUERYABLE, "
                 + "title STRING QUERYABLE, GRANT READ TO \"_world\", GRANT CREATE TO \"_icloud\", GRANT WRITE TO \"_creator\");",
             in: Neighbourhood.production)
-        _ = try await self.registry(town).create(self.container)
+        _ = try await self.registry(town).create(self.container, buckets: buckets)
         let api = try await town.apiToken()
         var tokens: [String] = []
         var people: [AccountID] = []

@@ -28,7 +28,8 @@ final class Neighbourhood: Wire {
 
     init(
         seed: UInt64 = 11, isOpen: Bool = false, signUpIsOpen: Bool = true,
-        wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits()
+        wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits(),
+        requests: Limits = Limits()
     ) {
         self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
         self.router = MemoryRouter(world: self.world)
@@ -45,7 +46,7 @@ final class Neighbourhood: Wire {
         self.service = SignInService(authenticator: self.authenticator, settings: settings)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: self.authenticator, world: self.world,
-            tokenKey: master, people: self.service)
+            tokenKey: master, limits: requests, people: self.service)
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

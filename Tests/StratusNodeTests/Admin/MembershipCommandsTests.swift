@@ -129,6 +129,22 @@ import Testing
         #expect(findings.allSatisfy { !$0.advice.isEmpty })
     }
 
+    @Test func `doctor names a partition whose mail does not get out`() throws {
+        let health = try JSONDocument(
+            parsing: Bytes(
+                #"""
+                {"wallMilliseconds": 1, "nodes": [{"name": "a", "node": 1, "reachable": true,
+                "wallMilliseconds": 1, "complaints": [{"component": "mail",
+                "reason": "partition 3 has not got its mail to partition 7 for 40 s: nobody answers"}]}]}
+                """#.utf8)
+        ).root
+        let cluster = try JSONDocument(parsing: Bytes(#"{"partitions": []}"#.utf8)).root
+        let findings = Diagnosis(cluster: cluster, earlier: cluster, health: health).findings
+        #expect(findings.count == 1)
+        #expect(findings[0].what.hasPrefix("node 'a', mail: partition 3 has not got its mail"))
+        #expect(findings[0].advice.contains("mend the partition that the mail is for"))
+    }
+
     @Test func `top and partition show read the same pages`() async throws {
         let cluster = try Self.cluster()
         let (_, health) = try await self.send("/v1/cluster/health", to: cluster, method: "GET")

@@ -175,6 +175,57 @@ import Testing
             "the node is gone")
     }
 
+    @Test func `a container is given buckets when it is created, and never again`() async throws {
+        let dev = try await Dev(self.directory.path + "/b")
+        let create = ["container", "create", "--container", "iCloud.busy"]
+        let odd = try await dev.control(create + ["--buckets", "3"])
+        #expect(odd.code == ExitCode.usage.rawValue && odd.errors.contains("buckets"), "\(odd)")
+        let created = try await dev.control(create + ["--buckets", "4", "--json"])
+        #expect(created.code == 0, "\(created.errors)")
+        #expect(created.output.contains("\"buckets\":4"), "\(created.output)")
+        let again = try await dev.control(create)
+        #expect(again.code != 0 && again.errors.contains("buckets: 4"), "\(again.errors)")
+        let shown = try await dev.control("container", "show", "--container", "iCloud.busy")
+        #expect(
+            shown.output.split(separator: "\n").contains {
+                $0.split(separator: " ") == ["buckets", "4"]
+            }, "\(shown.output)")
+        let listed = try await dev.control("container", "list")
+        #expect(listed.output.contains("BUCKETS"), "\(listed.output)")
+
+        let administrator = try String(
+            contentsOfFile: dev.text("adminTokenFile"), encoding: .utf8
+        ).trimmingCharacters(in: .newlines)
+        let path = dev.text("adminURL") + "/v1/containers/iCloud.odd/environments/development"
+        for wrong in ["3", "128", "0", "-4", "\"4\""] {
+            let refused = try await Self.get(
+                path, body: "{\"buckets\":\(wrong)}", token: administrator)
+            #expect(refused.status == 400 && refused.text.contains("power of two"), "\(refused)")
+        }
+
+        // Whoever uses a container without creating it gets a whole database.
+        let tokens = "?ckAPIToken=\(dev.text("apiToken"))&ckWebAuthToken=a"
+        for container in ["iCloud.busy", "iCloud.odd"] {
+            let saved = try await Self.get(
+                dev.text("url") + "/database/1/\(container)/development/public/records/modify"
+                    + tokens,
+                body: #"""
+                    {"operations":[{"operationType":"create",
+                    "record":{"recordType":"Note","recordName":"n"}}]}
+                    """#)
+            #expect(saved.text.contains("recordChangeTag"), "\(saved.text)")
+            let usage = try await dev.control("container", "usage", "--container", container)
+            let line = usage.output.split(separator: "\n").first { $0.hasPrefix("(public)") }
+            #expect(line?.split(separator: " ").dropFirst(2).first == "1", "\(usage.output)")
+        }
+        let whole = try await dev.control(
+            "container", "show", "--container", "iCloud.odd", "--json")
+        #expect(whole.output.contains("\"buckets\":1"), "\(whole.output)")
+        let metrics = try await dev.control("metrics")
+        #expect(metrics.output.contains("\nstratus_mail_waiting 0\n"))
+        #expect(try await dev.stop() == 0)
+    }
+
     @Test func `a development environment is reset, also by a second try after a kill`()
         async throws
     {
