@@ -30,7 +30,10 @@ struct SimulationProgram {
                 "planted", nil,
                 "Plant each bug (or those of --plant) in turn and count the seeds until it is found"
             ),
-            .value("mix", .text("MIX"), "A world led by one mix, whatever the seed draws"),
+            .value(
+                "mix", .text("MIX"),
+                "A world led by one mix, whatever the seed draws: "
+                    + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
                 "Give up on a bug after so many"),

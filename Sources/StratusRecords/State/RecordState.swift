@@ -31,12 +31,19 @@ package struct RecordState: ReplicatedState {
     }
 
     let bounds: Bounds
+    let bugs: PlantedBugs
     var office: PostOffice { PostOffice(bounds: self.bounds.outbox) }
     var cache = RowCache()
 
-    package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
+    package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
+        self.bounds = bounds
+        self.bugs = bugs
+    }
 
-    package mutating func forget() { self.cache.forget() }
+    package mutating func forget() {
+        if self.bugs.contains(.rowCacheKept) { return }
+        self.cache.forget()
+    }
 
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
@@ -137,7 +144,8 @@ package struct RecordState: ReplicatedState {
             return (nil, known)
         }
         let edit = ZoneEdit(
-            modify.zone, of: modify.database, database: database, zone: zone, at: time)
+            modify.zone, of: modify.database, database: database, zone: zone, at: time,
+            bugs: self.bugs)
         return (edit, known)
     }
 

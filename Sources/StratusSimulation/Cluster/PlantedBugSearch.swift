@@ -28,7 +28,8 @@ package struct PlantedBugSearch {
     /// What a seed of the search runs with.
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
-            seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership)
+            seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
+            drawsRecords: self.mix == .records)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         options.groupCount = min(options.groupCount, 2)
         self.sharpen(&options)
@@ -82,6 +83,9 @@ package struct PlantedBugSearch {
             .walNotWrittenAgain:
             .logs
         case .damagedLogVotes: .damage
+        case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
+            .rowCacheKept, .identityNotAsked:
+            .records
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
             nil

@@ -100,8 +100,8 @@ extension Simulation {
             }
         #endif
         let id = node.id  // The node holds the partition: it must not be held by it.
-        let partition = ObservedPartition(store) { [unowned self] entry, digest in
-            self.applied(entry, digest, of: group, on: id)
+        let partition = ObservedPartition(store) { [unowned self] entry, outcome, digest in
+            self.applied(entry, outcome, digest, of: group, on: id)
         } installing: { [unowned self] identity, applied in
             self.invariants.installs(id, group, identity, over: applied)
         }

@@ -32,6 +32,8 @@ package final class Simulation {
         package internal(set) var reached: [RarePath: Int] = [:]
         /// Of a cluster with a placement table: moves, newcomers, removals and the like.
         package internal(set) var membershipCounts: [String: Int] = [:]
+        /// Of groups that hold records: saves, refusals, slices of jobs and the like.
+        package internal(set) var recordCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
     }
@@ -85,6 +87,8 @@ package final class Simulation {
     var initial: [GroupID: Configuration] = [:]
     /// Nil where groups stay where the seed put them.
     var placed: PlacedCluster?
+    /// Nil where groups hold registers.
+    var records: SimulatedRecords?
     /// What each node was last seen to take for committed.
     var watched: [NodeID: [GroupID: LogIndex]] = [:]
     /// Requests of which a copy may still arrive when the client is long gone.
@@ -156,6 +160,9 @@ package final class Simulation {
         }
         for group in self.groups { self.invariants.begins(group, with: self.initial[group]!) }
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
+        if options.holdsRecords {
+            self.records = SimulatedRecords(options, groups: self.clientGroups)
+        }
     }
 
     let groups: [GroupID]
@@ -193,6 +200,7 @@ package final class Simulation {
         self.endShells()
         self.report.nodeCount = self.nodes.count
         self.report.groupCount = self.groups.count
+        self.report.recordCounts = self.records?.totals ?? [:]
         self.report.simulatedNanoseconds = self.now
         self.report.violation = self.invariants.violation ?? self.checkHistory()
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
@@ -337,7 +345,14 @@ package final class Simulation {
         for group in self.clientGroups {
             // The replicas have converged, or there is a violation already.
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
-            guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }),
+            guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }) else {
+                continue
+            }
+            if self.records != nil {
+                if let violation = self.checkRecords(group, best) { return violation }
+                continue
+            }
+            guard
                 let answer = try? best.state.answer(
                     RegisterQuery.feed(after: 0, limit: .max).query),
                 let changes = try? RegisterState.changes(in: answer)
