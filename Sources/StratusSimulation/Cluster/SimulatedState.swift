@@ -15,9 +15,14 @@ package struct SimulatedState: ReplicatedState {
     private let node: NodeID
     private let bugs: PlantedBugs
 
-    package init(_ content: Content, node: NodeID, bugs: PlantedBugs) {
+    /// - Parameter partitionCount: of records: among how many groups buckets are.
+    package init(
+        _ content: Content, node: NodeID, partitionCount: Int = 1, bugs: PlantedBugs
+    ) {
         self.content = content
-        self.records = RecordState(bugs: bugs)
+        var bounds = RecordState.Bounds()
+        bounds.partitionCount = partitionCount
+        self.records = RecordState(bounds: bounds, bugs: bugs)
         self.node = node
         self.bugs = bugs
     }
@@ -43,9 +48,21 @@ package struct SimulatedState: ReplicatedState {
     {
         switch self.content {
         case .registers: try self.registers.answer(query, over: rows)
+        case .records where query.kind == .reference:
+            try self.links(query, over: rows)
         case .records: try self.records.answer(query, over: rows)
         case .system: try self.system.answer(query, over: rows)
         }
+    }
+
+    /// What no client can ask: both ends of the references that leave a bucket.
+    private func links(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+        -> QueryAnswer
+    {
+        guard let ask = try? LinkEnds.Ask(decoding: query.body) else {
+            throw StoreError(.unreadable, "a question about links")
+        }
+        return QueryAnswer(body: try LinkEnds(ask, over: rows).encoded())
     }
 
     package mutating func forget() {

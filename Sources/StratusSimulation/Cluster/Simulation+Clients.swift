@@ -54,7 +54,10 @@ extension Simulation {
         return History.bytes(value) + Bytes(repeating: 0x5A, count: size > 8 ? size - 8 : 0)
     }
 
-    func begin(_ work: SimulatedClient.Work, _ name: RegisterName, by index: Int) {
+    /// - Parameter deadline: nil: drawn.
+    func begin(
+        _ work: SimulatedClient.Work, _ name: RegisterName, by index: Int, deadline: Int64? = nil
+    ) {
         let group = name.group
         self.clients[index].operationCount += 1
         self.report.operationCount += 1
@@ -64,7 +67,7 @@ extension Simulation {
         let current = SimulatedClient.Current(
             number: self.clients[index].operationCount, group: group, register: name.register,
             work: work, identity: self.newIdentity(), calledAt: self.now,
-            deadlineMilliseconds: self.trueWall + life,
+            deadlineMilliseconds: deadline ?? self.trueWall + life,
             givesUpAt: self.now + life * 1_000_000 + 500_000_000, target: target,
             floor: self.floor(of: work, in: group))
         self.clients[index].current = current

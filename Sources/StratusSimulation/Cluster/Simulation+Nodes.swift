@@ -76,6 +76,7 @@ extension Simulation {
         self.startShells(of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
+        self.startCarrying(on: node)
     }
 
     /// As a node opens what its log holds, one by one, in case a job waits in it; the rest when somebody asks.

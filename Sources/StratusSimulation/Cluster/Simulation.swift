@@ -50,6 +50,7 @@ package final class Simulation {
         case resume(NodeID, life: UInt64, sleep: UInt64)
         case overdue(NodeID, life: UInt64, RaftGroup.RequestToken)
         case checkpoint(NodeID, life: UInt64)
+        case mail(MailEvent, NodeID, life: UInt64)
         case restart(NodeID)
         case diskRoom(NodeID)
         case think(Int)
@@ -213,7 +214,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
             .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
-            .resume(let to, _, _), .overdue(let to, _, _):
+            .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
             .compareLogs,
@@ -261,6 +262,7 @@ package final class Simulation {
             self.count(.crashOnRarePath)
             self.crash(self.node(id), losesPower: true, backAfter: self.restartTime())
         case .checkpoint(let id, let life): self.checkpoint(id, life: life)
+        case .mail(let event, let id, let life): self.handleMail(event, on: id, life: life)
         case .restart(let id):
             if !self.node(id).isUp { self.start(self.node(id)) }
         case .diskRoom(let id): self.node(id).files.setCapacity(nil)
@@ -342,12 +344,14 @@ package final class Simulation {
 
     private func checkHistory() -> Violation? {
         var feeds: [GroupID: [RegisterChange]] = [:]
+        var ends: [GroupID: Replica] = [:]
         for group in self.clientGroups {
             // The replicas have converged, or there is a violation already.
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
             guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }) else {
                 continue
             }
+            ends[group] = best
             if self.records != nil {
                 if let violation = self.checkRecords(group, best) { return violation }
                 continue
@@ -359,6 +363,6 @@ package final class Simulation {
             else { continue }
             feeds[group] = changes
         }
-        return self.history.check(feeds: feeds)
+        return self.checkBuckets(ends) ?? self.history.check(feeds: feeds)
     }
 }

@@ -103,6 +103,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var isPlaced = false
     /// Groups hold records, by the real state.
     package var holdsRecords = false
+    /// Of a public database that is spread over groups; 0: there is none.
+    package var bucketCount = 0
     /// Of a placed cluster, beside the system's; a power of two.
     package var partitionCount = 4
     /// Nodes at once, with those that join.
@@ -171,6 +173,7 @@ package struct SimulationOptions: Sendable, Equatable {
         }
         var records = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0004)
         guard drawsRecords, Int.random(in: 0..<8, using: &records) == 0 else { return }
+        if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
         if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
             self.lead(by: .records, seed: seed)
         }
@@ -251,11 +254,17 @@ package struct SimulationOptions: Sendable, Equatable {
             self.holdsRecords = true
             self.clientCount = draw(4...8)
             self.registerCount = draw(2...4)
-            self.thinkTimeMax = milliseconds(10, 40)
-            self.faultInterval = milliseconds(50, 150, 400)
+            self.thinkTimeMax = milliseconds(5, 20)
+            // Whoever is down most of the time decides little.
+            self.restartMax = milliseconds(20, 200, 600)
+            self.faultInterval = milliseconds(150, 400, 1_000)
             self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
             self.checkpointInterval = milliseconds(20, 200, 1_000)
             self.valueSizeMax = ByteCount([8, 64, 2_048][draw(0...2)])
+            if draw(0...1) == 0 {
+                self.bucketCount = 4
+                self.groupCount = [3, 3, 5][draw(0...2)]
+            }
         case .snapshots:
             self.faults.formUnion([.partition, .pause, .duplication])
             self.trailingEntryCount = 0
@@ -347,6 +356,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
             + (self.mix.map { "mix=\($0.rawValue) " } ?? "")
             + (self.holdsRecords ? "records " : "")
+            + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }

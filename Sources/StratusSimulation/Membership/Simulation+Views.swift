@@ -10,7 +10,7 @@ extension Simulation {
         SimulatedState(
             self.placed != nil && group == .system
                 ? .system : self.records == nil ? .registers : .records, node: node.id,
-            bugs: self.bugs)
+            partitionCount: self.records?.buckets?.partitionCount ?? 1, bugs: self.bugs)
     }
 
     func applied(

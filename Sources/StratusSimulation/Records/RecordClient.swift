@@ -44,8 +44,6 @@ struct RecordClient {
         var place: RecordModel.Place
     }
 
-    /// Groups in which it has made sure of the zones.
-    var prepared: Set<GroupID> = []
     /// Records as it last saw them: what its updates expect.
     var sightings: [Name: Sighting] = [:]
     var mirrors: [Feed: RecordMirror] = [:]

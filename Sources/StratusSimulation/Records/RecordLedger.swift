@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusModel
 import StratusRecords
 
@@ -11,7 +12,8 @@ struct RecordLedger {
     private var histories: [ZoneIncarnation: ZoneHistory] = [:]
     /// Numbers that were written, each by one save.
     private var savedNumbers: Set<Int> = []
-    private var schemaVersion: UInt64 = 0
+    /// Zero: there is none, so that nobody can ask by a type.
+    private(set) var schemaVersion: UInt64 = 0
     private(set) var counts: [String: Int] = [:]
 
     // MARK: Entries
@@ -48,7 +50,8 @@ struct RecordLedger {
     ) -> String? {
         switch body {
         case .modifyRecords(let modify):
-            if modify.zone == RecordWorld.deep.zone { return self.countDeep(outcome) }
+            let place = RecordModel.Place(database: modify.database, zone: modify.zone)
+            guard RecordWorld.isModelled(place) else { return self.countOnly(outcome) }
             return self.apply(modify, by: command.principal, at: milliseconds, outcome)
         case .modifyZones(let modify): return self.apply(modify, outcome)
         case .schema(.install(let schema)):
@@ -60,7 +63,11 @@ struct RecordLedger {
             guard case .jobs(let progress) = outcome else { return "jobs: \(outcome)" }
             if progress.rowCount > 0 { self.counts["slices of jobs", default: 0] += 1 }
             return nil
-        case .schema, .eraseDatabase, .reserveReferences: return "nobody asks for this"
+        case .reserveReferences:
+            guard case .reserved = outcome else { return "reservations: \(outcome)" }
+            self.counts["reservations", default: 0] += 1
+            return nil
+        case .schema, .eraseDatabase: return "nobody asks for this"
         }
     }
 
@@ -112,8 +119,8 @@ struct RecordLedger {
         return nil
     }
 
-    /// Of the zone of long cascades: jobs delete there what the model has not heard of.
-    private mutating func countDeep(_ outcome: RecordOutcome) -> String? {
+    /// Where the model does not hear of everything.
+    private mutating func countOnly(_ outcome: RecordOutcome) -> String? {
         guard case .records(let modified) = outcome else { return nil }
         for result in modified.results {
             if let problem = self.count(result) { return problem }

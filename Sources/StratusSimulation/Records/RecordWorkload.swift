@@ -6,6 +6,9 @@ struct RecordWorkload {
     let registerCount: Int
     let valueSizeMax: Int
     let longValueOneIn: UInt64
+    /// Groups in which some client has made sure of a schema, and then of zones.
+    var schooled: Set<GroupID> = []
+    var prepared: Set<GroupID> = []
     private var nextNumber = 1
     private var schemaVersion: UInt64 = 0
 
@@ -31,7 +34,8 @@ struct RecordWorkload {
         in group: GroupID, for client: RecordClient, using random: inout SeededGenerator
     ) -> RecordWork {
         func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
-        guard client.prepared.contains(group) else {
+        if !self.schooled.contains(group) { return self.newSchema() }
+        guard self.prepared.contains(group) else {
             return Self.zones(
                 [(.create, RecordWorld.shelves), (.create, RecordWorld.deep)], using: &random)
         }
@@ -158,7 +162,7 @@ struct RecordWorkload {
             clearedFields: ["a", "r", "s"].filter { _ in draw(5) == 0 }, parent: parent)
     }
 
-    private mutating func fields(using random: inout SeededGenerator) -> [Field] {
+    mutating func fields(using random: inout SeededGenerator) -> [Field] {
         func number(_ name: String, _ value: Int64) -> Field {
             Field(name: name, value: .scalar(.int64(value)))
         }

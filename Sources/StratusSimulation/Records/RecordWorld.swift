@@ -24,6 +24,11 @@ enum RecordWorld {
         database: Self.publicDatabase, zone: ZoneID.defaultName)
     static let all = [Self.shelves, Self.scratch, Self.deep, Self.ownDefault, Self.publicDefault]
 
+    /// Elsewhere jobs and mail change what no command names.
+    static func isModelled(_ place: RecordModel.Place) -> Bool {
+        place != Self.deep && place.database.bucket == nil
+    }
+
     static let type = "Book"
     /// Every save writes another number, so that a number tells which save one sees.
     static let number = "n"

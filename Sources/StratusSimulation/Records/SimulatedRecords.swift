@@ -5,6 +5,8 @@ import StratusRecords
 struct SimulatedRecords {
     var workload: RecordWorkload
     var clients: [RecordClient]
+    /// Nil where nothing is spread over groups.
+    var buckets: SimulatedBuckets?
     private var ledgers: [GroupID: RecordLedger]
     /// How far each zone had come, as somebody was told. Nil: nobody has seen it.
     private var floors: [RecordClient.Feed: UInt64] = [:]
@@ -13,6 +15,7 @@ struct SimulatedRecords {
     init(_ options: SimulationOptions, groups: [GroupID]) {
         self.workload = RecordWorkload(options)
         self.clients = Array(repeating: RecordClient(), count: options.clientCount)
+        self.buckets = SimulatedBuckets(options, groups: groups)
         self.ledgers = [:]
         for group in groups { self.ledgers[group] = RecordLedger() }
     }
@@ -33,6 +36,8 @@ struct SimulatedRecords {
         self.floors[feed] = max(self.floors[feed] ?? 0, tag)
     }
 
+    mutating func count(_ kind: String) { self.counts[kind, default: 0] += 1 }
+
     /// What the ledgers and the readers have counted.
     var totals: [String: Int] {
         self.ledgers.values.reduce(into: self.counts) { $0.merge($1.counts) { $0 + $1 } }
@@ -50,8 +55,8 @@ struct SimulatedRecords {
     ///
     /// - Parameter events: of each register that the command names, as far as the outcome says.
     mutating func hear(
-        _ outcome: Outcome, of work: RecordWork, as identity: RequestIdentity, in group: GroupID,
-        by client: Int, events: inout [RegisterEvent]
+        _ outcome: Outcome, of work: RecordWork, as identity: RequestIdentity, deadline: Int64,
+        in group: GroupID, by client: Int, events: inout [RegisterEvent]
     ) -> String? {
         if let problem = self.ledger(of: group).check(outcome, of: identity) { return problem }
         switch (work, try? RecordOutcome(decoding: outcome.body)) {
@@ -80,9 +85,13 @@ struct SimulatedRecords {
                     RecordModel.Place(database: modify.database, zone: operation.zone), in: group,
                     to: summary.lastTag.raw)
                 if operation.zone == RecordWorld.shelves.zone {
-                    self.clients[client].prepared.insert(group)
+                    self.workload.prepared.insert(group)
                 }
             }
+        case (.command(.schema, _), .schema?): self.workload.schooled.insert(group)
+        case (.command(.reserveReferences(let reserve), _), .reserved(let refusals)?):
+            self.buckets?.hear(
+                refusals, reserve, by: client, as: identity, deadline: deadline)
         default: break
         }
         return nil
@@ -196,7 +205,7 @@ struct SimulatedRecords {
             return "it is at \(summary.lastTag.raw), it was at \(floor ?? 0) before"
         }
         self.raise(place, in: group, to: summary.lastTag.raw)
-        if place == RecordWorld.deep { return nil }
+        if !RecordWorld.isModelled(place) { return nil }
         guard let records = self.ledger(of: group).records(in: summary) else {
             return "nobody wrote what is at \(summary)"
         }

@@ -40,11 +40,25 @@ extension Simulation {
     }
 
     func thinkOfRecords(_ index: Int, in group: GroupID) {
+        if self.records?.buckets != nil, Int.random(in: 0..<3, using: &self.clientRandom) == 0 {
+            return self.thinkOfBuckets(index)
+        }
         guard let client = self.records?.clients[index],
             let work = self.records?.workload.work(
                 in: group, for: client, using: &self.clientRandom)
         else { return }
         self.begin(.records(work), RegisterName(group: group, register: 0), by: index)
+    }
+
+    private func thinkOfBuckets(_ index: Int) {
+        guard
+            let fields = self.records?.workload.fields(using: &self.clientRandom),
+            let step = self.records?.buckets?.step(
+                of: index, fields: fields, using: &self.clientRandom)
+        else { return }
+        self.begin(
+            .records(step.work), RegisterName(group: step.group, register: 0), by: index,
+            deadline: step.deadline)
     }
 
     // MARK: Hearing
@@ -61,8 +75,8 @@ extension Simulation {
         self.clients[index].leaders[current.group] = current.target
         var events: [SimulatedRecords.RegisterEvent] = []
         let problem = self.records?.hear(
-            outcome, of: work, as: current.identity, in: current.group, by: index,
-            events: &events)
+            outcome, of: work, as: current.identity, deadline: current.deadlineMilliseconds,
+            in: current.group, by: index, events: &events)
         if let problem {
             self.invariants.report(
                 "I-4 exactly once", "\(current.group): client \(index) is answered: \(problem)")
@@ -141,9 +155,15 @@ extension Simulation {
 
     /// What keeps a group's records from being as they should: jobs that somebody has left behind since.
     func findRecordsProblem(_ leader: Replica) -> String? {
-        guard self.records != nil, self.clientGroups.contains(leader.group),
-            case .jobs(isWaiting: true)? = self.ask(.jobs, of: leader)
-        else { return nil }
+        guard self.records != nil, self.clientGroups.contains(leader.group) else { return nil }
+        if let problem = self.findMailProblem(leader) { return problem }
+        let wall = self.node(leader.node).wall(self.now)
+        switch self.ask(.work(asOf: wall), of: leader) {
+        case .work(isWaiting: false, willWait: false)?: return nil
+        case .work(isWaiting: false, willWait: true)?:
+            return "\(leader.group) has reservations left"
+        default: break
+        }
         let jobs = RegisterName(group: leader.group, register: RegisterName.jobs)
         if self.closing.isEmpty, self.clients[0].current == nil {
             self.closing.append(jobs)

@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusModel
 import StratusRecords
+import StratusStorage
 
 // Everything of a group that holds records, read in every way when all is over.
 extension Simulation {
@@ -30,7 +31,9 @@ extension Simulation {
                 return Violation(
                     "I-4 nothing lost", "\(group): \(place.zone) ends with other records")
             }
-            if let violation = self.checkQueries(place, found[place] ?? [:], replica) {
+            if ledger.schemaVersion > 0,
+                let violation = self.checkQueries(place, found[place] ?? [:], replica)
+            {
                 return Violation(violation.rule, "\(group): \(place.zone): \(violation.text)")
             }
         }
