@@ -33,7 +33,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
-    case rowCacheKept, identityNotAsked
+    case rowCacheKept, identityNotAsked, removedLinkNotTold
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

@@ -31,7 +31,8 @@ package struct PlantedBugSearch {
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
             drawsRecords: self.mix == .records)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
-        options.groupCount = min(options.groupCount, 2)
+        // Buckets need three.
+        options.groupCount = min(options.groupCount, options.bucketCount > 0 ? 3 : 2)
         self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
@@ -84,7 +85,7 @@ package struct PlantedBugSearch {
             .logs
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
-            .rowCacheKept, .identityNotAsked:
+            .rowCacheKept, .identityNotAsked, .removedLinkNotTold:
             .records
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
