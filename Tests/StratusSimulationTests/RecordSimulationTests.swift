@@ -47,6 +47,16 @@ import Testing
         #expect(savedCount > 0, "\(mix): nothing was saved")
     }
 
+    /// Rows that were lost at a start that failed were taken for whole at the next, and the log was struck too: more than
+    /// one copy of what the node had promised.
+    @Test func `a node whose start failed is struck by no other damage`() {
+        var options = SimulationOptions(seed: 33, drawsMix: false)
+        options.lead(by: .damage, seed: 33)
+        options.holdsRecords = true
+        let report = Simulation(seed: 33, options: options).run()
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+    }
+
     @Test func `a seed replays event for event`() {
         for seed in [2, 5] as [UInt64] {
             let first = Simulation(seed: seed, options: Self.options(seed)).run()

@@ -64,8 +64,8 @@ final class SimulatedNode {
     /// What a node remembers beside the log, so that a log that is gone is never begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
-    /// Its log has rotted since it was last read.
-    var isRotten = false
+    /// Its log has rotted, or rows are gone, since it last opened them.
+    var isStruck = false
     /// How the last process ended.
     var end = DiskRestart.processCrash
 
@@ -167,7 +167,7 @@ final class SimulatedNode {
     /// Whether something of what it held is lost, and its peers have not yet replaced it.
     var isImpaired: Bool {
         guard let host else {
-            return self.isRotten || self.promised.values.contains { $0.hasLostState || $0.isOwing }
+            return self.isStruck || self.promised.values.contains { $0.hasLostState || $0.isOwing }
         }
         return host.allGroups.contains { host.replica(of: $0)?.problem != nil }
     }

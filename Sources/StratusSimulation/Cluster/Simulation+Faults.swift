@@ -271,6 +271,7 @@ extension Simulation {
         node.promised[group]?.state = .zero
         // A log that still begins at the first entry makes them again.
         node.promised[group]?.hasLostState = promised.start > .zero
+        node.isStruck = true
         self.count(.lostRows)
         self.note("\(group) \(node.id) loses its rows")
     }
@@ -287,7 +288,7 @@ extension Simulation {
             let bit = self.draw(8)
             guard self.isNamed(bit, offset, path, of: node) else { continue }
             node.files.flip(bit: bit, at: offset, of: path)
-            node.isRotten = true
+            node.isStruck = true
             self.count(.rottenLog)
             self.note("\(node.id) \(path) rots at \(offset)")
             return

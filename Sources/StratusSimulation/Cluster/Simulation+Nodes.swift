@@ -64,7 +64,7 @@ extension Simulation {
         for group in self.groups where self.opensAtStart(group, node, log) {
             replicas.append(try self.openReplica(of: group, on: node, log, system))
         }
-        node.isRotten = false
+        node.isStruck = false
         node.log = log
         node.logEvents = events
         node.system = system
