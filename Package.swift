@@ -124,7 +124,7 @@ let package = Package(
             name: "StratusSimulation",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusSQLite", "StratusStorage", "StratusCluster",
+                "StratusRecords", "StratusSQLite", "StratusStorage", "StratusCluster",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",

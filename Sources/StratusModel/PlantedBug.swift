@@ -31,6 +31,9 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
     case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept
+    // Records.
+    case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
+    case rowCacheKept, identityNotAsked, removedLinkNotTold
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

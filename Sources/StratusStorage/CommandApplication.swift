@@ -33,7 +33,8 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
             return Outcome(.expired)
         }
         if let known = try self.requests.outcome(
-            of: command.identity, at: position.time, in: rows)
+            of: command.identity, at: position.time, in: rows),
+            !self.bugs.contains(.identityNotAsked)
         {
             return known
         }

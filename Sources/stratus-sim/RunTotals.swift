@@ -16,6 +16,7 @@ struct RunTotals {
     private var faults: [SimulationOptions.Fault: Int] = [:]
     private var reached: [RarePath: Int] = [:]
     private var membership: [String: Int] = [:]
+    private var records: [String: Int] = [:]
 
     mutating func add(_ report: Simulation.Report) {
         self.runCount += 1
@@ -31,6 +32,7 @@ struct RunTotals {
         self.faults.merge(report.faultCounts) { $0 + $1 }
         self.reached.merge(report.reached) { $0 + $1 }
         self.membership.merge(report.membershipCounts) { $0 + $1 }
+        self.records.merge(report.recordCounts) { $0 + $1 }
     }
 
     func print(took: Duration) {
@@ -51,12 +53,15 @@ struct RunTotals {
             self.faults[fault].map { "\(fault.rawValue) \($0)" }
         }
         line("faults      " + (mix.isEmpty ? "none" : mix.joined(separator: ", ")))
-        if !self.membership.isEmpty {
+        func line(_ name: String, _ counts: [String: Int]) {
+            guard !counts.isEmpty else { return }
             line(
-                "membership  "
-                    + self.membership.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+                name
+                    + counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
                     .joined(separator: ", "))
         }
+        line("membership  ", self.membership)
+        line("records     ", self.records)
         let reached = RarePath.allCases.filter { self.reached[$0] != nil }
         line(
             "reached     "

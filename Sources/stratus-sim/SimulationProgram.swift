@@ -30,7 +30,11 @@ struct SimulationProgram {
                 "planted", nil,
                 "Plant each bug (or those of --plant) in turn and count the seeds until it is found"
             ),
-            .value("mix", .text("MIX"), "A world led by one mix, whatever the seed draws"),
+            .value(
+                "mix", .text("MIX"),
+                "A world led by one mix, whatever the seed draws: "
+                    + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
+            .flag("records", nil, "Groups hold records, whatever the seed draws"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
                 "Give up on a bug after so many"),
@@ -77,6 +81,7 @@ struct SimulationProgram {
             }
             options.lead(by: mix, seed: seed)
         }
+        if invocation.flag("records") { options.holdsRecords = true }
         for name in invocation.all("without") {
             if let fault = SimulationOptions.Fault(rawValue: name) { options.faults.remove(fault) }
         }

@@ -1,6 +1,7 @@
 import Foundation
 import StratusModel
 import StratusRecords
+import StratusSimulation
 import Testing
 
 /// Random operations of every kind over several zones, beside a dictionary that knows the rules: once over rows in
@@ -46,7 +47,7 @@ private struct Run {
     private static let users = [Bench.owner, "_reader"]
 
     private var bench = Bench()
-    private var model = Model()
+    private var model = RecordModel()
     private var random: SeededGenerator
     /// Even seeds drop tombstones early: feeds may then expire, and must say so.
     private let rules: RecordRules
@@ -240,7 +241,7 @@ private struct Run {
             ? ZoneID.defaultName : Self.zoneNames.randomElement(using: &self.random)!
         let user = isPublic ? Self.users.randomElement(using: &self.random)! : Bench.owner
         let principal = Principal(kind: .user, userRecordName: user)
-        let place = Model.Place(database: database, zone: zone)
+        let place = RecordModel.Place(database: database, zone: zone)
         let count = Int.random(in: 1...6, using: &self.random)
         let operations = (0..<count).map { _ in self.operation(in: place) }
         let modify = ModifyRecords(
@@ -254,7 +255,7 @@ private struct Run {
         switch (outcome, expected) {
         case (.refused, nil): break
         case (.records(let modified), .some(let expected)):
-            let results = modified.results.map { result -> Model.Result in
+            let results = modified.results.map { result -> RecordModel.Result in
                 switch result {
                 case .saved(let saved): .saved(saved.record!)
                 case .deleted(let tag): .deleted(tag)
@@ -273,7 +274,7 @@ private struct Run {
         }
     }
 
-    private mutating func operation(in place: Model.Place) -> RecordOperation {
+    private mutating func operation(in place: RecordModel.Place) -> RecordOperation {
         let name = self.name()
         let kind = RecordOperation.Kind.allCases.randomElement(using: &self.random)!
         var tag: String?
@@ -360,7 +361,7 @@ private struct Run {
 
     private mutating func followFeed() throws {
         let zone = Self.zoneNames.randomElement(using: &self.random)!
-        let place = Model.Place(database: Bench.privateDatabase, zone: zone)
+        let place = RecordModel.Place(database: Bench.privateDatabase, zone: zone)
         var mirror = self.mirrors[zone] ?? Mirror()
         while true {
             let answer = try self.bench.ask(
@@ -464,7 +465,7 @@ private struct Run {
 
     private func checkFeeds() throws {
         for zone in Self.zoneNames {
-            let place = Model.Place(database: Bench.privateDatabase, zone: zone)
+            let place = RecordModel.Place(database: Bench.privateDatabase, zone: zone)
             guard self.model.zones[place] != nil else { continue }
             var changes: [ZoneChangesPage.Change] = []
             var page = try self.bench.changes(in: zone)
@@ -491,7 +492,7 @@ private struct Run {
 
     /// By an index or without one, page by page.
     private mutating func checkQuery() throws {
-        let place = Model.Place(
+        let place = RecordModel.Place(
             database: Bench.privateDatabase,
             zone: (Self.zoneNames + [ZoneID.defaultName]).randomElement(using: &self.random)!)
         let type = ["Book", "Loan"].randomElement(using: &self.random)!

@@ -93,7 +93,8 @@ extension RecordState {
             ActingReference(target: link.target, action: link.action), of: link.referrer,
             over: rows)
         var edit = ZoneEdit(
-            place.zone, of: place.database, database: database, zone: zone, at: time)
+            place.zone, of: place.database, database: database, zone: zone, at: time,
+            bugs: self.bugs)
         guard held == link.identity, let record = try edit.record(link.referrer, over: rows),
             try edit.referrerCounts(of: record.name, over: rows).validate == 0
         else { return JobWork(rowCount: 1) }

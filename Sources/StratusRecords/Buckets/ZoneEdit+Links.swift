@@ -34,6 +34,7 @@ extension ZoneEdit {
         }
         guard let identity else { return }
         self.outbound[outbound] = .some(nil)
+        if self.bugs.contains(.removedLinkNotTold) { return }
         self.tell(.removed, reference, from: referrer, identity)
     }
 

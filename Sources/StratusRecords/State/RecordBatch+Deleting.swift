@@ -54,7 +54,7 @@ extension RecordBatch {
             try self.edit.delete(victim, over: rows)
         }
         self.deletedCount += victims.count
-        if closure == nil {
+        if closure == nil, !self.edit.bugs.contains(.cascadeNotContinued) {
             self.edit.enqueue(
                 .cascade(
                     self.edit.zone.number, self.edit.place, target: existing.name, before: tag,

@@ -88,7 +88,9 @@ extension RecordBatch {
         }
         if operation.kind != .forceUpdate, operation.kind != .forceReplace {
             if let tag = operation.changeTag {
-                if tag != existing.tag.text { return .refused(RecordRefusal(.tagMismatch)) }
+                if tag != existing.tag.text, !self.edit.bugs.contains(.staleTagAccepted) {
+                    return .refused(RecordRefusal(.tagMismatch))
+                }
             } else if !flags.contains(.tagIsOptional) {
                 return .refused(RecordRefusal(.tagMissing))
             }

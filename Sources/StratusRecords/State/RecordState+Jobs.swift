@@ -86,7 +86,8 @@ extension RecordState {
             return JobWork()
         }
         var edit = ZoneEdit(
-            place.zone, of: place.database, database: database, zone: zone, at: time)
+            place.zone, of: place.database, database: database, zone: zone, at: time,
+            bugs: self.bugs)
         var open = [(target: target, before: before, cursor: cursor)]
         var count = 0
         let sizeMax = self.bounds.jobSizeMax

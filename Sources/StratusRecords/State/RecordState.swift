@@ -31,10 +31,14 @@ package struct RecordState: ReplicatedState {
     }
 
     let bounds: Bounds
+    let bugs: PlantedBugs
     var office: PostOffice { PostOffice(bounds: self.bounds.outbox) }
     var cache = RowCache()
 
-    package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
+    package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
+        self.bounds = bounds
+        self.bugs = bugs
+    }
 
     /// As a cluster of so many partitions has it.
     package init(partitionCount: Int) {
@@ -43,7 +47,10 @@ package struct RecordState: ReplicatedState {
         self.init(bounds: bounds)
     }
 
-    package mutating func forget() { self.cache.forget() }
+    package mutating func forget() {
+        if self.bugs.contains(.rowCacheKept) { return }
+        self.cache.forget()
+    }
 
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
@@ -145,7 +152,8 @@ package struct RecordState: ReplicatedState {
             return (nil, known)
         }
         let edit = ZoneEdit(
-            modify.zone, of: modify.database, database: database, zone: zone, at: time)
+            modify.zone, of: modify.database, database: database, zone: zone, at: time,
+            bugs: self.bugs)
         return (edit, known)
     }
 

@@ -34,11 +34,13 @@ struct ZoneEdit {
     private let firstTag: UInt64
     /// What `modified` says of everything this command changes.
     let milliseconds: Int64
+    let bugs: PlantedBugs
 
     init(
         _ name: String, of databaseID: DatabaseID, database: DatabaseRow, zone: ZoneRow,
-        at time: HybridTime
+        at time: HybridTime, bugs: PlantedBugs
     ) {
+        self.bugs = bugs
         self.id = ZoneID(name: name, owner: databaseID.owner)
         self.databaseID = databaseID
         self.database = database
@@ -183,6 +185,7 @@ struct ZoneEdit {
             guard let schema else { continue }
             let changes = IndexMaintenance.changes(
                 in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live)
+            if self.bugs.contains(.indexRowLeftBehind), touched.current?.live == nil { continue }
             for key in changes.removed { try rows.remove(.index, key) }
             for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
@@ -216,6 +219,7 @@ struct ZoneEdit {
             feed = FeedRow(isDeletion: true, turn: turn, name: name)
         case nil: preconditionFailure("a change leaves a record or a tombstone")
         }
+        if self.bugs.contains(.tombstoneNotInFeed), feed.isDeletion { return }
         guard let tag = touched.current?.tag else { return }
         try rows.put(.feed, Keys.feed(self.zone.number, tag), feed.encoded())
     }

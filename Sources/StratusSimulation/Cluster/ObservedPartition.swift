@@ -2,14 +2,15 @@ import StratusCoding
 package import StratusModel
 package import StratusStorage
 
-/// The real partition store of one replica, told on: every entry it applies and the digest after it.
+/// The real partition store of one replica, told on: every entry it applies, its outcome and the digest after it.
 package final class ObservedPartition: PartitionState {
     package let store: PartitionStore<SimulatedState>
-    private let observer: (Entry, StateDigest) -> Void
+    private let observer: (Entry, Outcome, StateDigest) -> Void
     private let installing: (SnapshotIdentity, _ applied: LogIndex) -> Void
 
     package init(
-        _ store: PartitionStore<SimulatedState>, observer: @escaping (Entry, StateDigest) -> Void,
+        _ store: PartitionStore<SimulatedState>,
+        observer: @escaping (Entry, Outcome, StateDigest) -> Void,
         installing: @escaping (SnapshotIdentity, _ applied: LogIndex) -> Void
     ) {
         self.store = store
@@ -27,7 +28,8 @@ package final class ObservedPartition: PartitionState {
         // One by one, for the digest after each; the store keeps them in one transaction all the same.
         for position in entries.indices {
             try self.store.apply(entries[position...position], into: &outcomes)
-            self.observer(entries[position], self.store.digest)
+            self.observer(
+                entries[position], outcomes.last ?? Outcome(.none), self.store.digest)
         }
     }
 

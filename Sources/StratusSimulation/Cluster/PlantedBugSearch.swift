@@ -28,9 +28,11 @@ package struct PlantedBugSearch {
     /// What a seed of the search runs with.
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
-            seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership)
+            seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
+            drawsRecords: self.mix == .records)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
-        options.groupCount = min(options.groupCount, 2)
+        // Buckets need three.
+        options.groupCount = min(options.groupCount, options.bucketCount > 0 ? 3 : 2)
         self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
@@ -82,6 +84,9 @@ package struct PlantedBugSearch {
             .walNotWrittenAgain:
             .logs
         case .damagedLogVotes: .damage
+        case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
+            .rowCacheKept, .identityNotAsked, .removedLinkNotTold:
+            .records
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
             nil

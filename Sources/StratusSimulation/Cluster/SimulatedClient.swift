@@ -7,6 +7,16 @@ struct SimulatedClient {
         case command(RegisterCommand)
         case read(register: Int)
         case feed(after: UInt64)
+        /// Of a group that holds records.
+        case records(RecordWork)
+
+        var isWrite: Bool {
+            switch self {
+            case .command: true
+            case .records(let work): work.isWrite
+            case .read, .feed: false
+            }
+        }
     }
 
     struct Current {
@@ -19,6 +29,8 @@ struct SimulatedClient {
         let deadlineMilliseconds: Int64
         let givesUpAt: Int64
         var target: NodeID
+        /// Of records: how far the zone was known to have come when this was asked.
+        var floor: UInt64?
         var attempt = 0
     }
 
@@ -38,6 +50,10 @@ struct RegisterName: Hashable, Comparable {
     static func < (one: Self, other: Self) -> Bool {
         (one.group, one.register) < (other.group, other.register)
     }
+    /// Not registers, but what else is asked of a group in the end.
+    static let lastWrite = -1
+    static let jobs = -2
+
     var key: Bytes { [0x72, UInt8(truncatingIfNeeded: self.register)] }
 }
 

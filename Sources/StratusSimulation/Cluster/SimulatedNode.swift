@@ -34,6 +34,8 @@ final class SimulatedNode {
         /// The process' own router.
         case here(ProcessLife)
         case peer(NodeID, number: UInt64)
+        /// Who carries mail, in one life of a node.
+        case carrier(NodeID, life: UInt64, parcel: UInt64)
     }
 
     struct PendingRequest {
@@ -62,8 +64,8 @@ final class SimulatedNode {
     /// What a node remembers beside the log, so that a log that is gone is never begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
-    /// Its log has rotted since it was last read.
-    var isRotten = false
+    /// Its log has rotted, or rows are gone, since it last opened them.
+    var isStruck = false
     /// How the last process ended.
     var end = DiskRestart.processCrash
 
@@ -81,6 +83,12 @@ final class SimulatedNode {
     var checkpointers: [GroupID: PartitionCheckpointer] = [:]
     /// As of the last report of the log.
     var hardStates: [GroupID: HardState] = [:]
+    /// Carries the mail of the groups that are led here, where groups hold buckets.
+    var courier = MailCourier()
+    /// As of the last look for news, of groups that are led here.
+    var mailSeen: [GroupID: Int] = [:]
+    /// What the courier sends, by number, until it is answered.
+    var parcels: [UInt64: Parcel] = [:]
     var isSyncing = false
     /// The log's reports up to here are on their way.
     var reportsThrough: Int64 = 0
@@ -139,6 +147,9 @@ final class SimulatedNode {
         self.system = nil
         self.requests = [:]
         self.hardStates = [:]
+        self.courier = MailCourier()
+        self.mailSeen = [:]
+        self.parcels = [:]
         self.isSyncing = false
         _ = self.logEvents.take()
     }
@@ -156,7 +167,7 @@ final class SimulatedNode {
     /// Whether something of what it held is lost, and its peers have not yet replaced it.
     var isImpaired: Bool {
         guard let host else {
-            return self.isRotten || self.promised.values.contains { $0.hasLostState || $0.isOwing }
+            return self.isStruck || self.promised.values.contains { $0.hasLostState || $0.isOwing }
         }
         return host.allGroups.contains { host.replica(of: $0)?.problem != nil }
     }

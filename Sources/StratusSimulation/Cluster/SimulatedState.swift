@@ -1,20 +1,28 @@
 import StratusCoding
 package import StratusModel
 import StratusPlacement
+import StratusRecords
 
-/// What a simulated partition holds: the reference state; in the system group of a cluster with a placement table
-/// the real one. With a bug planted it writes down which node it is on.
+/// What a simulated partition holds: the reference state, or the records' real one; in the system group of a cluster
+/// with a placement table its real one. With a bug planted it writes down which node it is on.
 package struct SimulatedState: ReplicatedState {
-    package enum Content: Sendable { case registers, system }
+    package enum Content: Sendable { case registers, records, system }
 
     private let content: Content
     private var registers = RegisterState()
+    private var records: RecordState
     private var system = SystemState()
     private let node: NodeID
     private let bugs: PlantedBugs
 
-    package init(_ content: Content, node: NodeID, bugs: PlantedBugs) {
+    /// - Parameter partitionCount: of records: among how many groups buckets are.
+    package init(
+        _ content: Content, node: NodeID, partitionCount: Int = 1, bugs: PlantedBugs
+    ) {
         self.content = content
+        var bounds = RecordState.Bounds()
+        bounds.partitionCount = partitionCount
+        self.records = RecordState(bounds: bounds, bugs: bugs)
         self.node = node
         self.bugs = bugs
     }
@@ -25,6 +33,7 @@ package struct SimulatedState: ReplicatedState {
         let outcome =
             switch self.content {
             case .registers: try self.registers.apply(command, at: position, over: &rows)
+            case .records: try self.records.apply(command, at: position, over: &rows)
             case .system: try self.system.apply(command, at: position, over: &rows)
             }
         if self.bugs.contains(.applyDependsOnReplica), position.index.raw % 7 == 0 {
@@ -39,12 +48,26 @@ package struct SimulatedState: ReplicatedState {
     {
         switch self.content {
         case .registers: try self.registers.answer(query, over: rows)
+        case .records where query.kind == .reference:
+            try self.links(query, over: rows)
+        case .records: try self.records.answer(query, over: rows)
         case .system: try self.system.answer(query, over: rows)
         }
     }
 
+    /// What no client can ask: both ends of the references that leave a bucket.
+    private func links(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
+        -> QueryAnswer
+    {
+        guard let ask = try? LinkEnds.Ask(decoding: query.body) else {
+            throw StoreError(.unreadable, "a question about links")
+        }
+        return QueryAnswer(body: try LinkEnds(ask, over: rows).encoded())
+    }
+
     package mutating func forget() {
         self.registers.forget()
+        self.records.forget()
         self.system.forget()
     }
 }

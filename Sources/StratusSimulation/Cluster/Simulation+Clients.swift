@@ -25,6 +25,7 @@ extension Simulation {
             return
         }
         let group = self.clientGroups[self.draw(self.clientGroups.count)]
+        if self.records != nil { return self.thinkOfRecords(index, in: group) }
         let register = self.draw(self.options.registerCount)
         let name = RegisterName(group: group, register: register)
         let work: SimulatedClient.Work
@@ -53,7 +54,10 @@ extension Simulation {
         return History.bytes(value) + Bytes(repeating: 0x5A, count: size > 8 ? size - 8 : 0)
     }
 
-    private func begin(_ work: SimulatedClient.Work, _ name: RegisterName, by index: Int) {
+    /// - Parameter deadline: nil: drawn.
+    func begin(
+        _ work: SimulatedClient.Work, _ name: RegisterName, by index: Int, deadline: Int64? = nil
+    ) {
         let group = name.group
         self.clients[index].operationCount += 1
         self.report.operationCount += 1
@@ -63,8 +67,9 @@ extension Simulation {
         let current = SimulatedClient.Current(
             number: self.clients[index].operationCount, group: group, register: name.register,
             work: work, identity: self.newIdentity(), calledAt: self.now,
-            deadlineMilliseconds: self.trueWall + life,
-            givesUpAt: self.now + life * 1_000_000 + 500_000_000, target: target)
+            deadlineMilliseconds: deadline ?? self.trueWall + life,
+            givesUpAt: self.now + life * 1_000_000 + 500_000_000, target: target,
+            floor: self.floor(of: work, in: group))
         self.clients[index].current = current
         self.sendRequest(index)
     }
@@ -98,7 +103,7 @@ extension Simulation {
     }
 
     private func keepForLater(_ current: SimulatedClient.Current) {
-        guard case .command = current.work else { return }
+        guard current.work.isWrite else { return }
         self.lateCopies[current.identity] = current
     }
 
@@ -114,35 +119,22 @@ extension Simulation {
         self.nextToken += 1
         let token = RaftGroup.RequestToken(self.nextToken)
         let asker = SimulatedNode.Asker.client(index, operation: number)
-        var isWrite = false
-        if case .command = asked.work { isWrite = true }
         guard self.isOpen(asked.group, on: node) else {
             return self.respond(to: asker, .refused(.notLeader(nil)))
         }
         node.requests[token] = SimulatedNode.PendingRequest(
-            asker: asker, group: asked.group, isWrite: isWrite, askedAt: self.now)
+            asker: asker, group: asked.group, isWrite: asked.work.isWrite,
+            askedAt: self.now)
+        let body = self.body(of: asked, as: identity)
         self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
-                switch asked.work {
-                case .command(let body):
-                    let command = Command(
-                        kind: .reference, identity: identity,
-                        deadlineMilliseconds: asked.deadlineMilliseconds,
-                        container: ContainerReference(
-                            container: "simulation", environment: .development),
-                        schemaVersion: 0, principal: Principal(kind: .system),
-                        body: body.encoded())
+                switch body {
+                case .command(let command):
                     replica.submit(
                         [(token, command)], wallMilliseconds: node.wall(self.now), at: now,
                         into: &out)
-                case .read(let register):
-                    let name = RegisterName(group: asked.group, register: register)
-                    replica.read(
-                        RegisterQuery.value(name.key).query, as: token, at: now, into: &out)
-                case .feed(let after):
-                    replica.read(
-                        RegisterQuery.feed(after: after, limit: 10).query, as: token, at: now,
-                        into: &out)
+                case .query(let query): replica.read(query, as: token, at: now, into: &out)
+                case .node: break
                 }
             }
         }
@@ -205,7 +197,7 @@ extension Simulation {
             self.giveUp(current, by: index)
             return
         }
-        if self.bugs.contains(.retryUnderNewIdentity), case .command = current.work {
+        if self.bugs.contains(.retryUnderNewIdentity), current.work.isWrite {
             self.clients[index].current?.identity = self.newIdentity()
         }
         if self.draw(2) == 0 {
@@ -216,8 +208,10 @@ extension Simulation {
 
     private func giveUp(_ current: SimulatedClient.Current, by index: Int) {
         self.report.unknownCount += 1
-        if case .command(let command) = current.work {
-            self.record(current, command, outcome: nil)
+        switch current.work {
+        case .command(let command): self.record(current, command, outcome: nil)
+        case .records(let work): if work.isWrite { self.forget(current, work, by: index) }
+        case .read, .feed: break
         }
         self.done(index)
     }
@@ -230,6 +224,10 @@ extension Simulation {
     private func finish(
         _ current: SimulatedClient.Current, _ outcome: Outcome, by index: Int
     ) {
+        if case .records(let work) = current.work {
+            self.finish(current, work, outcome, by: index)
+            return self.done(index)
+        }
         guard case .command(let command) = current.work else { return }
         switch outcome.verdict {
         case .decided:
@@ -277,6 +275,7 @@ extension Simulation {
             if let last = changes.last {
                 self.clients[index].cursors[current.group] = last.position
             }
+        case .records(let work): self.finish(current, work, answer, by: index)
         case .command: break
         }
         self.done(index)
@@ -314,7 +313,9 @@ extension Simulation {
     /// The first client writes to every group and reads every register; the others rest.
     private func thinkOfTheEnd(_ index: Int) {
         guard index == 0, let next = self.closing.popLast() else { return }
-        if next.register < 0 {
+        if self.records != nil {
+            self.beginEnd(next, by: index)
+        } else if next.register < 0 {
             let name = RegisterName(group: next.group, register: 0)
             self.begin(
                 .command(.write(name.key, value: self.newValue())), name, by: index)

@@ -61,9 +61,9 @@ extension Simulation {
         case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
         case .clockJump:
             // The time of a group's entries never goes back: one that was written an hour ahead would make every
-            // later command of the operator and the keeper come too late, for that hour.
+            // later command of the operator, the keeper and who sees to jobs come too late, for that hour.
             let jumps: [Int64] =
-                self.placed == nil
+                self.placed == nil && self.records == nil
                 ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
             node.wallOffset = jumps[self.draw(jumps.count)]
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)
@@ -230,10 +230,13 @@ extension Simulation {
         }
         if self.placed == nil { self.leaveOneDead() }
         for group in self.clientGroups {
+            if self.records != nil {
+                self.closing.append(RegisterName(group: group, register: RegisterName.jobs))
+            }
             for register in 0..<self.options.registerCount {
                 self.closing.append(RegisterName(group: group, register: register))
             }
-            self.closing.append(RegisterName(group: group, register: -1))
+            self.closing.append(RegisterName(group: group, register: RegisterName.lastWrite))
         }
         // The last operations go one after another.
         self.convergenceDeadline =
@@ -268,6 +271,7 @@ extension Simulation {
         node.promised[group]?.state = .zero
         // A log that still begins at the first entry makes them again.
         node.promised[group]?.hasLostState = promised.start > .zero
+        node.isStruck = true
         self.count(.lostRows)
         self.note("\(group) \(node.id) loses its rows")
     }
@@ -284,7 +288,7 @@ extension Simulation {
             let bit = self.draw(8)
             guard self.isNamed(bit, offset, path, of: node) else { continue }
             node.files.flip(bit: bit, at: offset, of: path)
-            node.isRotten = true
+            node.isStruck = true
             self.count(.rottenLog)
             self.note("\(node.id) \(path) rots at \(offset)")
             return
@@ -360,6 +364,7 @@ extension Simulation {
                 return "\(group): \(leader.node) cannot commit past \(leader.raft.commit)"
             }
             if leader.raft.configuration.isJoint { return "\(group) stays joint" }
+            if let problem = self.findRecordsProblem(leader) { return problem }
             let members = leader.raft.configuration.members
             for replica in replicas where members.contains(replica.node) {
                 if replica.raft.leader != leader.node {

@@ -64,7 +64,7 @@ extension Simulation {
         for group in self.groups where self.opensAtStart(group, node, log) {
             replicas.append(try self.openReplica(of: group, on: node, log, system))
         }
-        node.isRotten = false
+        node.isStruck = false
         node.log = log
         node.logEvents = events
         node.system = system
@@ -76,6 +76,7 @@ extension Simulation {
         self.startShells(of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
+        self.startCarrying(on: node)
     }
 
     /// As a node opens what its log holds, one by one, in case a job waits in it; the rest when somebody asks.
@@ -100,8 +101,8 @@ extension Simulation {
             }
         #endif
         let id = node.id  // The node holds the partition: it must not be held by it.
-        let partition = ObservedPartition(store) { [unowned self] entry, digest in
-            self.applied(entry, digest, of: group, on: id)
+        let partition = ObservedPartition(store) { [unowned self] entry, outcome, digest in
+            self.applied(entry, outcome, digest, of: group, on: id)
         } installing: { [unowned self] identity, applied in
             self.invariants.installs(id, group, identity, over: applied)
         }

@@ -32,6 +32,8 @@ package final class Simulation {
         package internal(set) var reached: [RarePath: Int] = [:]
         /// Of a cluster with a placement table: moves, newcomers, removals and the like.
         package internal(set) var membershipCounts: [String: Int] = [:]
+        /// Of groups that hold records: saves, refusals, slices of jobs and the like.
+        package internal(set) var recordCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
     }
@@ -48,6 +50,7 @@ package final class Simulation {
         case resume(NodeID, life: UInt64, sleep: UInt64)
         case overdue(NodeID, life: UInt64, RaftGroup.RequestToken)
         case checkpoint(NodeID, life: UInt64)
+        case mail(MailEvent, NodeID, life: UInt64)
         case restart(NodeID)
         case diskRoom(NodeID)
         case think(Int)
@@ -85,6 +88,8 @@ package final class Simulation {
     var initial: [GroupID: Configuration] = [:]
     /// Nil where groups stay where the seed put them.
     var placed: PlacedCluster?
+    /// Nil where groups hold registers.
+    var records: SimulatedRecords?
     /// What each node was last seen to take for committed.
     var watched: [NodeID: [GroupID: LogIndex]] = [:]
     /// Requests of which a copy may still arrive when the client is long gone.
@@ -156,6 +161,9 @@ package final class Simulation {
         }
         for group in self.groups { self.invariants.begins(group, with: self.initial[group]!) }
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
+        if options.holdsRecords {
+            self.records = SimulatedRecords(options, groups: self.clientGroups)
+        }
     }
 
     let groups: [GroupID]
@@ -193,6 +201,7 @@ package final class Simulation {
         self.endShells()
         self.report.nodeCount = self.nodes.count
         self.report.groupCount = self.groups.count
+        self.report.recordCounts = self.records?.totals ?? [:]
         self.report.simulatedNanoseconds = self.now
         self.report.violation = self.invariants.violation ?? self.checkHistory()
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
@@ -205,7 +214,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
             .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
-            .resume(let to, _, _), .overdue(let to, _, _):
+            .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
             .compareLogs,
@@ -253,6 +262,7 @@ package final class Simulation {
             self.count(.crashOnRarePath)
             self.crash(self.node(id), losesPower: true, backAfter: self.restartTime())
         case .checkpoint(let id, let life): self.checkpoint(id, life: life)
+        case .mail(let event, let id, let life): self.handleMail(event, on: id, life: life)
         case .restart(let id):
             if !self.node(id).isUp { self.start(self.node(id)) }
         case .diskRoom(let id): self.node(id).files.setCapacity(nil)
@@ -334,16 +344,25 @@ package final class Simulation {
 
     private func checkHistory() -> Violation? {
         var feeds: [GroupID: [RegisterChange]] = [:]
+        var ends: [GroupID: Replica] = [:]
         for group in self.clientGroups {
             // The replicas have converged, or there is a violation already.
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
-            guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }),
+            guard let best = replicas.max(by: { $0.state.applied < $1.state.applied }) else {
+                continue
+            }
+            ends[group] = best
+            if self.records != nil {
+                if let violation = self.checkRecords(group, best) { return violation }
+                continue
+            }
+            guard
                 let answer = try? best.state.answer(
                     RegisterQuery.feed(after: 0, limit: .max).query),
                 let changes = try? RegisterState.changes(in: answer)
             else { continue }
             feeds[group] = changes
         }
-        return self.history.check(feeds: feeds)
+        return self.checkBuckets(ends) ?? self.history.check(feeds: feeds)
     }
 }

@@ -36,6 +36,8 @@ package struct SimulationOptions: Sendable, Equatable {
         case logs
         /// Rows disappear and logs rot, on one node at a time.
         case damage
+        /// Groups hold records, by the real state, and clients do with them what clients of records do.
+        case records
         /// What the log says of a write comes when another leader has already replaced it.
         case lateReports
         /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for it.
@@ -99,6 +101,10 @@ package struct SimulationOptions: Sendable, Equatable {
     package var memberSetCount = 0
     /// Groups are placed by the real table, and the real membership moves them.
     package var isPlaced = false
+    /// Groups hold records, by the real state.
+    package var holdsRecords = false
+    /// Of a public database that is spread over groups; 0: there is none.
+    package var bucketCount = 0
     /// Of a placed cluster, beside the system's; a power of two.
     package var partitionCount = 4
     /// Nodes at once, with those that join.
@@ -116,7 +122,10 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said before there
     ///     were any.
     ///   - drawsPlaced: one run in twelve has a placement table.
-    package init(seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true) {
+    ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
+    package init(
+        seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true
+    ) {
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         let sizes = [1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
@@ -162,6 +171,15 @@ package struct SimulationOptions: Sendable, Equatable {
         if Int.random(in: 0..<12, using: &others) == 0, drawsPlaced {
             self.lead(by: .membership, seed: seed)
         }
+        var records = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0004)
+        guard drawsRecords, Int.random(in: 0..<8, using: &records) == 0 else { return }
+        if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
+        if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
+            self.lead(by: .records, seed: seed)
+        }
+        self.holdsRecords = true
+        self.groupCount = min(self.groupCount, 4)
+        self.partitionCount = min(self.partitionCount, 4)
     }
 
     /// Makes the world one of `mix`, with details that the seed says.
@@ -232,6 +250,21 @@ package struct SimulationOptions: Sendable, Equatable {
             self.registerCount = 1
             self.livenessTime = .seconds(240)
             self.safetyTime = .seconds(draw(6...15))
+        case .records:
+            self.holdsRecords = true
+            self.clientCount = draw(4...8)
+            self.registerCount = draw(2...4)
+            self.thinkTimeMax = milliseconds(5, 20)
+            // Whoever is down most of the time decides little.
+            self.restartMax = milliseconds(20, 200, 600)
+            self.faultInterval = milliseconds(150, 400, 1_000)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 1_000)
+            self.valueSizeMax = ByteCount([8, 64, 2_048][draw(0...2)])
+            if draw(0...1) == 0 {
+                self.bucketCount = 4
+                self.groupCount = [3, 3, 5][draw(0...2)]
+            }
         case .snapshots:
             self.faults.formUnion([.partition, .pause, .duplication])
             self.trailingEntryCount = 0
@@ -322,6 +355,8 @@ package struct SimulationOptions: Sendable, Equatable {
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
             + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
             + (self.mix.map { "mix=\($0.rawValue) " } ?? "")
+            + (self.holdsRecords ? "records " : "")
+            + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }

@@ -184,6 +184,8 @@ extension Simulation {
         case .peer(let other, let number):
             _ = self.send(
                 .response(PeerResponse(number: number, answer: answer)), from: node, to: other)
+        case .carrier(let carrier, let life, let parcel):
+            self.giveBack(answer, to: carrier, life: life, parcel, from: node)
         case .client: break
         }
     }

@@ -8,13 +8,19 @@ import StratusStorage
 extension Simulation {
     func state(of group: GroupID, on node: SimulatedNode) -> SimulatedState {
         SimulatedState(
-            self.placed != nil && group == .system ? .system : .registers, node: node.id,
-            bugs: self.bugs)
+            self.placed != nil && group == .system
+                ? .system : self.records == nil ? .registers : .records, node: node.id,
+            partitionCount: self.records?.buckets?.partitionCount ?? 1, bugs: self.bugs)
     }
 
-    func applied(_ entry: Entry, _ digest: StateDigest, of group: GroupID, on id: NodeID) {
+    func applied(
+        _ entry: Entry, _ outcome: Outcome, _ digest: StateDigest, of group: GroupID, on id: NodeID
+    ) {
         let isFirst = self.invariants.applied(id, group, entry, digest)
         self.report.entryCount += 1
+        if isFirst, let violation = self.records?.apply(entry, outcome, of: group) {
+            self.invariants.report(violation.rule, "\(group): \(violation.text)")
+        }
         guard isFirst, group == .system, self.placed != nil, entry.kind == .command,
             let answer = try? self.node(id).partitions[group]?.store.answer(
                 Query(kind: .system, body: SystemQuery.view.encoded())),

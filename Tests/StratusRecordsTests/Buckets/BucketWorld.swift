@@ -283,39 +283,24 @@ struct BucketWorld {
 
     /// Links as one end of them has them: at the targets, or at the referrers.
     struct Links {
-        var inbound: Set<Link> = []
-        var outbound: Set<Link> = []
+        var inbound: Set<LinkEnds.End> = []
+        var outbound: Set<LinkEnds.End> = []
         var unconfirmedCount = 0
     }
 
     func links(among names: [String]) throws -> Links {
         var links = Links()
-        for number in 0..<self.bucketCount {
-            let bucket = Bucket(number, of: self.bucketCount)
-            let database = self.database(bucket)
-            guard let partition = self.partitions[self.group(of: database)] else { continue }
-            let rows = partition.rows
-            guard let row = try StoredRows.database(database, over: rows),
-                let zone = try StoredRows.zone(ZoneID.defaultName, in: row.number, over: rows)
-            else { continue }
-            let stored = LinkRows(zone: zone.number)
-            for name in names where bucket.holds(name) {
-                for action in [Reference.Action.deleteSelf, .validate] {
-                    for found in try stored.inbound(to: name, action, limit: .max, over: rows) {
-                        links.inbound.insert(found.link)
-                        if found.state.state != .confirmed { links.unconfirmedCount += 1 }
-                    }
-                    for target in names where !bucket.holds(target) {
-                        let reference = ActingReference(target: target, action: action)
-                        if let identity = try stored.outbound(reference, of: name, over: rows) {
-                            links.outbound.insert(
-                                Link(
-                                    target: target, action: action, referrer: name,
-                                    identity: identity))
-                        }
-                    }
-                }
-            }
+        let ask = LinkEnds.Ask(Bench.container, bucketCount: self.bucketCount, names: names)
+        // As a question goes to a partition.
+        let read = try LinkEnds.Ask(decoding: ask.encoded())
+        #expect(read == ask)
+        for group in self.groups {
+            guard let rows = self.partitions[group]?.rows else { continue }
+            let ends = try LinkEnds(read, over: rows)
+            #expect(try LinkEnds(decoding: ends.encoded()) == ends)
+            links.inbound.formUnion(ends.inbound)
+            links.outbound.formUnion(ends.outbound)
+            links.unconfirmedCount += ends.unconfirmedCount
         }
         return links
     }

@@ -1,29 +1,39 @@
-import StratusModel
-import StratusRecords
+package import StratusModel
+package import StratusRecords
 
-/// The records' state as a dictionary: every rule in its plainest form, no rows, no formats.
-struct Model {
-    struct Zone: Equatable {
-        var lastTag: UInt64
+/// The records' state as a dictionary: every rule in its plainest form, no rows, no formats. What `RecordState` is
+/// held against, on one partition's store and in the simulator.
+///
+/// It knows no limits of size, and no jobs: cascades that end in one entry, and tombstones for ever.
+package struct RecordModel {
+    package struct Zone: Equatable {
+        package var lastTag: UInt64
         var lastMilliseconds: Int64 = .min
-        var records: [String: Record] = [:]
-        var tombstones: [String: ChangeTag] = [:]
+        package var records: [String: Record] = [:]
+        package var tombstones: [String: ChangeTag] = [:]
     }
 
-    struct Place: Hashable {
-        var database: DatabaseID
-        var zone: String
+    package struct Place: Hashable, Sendable {
+        package var database: DatabaseID
+        package var zone: String
+
+        package init(database: DatabaseID, zone: String) {
+            self.database = database
+            self.zone = zone
+        }
     }
 
-    var zones: [Place: Zone] = [:]
+    package private(set) var zones: [Place: Zone] = [:]
     /// The last tag of zones that are gone.
     private var graves: [Place: UInt64] = [:]
     /// Where the tags of a database begin that was erased.
     private var floors: [DatabaseID: UInt64] = [:]
 
+    package init() {}
+
     // MARK: Zones
 
-    mutating func apply(_ modify: ModifyZones) -> [Bool] {
+    package mutating func apply(_ modify: ModifyZones) -> [Bool] {
         var named: Set<String> = []
         return modify.operations.map { operation in
             let place = Place(database: modify.database, zone: operation.zone)
@@ -46,7 +56,7 @@ struct Model {
     }
 
     /// - Returns: how many records went.
-    mutating func erase(_ database: DatabaseID) -> Int {
+    package mutating func erase(_ database: DatabaseID) -> Int {
         let gone = self.zones.filter { $0.key.database == database }
         let tags =
             gone.values.map(\.lastTag)
@@ -58,10 +68,19 @@ struct Model {
     }
 
     /// The names of a zone's records of a type with `least` or more in an integer field, by that field, then by name.
-    func query(_ place: Place, _ type: String, _ field: String, least: Int64, descending: Bool)
-        -> [String]
-    {
-        let found = (self.zones[place]?.records ?? [:]).values.compactMap {
+    package func query(
+        _ place: Place, _ type: String, _ field: String, least: Int64, descending: Bool
+    ) -> [String] {
+        let records = self.zones[place]?.records ?? [:]
+        return Self.query(
+            Array(records.values), type, field, least: least, descending: descending)
+    }
+
+    /// The same of any records.
+    package static func query(
+        _ records: [Record], _ type: String, _ field: String, least: Int64, descending: Bool
+    ) -> [String] {
+        let found = records.compactMap {
             record -> (value: Int64, name: String)? in
             guard record.type == type,
                 case .scalar(.int64(let value))? = record.fields.first(where: { $0.name == field })?
@@ -78,16 +97,16 @@ struct Model {
 
     // MARK: Records
 
-    enum Result: Equatable {
+    package enum Result: Equatable {
         case saved(Record)
         case deleted(ChangeTag?)
         case refused(RecordRefusal.Reason)
     }
 
     /// Nil: the request is refused as a whole.
-    mutating func apply(_ modify: ModifyRecords, by principal: Principal, at milliseconds: Int64)
-        -> [Result]?
-    {
+    package mutating func apply(
+        _ modify: ModifyRecords, by principal: Principal, at milliseconds: Int64
+    ) -> [Result]? {
         let place = Place(database: modify.database, zone: modify.zone)
         let isDefault = modify.zone == ZoneID.defaultName
         let fresh = Zone(lastTag: self.floors[place.database] ?? 0)
@@ -115,7 +134,7 @@ struct Model {
     }
 
     /// The feed, as a list of (name, record or nil for a deletion).
-    func feed(_ place: Place) -> [(name: String, record: Record?)] {
+    package func feed(_ place: Place) -> [(name: String, record: Record?)] {
         guard let zone = self.zones[place] else { return [] }
         var changes: [(tag: ChangeTag, name: String, record: Record?)] = []
         for (name, record) in zone.records { changes.append((record.tag, name, record)) }
@@ -129,13 +148,13 @@ private struct Step {
     let modify: ModifyRecords
     let principal: Principal
     let milliseconds: Int64
-    var zone: Model.Zone
-    var results: [Int: Model.Result] = [:]
+    var zone: RecordModel.Zone
+    var results: [Int: RecordModel.Result] = [:]
 
     private var entered: Set<Int> = []
 
     init(
-        modify: ModifyRecords, principal: Principal, milliseconds: Int64, zone: Model.Zone
+        modify: ModifyRecords, principal: Principal, milliseconds: Int64, zone: RecordModel.Zone
     ) {
         self.modify = modify
         self.principal = principal
@@ -194,7 +213,7 @@ private struct Step {
         }.map(\.name).sorted()
     }
 
-    private mutating func save(_ operation: RecordOperation) -> Model.Result {
+    private mutating func save(_ operation: RecordOperation) -> RecordModel.Result {
         let name = operation.recordName
         if name.hasPrefix("_") { return .refused(.nameInvalid) }
         let old = self.zone.records[name]
@@ -260,7 +279,7 @@ private struct Step {
         return .saved(record)
     }
 
-    private mutating func delete(_ operation: RecordOperation) -> Model.Result {
+    private mutating func delete(_ operation: RecordOperation) -> RecordModel.Result {
         guard let old = self.zone.records[operation.recordName] else {
             return operation.kind == .forceDelete ? .deleted(nil) : .refused(.notFound)
         }

@@ -1,0 +1,66 @@
+import StratusModel
+import StratusRecords
+
+/// The databases and zones of a simulated group, the same in each.
+enum RecordWorld {
+    static let container = ContainerReference(
+        container: "iCloud.simulation", environment: .development)
+    static let owner = "_owner"
+    static let users = [Self.owner, "_reader"].map { Principal(kind: .user, userRecordName: $0) }
+    static let system = Principal(kind: .system)
+    static let privateDatabase = DatabaseID(
+        container: Self.container, scope: .private, owner: Self.owner)
+    static let publicDatabase = DatabaseID(container: Self.container, scope: .public, owner: "")
+
+    /// Where most is written; made first, never deleted.
+    static let shelves = RecordModel.Place(database: Self.privateDatabase, zone: "Shelves")
+    /// Made and deleted again and again.
+    static let scratch = RecordModel.Place(database: Self.privateDatabase, zone: "Scratch")
+    /// Where cascades are longer than one entry, so that jobs go on with them.
+    static let deep = RecordModel.Place(database: Self.privateDatabase, zone: "Deep")
+    static let ownDefault = RecordModel.Place(
+        database: Self.privateDatabase, zone: ZoneID.defaultName)
+    static let publicDefault = RecordModel.Place(
+        database: Self.publicDatabase, zone: ZoneID.defaultName)
+    static let all = [Self.shelves, Self.scratch, Self.deep, Self.ownDefault, Self.publicDefault]
+
+    /// Elsewhere jobs and mail change what no command names.
+    static func isModelled(_ place: RecordModel.Place) -> Bool {
+        place != Self.deep && place.database.bucket == nil
+    }
+
+    static let type = "Book"
+    /// Every save writes another number, so that a number tells which save one sees.
+    static let number = "n"
+    static let indexed = ["a", "b"]
+
+    /// The index of `b` is always there, that of `a` comes and goes.
+    static func schema(version: UInt64) -> Schema {
+        func field(_ name: String, _ type: ScalarType, _ indexes: FieldIndexes = [])
+            -> FieldDefinition
+        {
+            FieldDefinition(name: name, type: FieldType(type), indexes: indexes)
+        }
+        let both: FieldIndexes = [.queryable, .sortable]
+        let book = RecordType(
+            name: Self.type,
+            fields: [
+                field("a", .int64, version.isMultiple(of: 2) ? [] : both), field("b", .int64, both),
+                field(Self.number, .int64), field("r", .reference), field("s", .reference),
+                field("v", .bytes),
+            ])
+        return Schema(version: version, types: [book])
+    }
+
+    /// Records that nothing but a command that names them changes: each is a register.
+    static func registerName(_ number: Int) -> String { "r\(number)" }
+
+    static func register(_ name: String, in place: RecordModel.Place) -> Int? {
+        place == Self.shelves && name.hasPrefix("r") ? Int(name.dropFirst()) : nil
+    }
+
+    static func number(of record: Record) -> Int? {
+        guard case .scalar(.int64(let number))? = record.value(of: Self.number) else { return nil }
+        return Int(number)
+    }
+}

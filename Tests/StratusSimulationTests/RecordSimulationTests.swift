@@ -1,0 +1,68 @@
+import StratusModel
+import StratusSimulation
+import Testing
+
+/// Clusters whose groups hold records by the real state, held against a dictionary that knows the rules: every outcome,
+/// every answer at the tag it names, every feed, and everything there is in the end. The long runs are
+/// `stratus-sim --mix records`.
+@Suite struct RecordSimulationTests {
+    static func options(_ seed: UInt64, _ mix: SimulationOptions.Mix = .records)
+        -> SimulationOptions
+    {
+        var options = SimulationOptions(seed: seed, drawsMix: false)
+        options.lead(by: mix, seed: seed)
+        options.holdsRecords = true
+        options.safetyTime = min(options.safetyTime, .seconds(6))
+        options.partitionCount = min(options.partitionCount, 2)
+        return options
+    }
+
+    @Test func `records keep their promises under faults, and clients do all that can be done`() {
+        var counts: [String: Int] = [:]
+        for seed in 1...10 as ClosedRange<UInt64> {
+            let report = Simulation(seed: seed, options: Self.options(seed)).run()
+            #expect(
+                report.violation == nil,
+                "stratus-sim --mix records --seed \(seed): \(report.violation?.description ?? "")")
+            counts.merge(report.recordCounts) { $0 + $1 }
+        }
+        for kind in [
+            "saved", "deleted", "refused", "repeated", "looked up", "queries", "pages of feeds",
+            "expired positions", "schemas", "slices of jobs", "zones made", "zones deleted",
+        ] {
+            #expect(counts[kind] ?? 0 > 0, "\(kind): none in \(counts)")
+        }
+    }
+
+    @Test(arguments: [.membership, .snapshots, .damage] as [SimulationOptions.Mix])
+    func `records keep their promises in the worlds of other mixes`(mix: SimulationOptions.Mix) {
+        var savedCount = 0
+        for seed in 1...4 as ClosedRange<UInt64> {
+            let report = Simulation(seed: seed, options: Self.options(seed, mix)).run()
+            #expect(
+                report.violation == nil,
+                "\(mix), seed \(seed): \(report.violation?.description ?? "")")
+            savedCount += report.recordCounts["saved"] ?? 0
+        }
+        #expect(savedCount > 0, "\(mix): nothing was saved")
+    }
+
+    /// Rows that were lost at a start that failed were taken for whole at the next, and the log was struck too: more than
+    /// one copy of what the node had promised.
+    @Test func `a node whose start failed is struck by no other damage`() {
+        var options = SimulationOptions(seed: 33, drawsMix: false)
+        options.lead(by: .damage, seed: 33)
+        options.holdsRecords = true
+        let report = Simulation(seed: 33, options: options).run()
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+    }
+
+    @Test func `a seed replays event for event`() {
+        for seed in [2, 5] as [UInt64] {
+            let first = Simulation(seed: seed, options: Self.options(seed)).run()
+            let second = Simulation(seed: seed, options: Self.options(seed)).run()
+            #expect(first.traceHash == second.traceHash, "seed \(seed)")
+            #expect(first.recordCounts == second.recordCounts, "seed \(seed)")
+        }
+    }
+}
