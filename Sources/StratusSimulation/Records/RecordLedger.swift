@@ -67,7 +67,7 @@ struct RecordLedger {
             guard case .reserved = outcome else { return "reservations: \(outcome)" }
             self.counts["reservations", default: 0] += 1
             return nil
-        case .schema, .eraseDatabase: return "nobody asks for this"
+        case .schema, .eraseDatabase, .recover: return "nobody asks for this"
         }
     }
 
