@@ -97,7 +97,7 @@ struct WaitedInVain: Error {}
 /// Waits until `condition` holds, without a thread of the pool: a few tests that wait in a loop of their
 /// own would stop all others on a small machine. In vain, the test fails.
 func eventually(_ condition: () -> Bool) async throws {
-    let end = RealClock.now + .seconds(30)
+    let end = RealClock.now + .seconds(120)
     while !condition() {
         guard RealClock.now < end else { throw WaitedInVain() }
         try await Task.sleep(for: .milliseconds(1))
