@@ -93,7 +93,7 @@ import Testing
                 return
             }
             pauses.append(time - self.now)
-            #expect(self.handle(.woke) == [], "woken early")
+            #expect(self.handle(.woke) == [.wake(at: time)], "woken early: once more, then")
             self.now = time
             #expect(
                 self.handle(.woke) == [.look(self.sender, self.ask(except: [3], bags: 1))])

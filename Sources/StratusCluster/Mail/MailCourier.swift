@@ -237,7 +237,8 @@ package struct MailCourier: Sendable {
     }
 
     private mutating func wake(at now: MonotonicTime, into actions: inout [Action]) {
-        if let time = self.wakeAt, now >= time { self.wakeAt = nil }
+        // It may have come early, where a clock has been slowed since: then another is asked for.
+        self.wakeAt = nil
         var senders: Set<GroupID> = []
         for (route, state) in self.routes {
             if case .resting(let until) = state, until <= now {
