@@ -84,6 +84,8 @@ import Testing
                 && note.groups == (0...UInt16(Self.partitionCount)).map { GroupID($0) }, "\(what)")
         let salvage = try Self.open(world)
         #expect(salvage.view.settings.cluster == name, "\(what)")
+        // The view that the system partition will have is newer.
+        #expect(salvage.view.settings.revision == 0, "\(what)")
         #expect(salvage.view.nodes.filter(\.isMember).map(\.id) == [NodeID(1)], "\(what)")
         for group in salvage.view.groups {
             let replica = try #require(salvage.replicas[group])

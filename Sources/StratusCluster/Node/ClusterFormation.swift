@@ -93,11 +93,7 @@ package struct ClusterFormation: Sendable, Equatable {
             writer.write(text: peer.host)
             writer.write(fixed: peer.port)
         }
-        let hash = SHA256.hash(writer.bytes)
-        func word(_ start: Int) -> UInt64 {
-            hash[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        self.cluster = ClusterID(high: word(0), low: word(8))
+        self.cluster = Self.name(from: writer.bytes)
         self.node = NodeID(UInt32(own + 1))
         self.partitionCount = partitionCount
         self.members = sorted.enumerated().map {
@@ -113,6 +109,15 @@ package struct ClusterFormation: Sendable, Equatable {
         self.partitionCount = partitionCount
         self.members = []
         self.ownName = name
+    }
+
+    /// What a cluster is called that everybody knows by these bytes.
+    static func name(from bytes: Bytes) -> ClusterID {
+        let hash = SHA256.hash(bytes)
+        func word(_ start: Int) -> UInt64 {
+            hash[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        return ClusterID(high: word(0), low: word(8))
     }
 
     private init(_ other: ClusterFormation, cluster: ClusterID) {

@@ -3,7 +3,6 @@ import StratusConsensus
 package import StratusModel
 package import StratusPlacement
 package import StratusStorage
-import StratusTLS
 
 /// A survivor's data directory, opened offline to make its node go on without those that are lost.
 ///
@@ -97,11 +96,7 @@ package struct Salvage {
         writer.write(fixed: cluster.high)
         writer.write(fixed: cluster.low)
         for node in lost.sorted() { writer.write(fixed: node.raw) }
-        let hash = SHA256.hash(writer.bytes)
-        func word(_ start: Int) -> UInt64 {
-            hash[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        return ClusterID(high: word(0), low: word(8))
+        return ClusterFormation.name(from: writer.bytes)
     }
 
     /// - Parameters:

@@ -59,6 +59,10 @@ extension ClusterView {
     package func recovered(by recovery: ClusterRecovery) throws(SystemRefusal) -> ClusterView {
         var view = self
         _ = try view.recover(recovery)
+        // Its counters stay, however often it is said: those of the system partition will be beyond them.
+        view.settings = self.settings
+        view.settings.cluster = recovery.cluster
+        view.table.epoch = self.settings.epoch
         return view
     }
 
