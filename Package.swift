@@ -157,7 +157,7 @@ let package = Package(
                 "StratusStorage",
                 "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
                 "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
-                "StratusIdentity",
+                "StratusIdentity", "StratusSimulation",
             ], swiftSettings: house + release),
 
         // Tests.

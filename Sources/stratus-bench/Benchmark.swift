@@ -16,6 +16,7 @@ struct Benchmark: Sendable {
         .placement,
         .query,
         .records,
+        .replica,
         .scale,
         .storage,
         .telemetry,

@@ -52,7 +52,7 @@ extension Benchmark {
         return TLSServerConfiguration(identity: identity)
     }
 
-    private static func write(_ bytes: Bytes, to path: String) {
+    static func write(_ bytes: Bytes, to path: String) {
         guard let file = fopen(path, "w") else { return print("cannot write \(path)") }
         fwrite(bytes, 1, bytes.count, file)
         fclose(file)

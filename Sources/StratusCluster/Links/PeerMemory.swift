@@ -33,7 +33,7 @@ package final class PeerMemory: Sendable {
     }
 
     package static let path: DiskPath = "PEERS"
-    private static let mark = Bytes("STRATUSM".utf8)
+    private static let frame = FileFrame("STRATUSM")
     private static let sizeMax = 1 << 20
 
     private let files: any Files
@@ -97,35 +97,25 @@ package final class PeerMemory: Sendable {
     }
 
     package static func encode(_ peers: [String: RequestIdentity]) -> Bytes {
-        var writer = ByteWriter()
-        writer.write(raw: Self.mark)
-        writer.write(1 as UInt8)
-        writer.write(count: peers.count)
-        for (name, data) in peers.sorted(by: { $0.key < $1.key }) {
-            writer.write(text: name)
-            writer.write(fixed: data.high)
-            writer.write(fixed: data.low)
+        Self.frame.encode { writer in
+            writer.write(count: peers.count)
+            for (name, data) in peers.sorted(by: { $0.key < $1.key }) {
+                writer.write(text: name)
+                writer.write(fixed: data.high)
+                writer.write(fixed: data.low)
+            }
         }
-        writer.write(fixed: CRC32C.of(writer.bytes))
-        return writer.bytes
     }
 
     package static func decode(_ bytes: Bytes) throws(DecodingError) -> [String: RequestIdentity] {
-        var reader = ByteReader(bytes)
-        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
-        let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
-        var peers: [String: RequestIdentity] = [:]
-        for _ in 0..<(try reader.count(minimumSize: 17)) {
-            let name = try reader.text()
-            peers[name] = RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
+        try Self.frame.decode(bytes) { (reader, _) throws(DecodingError) in
+            var peers: [String: RequestIdentity] = [:]
+            for _ in 0..<(try reader.count(minimumSize: 17)) {
+                let name = try reader.text()
+                peers[name] = RequestIdentity(
+                    high: try reader.fixed64(), low: try reader.fixed64())
+            }
+            return peers
         }
-        let end = reader.offset
-        let crc = try reader.fixed32()
-        try reader.finish()
-        guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
-            throw DecodingError(.malformed, at: end)
-        }
-        return peers
     }
 }

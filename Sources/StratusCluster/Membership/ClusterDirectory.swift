@@ -36,7 +36,7 @@ package final class ClusterDirectory: Sendable {
     }
 
     package static let path: DiskPath = "VIEW"
-    private static let mark = Bytes("STRATUSV".utf8)
+    private static let frame = FileFrame("STRATUSV")
     private static let sizeMax = 16 << 20
 
     package let own: NodeID
@@ -174,25 +174,12 @@ package final class ClusterDirectory: Sendable {
     }
 
     package static func encode(_ view: ClusterView) -> Bytes {
-        var writer = ByteWriter(reserving: 4_096)
-        writer.write(raw: Self.mark)
-        writer.write(1 as UInt8)
-        writer.write(prefixed: view.encoded())
-        writer.write(fixed: CRC32C.of(writer.bytes))
-        return writer.bytes
+        Self.frame.encode { $0.write(prefixed: view.encoded()) }
     }
 
     package static func decode(_ bytes: Bytes) throws(DecodingError) -> ClusterView {
-        var reader = ByteReader(bytes)
-        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
-        let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
-        let view = try reader.prefixed()
-        let end = reader.offset
-        let crc = try reader.fixed32()
-        try reader.finish()
-        guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
-            throw DecodingError(.malformed, at: end)
+        let view = try Self.frame.decode(bytes) { (reader, _) throws(DecodingError) in
+            try reader.prefixed()
         }
         return try ClusterView(decoding: view)
     }

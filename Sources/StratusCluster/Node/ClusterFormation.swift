@@ -58,7 +58,7 @@ package struct ClusterFormation: Sendable, Equatable {
 
     package static let replicaCount = 3
     static let stamp: DiskPath = "CLUSTER"
-    private static let mark = Bytes("STRATUSC".utf8)
+    private static let frame = FileFrame("STRATUSC", versions: 1...2)
 
     package let cluster: ClusterID
     package let node: NodeID
@@ -212,30 +212,27 @@ package struct ClusterFormation: Sendable, Equatable {
     }
 
     package func encoded() -> Bytes {
-        var writer = ByteWriter()
-        writer.write(raw: Self.mark)
-        writer.write(self.isFounder ? 1 : 2 as UInt8)
-        writer.write(fixed: self.cluster.high)
-        writer.write(fixed: self.cluster.low)
-        writer.write(fixed: self.node.raw)
-        writer.write(fixed: UInt16(self.partitionCount))
-        if !self.isFounder { writer.write(text: self.ownName) }
-        writer.write(count: self.members.count)
-        for member in self.members {
-            writer.write(fixed: member.node.raw)
-            writer.write(text: member.name)
+        Self.frame.encode(version: self.isFounder ? 1 : 2) { writer in
+            writer.write(fixed: self.cluster.high)
+            writer.write(fixed: self.cluster.low)
+            writer.write(fixed: self.node.raw)
+            writer.write(fixed: UInt16(self.partitionCount))
+            if !self.isFounder { writer.write(text: self.ownName) }
+            writer.write(count: self.members.count)
+            for member in self.members {
+                writer.write(fixed: member.node.raw)
+                writer.write(text: member.name)
+            }
         }
-        writer.write(fixed: CRC32C.of(writer.bytes))
-        return writer.bytes
     }
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
-        var reader = ByteReader(bytes)
-        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
-        let version = try reader.byte()
-        guard version == 1 || version == 2 else {
-            throw DecodingError(.unknownVersion(version), at: 8)
+        self = try Self.frame.decode(bytes) { (reader, version) throws(DecodingError) in
+            try ClusterFormation(from: &reader, version: version)
         }
+    }
+
+    private init(from reader: inout ByteReader, version: UInt8) throws(DecodingError) {
         self.cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
         self.node = NodeID(try reader.fixed32())
         self.partitionCount = Int(try reader.fixed16())
@@ -249,12 +246,8 @@ package struct ClusterFormation: Sendable, Equatable {
         let node = self.node
         self.ownName =
             version == 2 ? name : members.first { $0.node == node }?.name ?? "\(node)"
-        let end = reader.offset
-        let crc = try reader.fixed32()
-        try reader.finish()
-        guard CRC32C.of(Bytes(bytes[..<end])) == crc,
-            PlacementTable.isPartitionCount(self.partitionCount),
-            version == 2 ? members.isEmpty : members.contains(where: { $0.node == self.node })
-        else { throw DecodingError(.malformed, at: end) }
+        guard PlacementTable.isPartitionCount(self.partitionCount),
+            version == 2 ? members.isEmpty : members.contains(where: { $0.node == node })
+        else { throw DecodingError(.malformed, at: reader.offset) }
     }
 }

