@@ -60,7 +60,7 @@ extension SimulatedStreams {
         guard !connection.isDead, connection.ends.count == 2 else { return }
         self.count("broken")
         for side in 0...1 {
-            connection.pipes[side].cut(&self.random)
+            self.loseTail(of: connection, side)
             if self.draw(4) == 0 { continue }
             self.add(
                 .sever(connection.number, side: side, .failed(LinkFailure("connection reset"))),
@@ -103,6 +103,9 @@ extension SimulatedStreams {
             return connection.pipes[side].clear()
         }
         if connection.pipes[side].isEmpty { return }
+        if let due = connection.pipes[side].pieces.first?.due, due > self.simulation.now {
+            return self.schedule(connection, side)
+        }
         let sender = connection.ends[side]
         let passes =
             connection.isDead

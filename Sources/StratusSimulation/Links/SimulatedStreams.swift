@@ -143,14 +143,22 @@ final class SimulatedStreams {
         connection.pipes[stream.side].stalledSince = nil
         if end == .closed {
             connection.pipes[stream.side].clear()
-        } else {
-            connection.pipes[stream.side].cut(&self.random)
+        } else if !connection.isDead {
+            self.loseTail(of: connection, stream.side)
         }
         self.simulation.mix(
             14, stream.host.raw, UInt32(stream.side), UInt64(stream.connection), 0)
         self.call(stream) { $0.ended(end) }
         stream.forgetUser()
         self.dropIfOver(connection)
+    }
+
+    /// Of what is under way some arrives, now or when its connection is long replaced.
+    func loseTail(of connection: SimulatedConnection, _ side: Int) {
+        connection.pipes[side].cut(&self.random)
+        if self.isFaulty, self.draw(4) == 0 {
+            connection.pipes[side].delay(by: self.drawTime(0...2_000))
+        }
     }
 
     func dropIfOver(_ connection: SimulatedConnection) {
@@ -179,7 +187,7 @@ final class SimulatedStreams {
         stream.phase = .gone
         stream.forgetUser()
         let (side, due) = (stream.side, self.simulation.now + self.latency())
-        if losesPower || self.draw(3) == 0 { connection.pipes[side].cut(&self.random) }
+        if losesPower || self.draw(3) == 0 { self.loseTail(of: connection, side) }
         switch losesPower ? 6 : self.draw(6) {
         case 0:
             self.count("left without a word")

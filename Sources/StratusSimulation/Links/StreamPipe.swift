@@ -50,10 +50,10 @@ struct StreamPipe {
         self.unsaidSize = 0
     }
 
-    /// Loses everything from some byte on.
+    /// Loses everything from some byte on, or nothing.
     mutating func cut(_ random: inout SeededGenerator) {
-        guard !self.pieces.isEmpty else { return }
-        let count = Int.random(in: 0..<self.pieces.count, using: &random)
+        let count = Int.random(in: 0...self.pieces.count, using: &random)
+        guard count < self.pieces.count else { return }
         for piece in self.pieces[count...] {
             if case .bytes(let bytes) = piece.content { self.size -= bytes.count }
         }
@@ -63,6 +63,12 @@ struct StreamPipe {
             let kept = Int.random(in: 0..<bytes.count, using: &random)
             if kept > 0 { self.add(.bytes(Bytes(bytes[..<kept])), due: first.due) }
         }
+    }
+
+    /// What is under way stands in some buffer on its way.
+    mutating func delay(by time: Int64) {
+        for position in self.pieces.indices { self.pieces[position].due += time }
+        self.openAt += time
     }
 
     mutating func clear() {

@@ -19,7 +19,7 @@ struct StreamShape {
         }
         self.kernelSize = draw(2_048, 16_384, 131_072)
         self.bytesPerMillisecond = draw(1_000, 10_000, 1_000_000)
-        self.breakOneIn = draw(60, 200, 1_000)
+        self.breakOneIn = draw(20, 200, 1_000, 4_000)
         self.settleDelayMax = draw(0, 0, 2_000_000, 20_000_000)
         let isTiny = draw(true, false, false)
         if isTiny || options.faults.contains(.tinyLimits) {
