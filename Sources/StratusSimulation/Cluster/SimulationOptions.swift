@@ -286,12 +286,12 @@ package struct SimulationOptions: Sendable, Equatable {
             self.nodeCount = [2, 3, 3, 4, 5][draw(0...4)]
             self.voterCount = min(self.nodeCount, 3)
             self.valueSizeMax = ByteCount([8, 512, 4_096][draw(0...2)])
-            self.thinkTimeMax = milliseconds(5, 20, 60)
+            self.thinkTimeMax = milliseconds(2, 5, 20)
             self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
             self.checkpointInterval = milliseconds(20, 200)
             self.snapshotFrameSize = ByteCount([512, 65_536][draw(0...1)])
-            self.faultInterval = milliseconds(100, 300, 900)
-            self.restartMax = milliseconds(20, 200, 2_000)
+            self.faultInterval = milliseconds(300, 900, 2_000)
+            self.restartMax = milliseconds(20, 200, 600)
         case .snapshots:
             self.faults.formUnion([.partition, .pause, .duplication])
             self.trailingEntryCount = 0

@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusCoding
 import StratusModel
+import StratusPlacement
 
 // Clusters whose nodes talk by the real links.
 extension Simulation {
@@ -187,15 +188,21 @@ extension Simulation {
     func findLinksProblem() -> String? {
         guard self.streams != nil else { return nil }
         for node in self.nodes {
-            guard let links = node.links?.peers else { continue }
+            guard let links = node.links?.peers, self.isMember(node.id) else { continue }
             for peer in self.addresses(for: node)
-            where peer.node != node.id && self.node(peer.node).isUp {
+            where peer.node != node.id && self.node(peer.node).isUp && self.isMember(peer.node) {
                 if !links.isOpen(to: peer.node) {
                     return "the link from \(node.id) to \(peer.node) is not open"
                 }
             }
         }
         return nil
+    }
+
+    /// Who was removed need not know it: nobody talks to it any more.
+    private func isMember(_ id: NodeID) -> Bool {
+        guard let view = self.placed?.view else { return true }
+        return view.node(id)?.isMember == true
     }
 }
 
