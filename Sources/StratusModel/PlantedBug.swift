@@ -34,6 +34,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
+    // Links.
+    case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

@@ -32,6 +32,7 @@ final class NodeCluster: Sendable {
     /// What clients' sync tokens are sealed with, when all nodes must share it.
     let sharedTokenKey: Bytes?
     private let links: PeerLinks?
+    private let sockets: SocketLinks?
     /// Of the links, where they do not share one with clients.
     private let ownLoop: EventLoop?
     private let storage = WorkerThread(name: "storage")
@@ -87,10 +88,11 @@ final class NodeCluster: Sendable {
 
         // What comes in from peers finds its way once all of it stands.
         let receivers = PeerReceivers()
+        let sockets = certificates.map { SocketLinks(on: loop, certificates: $0.forLinks) }
         var links: PeerLinks?
-        if let certificates {
+        if let sockets {
             links = PeerLinks(
-                own, memory: memory, certificates: certificates.forLinks, loop: loop,
+                own, memory: memory, over: sockets,
                 events: PeerLinks.Events(
                     received: { node, message, receipt in
                         switch message {
@@ -190,6 +192,7 @@ final class NodeCluster: Sendable {
         self.replicas = replicas
         self.router = router
         self.links = linksMade
+        self.sockets = sockets
         self.ownLoop = ownLoop
         self.dataPath = plan.dataDirectory
         self.certificates = certificates
@@ -303,7 +306,7 @@ final class NodeCluster: Sendable {
     func join(_ settings: ConfigurationSettings, admitting: SystemPartition?)
         async throws(NodeFailure)
     {
-        guard let links else { return }
+        guard let links, let sockets else { return }
         guard let listen = ClusterPeers.listen(settings, name: self.formation.name) else {
             throw NodeFailure(
                 .configuration, "'cluster.listen' or 'cluster.address' must say where peers connect"
@@ -318,7 +321,7 @@ final class NodeCluster: Sendable {
                 self.directory, replicas: self.replicas, follower: self.follower,
                 health: { [self] in await self.ownHealth() }), sender: links,
             admission: admitting)
-        do throws(SocketError) { _ = try await links.listen(on: address) } catch {
+        do throws(SocketError) { _ = try await sockets.listen(on: address, for: links) } catch {
             throw NodeFailure(.system, "cannot listen for peers on \(listen): \(error)")
         }
         // A whole cluster may have moved to other addresses, and have no majority to hear that from: until

@@ -25,8 +25,8 @@ final class PeerCertificates: Sendable {
         } catch { throw NodeFailure(.configuration, "TLS between peers: \(error)") }
     }
 
-    var forLinks: PeerLinks.Certificates {
-        PeerLinks.Certificates(server: self.server) { self.client.withLock { $0 } }
+    var forLinks: SocketLinks.Certificates {
+        SocketLinks.Certificates(server: self.server) { self.client.withLock { $0 } }
     }
 
     /// When the node's certificate ends, in seconds since 1970; 0 if that cannot be read.

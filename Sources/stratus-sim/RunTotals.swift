@@ -17,6 +17,7 @@ struct RunTotals {
     private var reached: [RarePath: Int] = [:]
     private var membership: [String: Int] = [:]
     private var records: [String: Int] = [:]
+    private var links: [String: Int] = [:]
 
     mutating func add(_ report: Simulation.Report) {
         self.runCount += 1
@@ -33,6 +34,7 @@ struct RunTotals {
         self.reached.merge(report.reached) { $0 + $1 }
         self.membership.merge(report.membershipCounts) { $0 + $1 }
         self.records.merge(report.recordCounts) { $0 + $1 }
+        self.links.merge(report.linkCounts) { $0 + $1 }
     }
 
     func print(took: Duration) {
@@ -62,6 +64,7 @@ struct RunTotals {
         }
         line("membership  ", self.membership)
         line("records     ", self.records)
+        line("links       ", self.links)
         let reached = RarePath.allCases.filter { self.reached[$0] != nil }
         line(
             "reached     "

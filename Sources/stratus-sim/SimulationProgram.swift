@@ -35,6 +35,7 @@ struct SimulationProgram {
                 "A world led by one mix, whatever the seed draws: "
                     + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
             .flag("records", nil, "Groups hold records, whatever the seed draws"),
+            .flag("links", nil, "Nodes talk by the real links, whatever the seed draws"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
                 "Give up on a bug after so many"),
@@ -82,6 +83,7 @@ struct SimulationProgram {
             options.lead(by: mix, seed: seed)
         }
         if invocation.flag("records") { options.holdsRecords = true }
+        if invocation.flag("links") { options.usesLinks = true }
         for name in invocation.all("without") {
             if let fault = SimulationOptions.Fault(rawValue: name) { options.faults.remove(fault) }
         }

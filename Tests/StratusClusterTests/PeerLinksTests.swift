@@ -277,19 +277,21 @@ final class LinkPair: Sendable {
                 authorityPEM: authority, identity: identity, minimumVersion: .tls13))
         let loop = EventLoop(name: "links-\(number)")
         let heard = LinkHeard()
-        let links = PeerLinks(
-            PeerIdentity(
-                cluster: material.clusters[Int(number - 1)], node: NodeID(number),
-                name: "node-\(number)", incarnation: NodeIncarnation(UInt64(number)),
-                data: RequestIdentity(high: data ?? UInt64(number), low: 1)),
-            memory: try PeerMemory(in: SimulatedWorld(seed: UInt64(number))),
+        let sockets = SocketLinks(
+            on: loop,
             certificates: .init(
                 server: try TLSContextSource(
                     TLSServerConfiguration(
                         identity: identity,
                         clientCertificates: .required(authorityPEM: authority))),
-                client: { client }),
-            loop: loop, tuning: tuning,
+                client: { client }))
+        let links = PeerLinks(
+            PeerIdentity(
+                cluster: material.clusters[Int(number - 1)], node: NodeID(number),
+                name: "node-\(number)", incarnation: NodeIncarnation(UInt64(number)),
+                data: RequestIdentity(high: data ?? UInt64(number), low: 1)),
+            memory: try PeerMemory(in: SimulatedWorld(seed: UInt64(number))), over: sockets,
+            tuning: tuning,
             events: .init(
                 received: { _, message, receipt in
                     heard.messages.withLock { $0.append(message) }
@@ -299,7 +301,7 @@ final class LinkPair: Sendable {
                 trouble: { peer, what in
                     material.log.lines.withLock { $0.append("\(number): \(peer): \(what)") }
                 }))
-        let bound = try await links.listen(on: .ip("127.0.0.1", port: port))
+        let bound = try await sockets.listen(on: .ip("127.0.0.1", port: port), for: links)
         return Running(links: links, loop: loop, heard: heard, port: bound.port ?? 0)
     }
 

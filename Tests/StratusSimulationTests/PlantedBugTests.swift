@@ -44,6 +44,8 @@ struct PlantedBugTests {
         .logTailNotWrittenAgain: 11,
         .mixedSnapshotStreams: 27,
         .newcomerNotAwaited: 27,
+        .oldConnectionKept: 1,
+        .outboxKeptOverBreak: 9,
         .readCountsOldRound: 1,
         .readWithoutRound: 1,
         .receivedCountsAsMatch: 1,
@@ -67,6 +69,7 @@ struct PlantedBugTests {
         .voteNotSynced: 1,
         .voteTwiceInATerm: 1,
         .walNotWrittenAgain: 46,
+        .welcomeAwaitedForever: 37,
     ]
 
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules

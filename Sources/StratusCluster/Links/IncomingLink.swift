@@ -1,13 +1,11 @@
 import StratusCoding
 import StratusModel
-import StratusRuntime
-import StratusTLS
 import Synchronization
 
 /// A link that a peer opened: takes its hello, then hands on what it sends.
 ///
 /// `@unchecked`: touched only on the loop, but for the credit behind the mutex.
-final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
+final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private struct Credit {
         var taken: UInt64 = 0
         /// What the peer has been told, or is about to be.
@@ -24,7 +22,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     private unowned let links: PeerLinks
     private let origin: String
     private let credit = Mutex(Credit())
-    private var stream: ByteStream?
+    private var stream: (any LinkStream)?
     private var reader: PeerFrameReader
     private var answer: Bytes = []
     private var endsAfterAnswer = false
@@ -41,13 +39,11 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         self.links = links
         self.origin = origin
         self.reader = PeerFrameReader(limits: links.tuning.frames)
-        self.heardAt = links.loop.now
+        self.heardAt = links.world.now
     }
 
-    func open(_ seed: ByteStreamSeed) throws(TransportError) {
-        self.stream = try seed.open(
-            tls: self.links.certificates.server.context, within: self.links.tuning.connectPatience,
-            user: self)
+    func open(_ seed: any LinkSeed) throws(LinkFailure) {
+        self.stream = try seed.open(within: self.links.tuning.connectPatience, user: self)
         self.watchSilence()
     }
 
@@ -76,10 +72,10 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
     }
 
     private func watchSilence() {
-        let loop = self.links.loop
-        _ = loop.schedule(at: loop.now + Self.silenceMax / 2) { [weak self] in
+        let world = self.links.world
+        world.schedule(at: world.now + Self.silenceMax / 2) { [weak self] in
             guard let self, !self.isClosed else { return }
-            if self.links.loop.now - self.heardAt > Self.silenceMax {
+            if self.links.world.now - self.heardAt > Self.silenceMax {
                 self.end("was silent for \(Self.silenceMax)")
             } else {
                 self.watchSilence()
@@ -97,7 +93,7 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
             credit.signalled = credit.taken
             return true
         }
-        if mustSignal { self.links.loop.submit { self.stream?.wantsToSend() } }
+        if mustSignal { self.links.world.submit { self.stream?.wantsToSend() } }
     }
 
     private func tellCredit() {
@@ -108,21 +104,21 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         if isNews { self.stream?.wantsToSend() }
     }
 
-    // MARK: ByteStreamUser
+    // MARK: LinkStreamUser
 
-    func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
-        self.certificateName = certificate?.commonName
+    func opened(by certificate: LinkCertificate?) {
+        self.certificateName = certificate?.name
         self.certificateFingerprint = certificate?.fingerprint ?? []
     }
 
-    func stream(_ stream: ByteStream, fill output: inout Bytes) {
+    func fill(_ output: inout Bytes) {
         if !self.answer.isEmpty {
             swap(&output, &self.answer)
             return
         }
         if self.endsAfterAnswer {
             // What was filled the last time is with the kernel.
-            self.links.loop.submit { self.end(nil) }
+            self.links.world.submit { self.end(nil) }
             return
         }
         let taken = self.credit.withLock { $0.signalled }
@@ -132,9 +128,9 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         }
     }
 
-    func stream(_ stream: ByteStream, received bytes: Bytes) {
+    func received(_ bytes: Bytes) {
         guard !self.endsAfterAnswer, !self.isJoining else { return }
-        self.heardAt = self.links.loop.now
+        self.heardAt = self.links.world.now
         var messages: [PeerFrameReader.Message] = []
         do throws(PeerFrameReader.Violation) {
             try self.reader.take(bytes, into: &messages)
@@ -156,9 +152,9 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
         }
     }
 
-    func streamEnded(_ stream: ByteStream, _ end: ByteStream.End) {
+    func ended(_ end: LinkEnd) {
         // A peer that goes and comes is told of by the link to it.
-        self.end(self.node == nil && end != .ended ? end.description : nil)
+        self.end(self.node == nil && end != .closed ? end.description : nil)
     }
 
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
@@ -206,9 +202,9 @@ final class IncomingLink: ByteStreamUser, PeerCreditor, @unchecked Sendable {
                             + "not that of '\(join.name)'")), of: join)
         }
         self.isJoining = true
-        let loop = self.links.loop
+        let world = self.links.world
         self.links.events.joining(join, self.certificateFingerprint) { [weak self] result in
-            loop.perform { [weak self] in self?.finish(result, of: join) }
+            world.perform { [weak self] in self?.finish(result, of: join) }
         }
     }
 

@@ -1,12 +1,11 @@
 import StratusCoding
 import StratusModel
 import StratusRuntime
-import StratusTLS
 
 /// The link to one peer: connects, says hello, sends what waits, and begins anew when it breaks.
 ///
 /// `@unchecked`: touched only on the loop, but for what stands behind the mutex.
-final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
+final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private struct Outbox {
         var frames: PeerFrameQueue
         var isOpen = false
@@ -20,7 +19,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
     private unowned let links: PeerLinks
     private let outbox: SystemMutex<Outbox>
     private var phase = Phase.resting
-    private var stream: ByteStream?
+    private var stream: (any LinkStream)?
     private var reader: PeerFrameReader
     private var greeting: Bytes = []
     private var backoff: Duration
@@ -55,7 +54,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
             return (refused, true)
         }
         // Soon, not at once: what the loop is about to add leaves in the same write.
-        if mustSignal { self.links.loop.submit { self.stream?.wantsToSend() } }
+        if mustSignal { self.links.world.submit { self.stream?.wantsToSend() } }
         return refused
     }
 
@@ -79,25 +78,12 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
     private func connect() {
         guard self.phase == .resting else { return }
         self.phase = .connecting
-        let (host, port) = (self.peer.host, self.peer.port)
-        Task(executorPreference: self.links.loop) { [weak self, loop = self.links.loop] in
-            let addresses = (try? await NameLookup.addresses(of: host, port: port)) ?? []
-            loop.perform { [weak self] in self?.connect(to: addresses.first) }
-        }
+        self.reader = PeerFrameReader(limits: self.links.tuning.frames)
+        self.stream = self.links.world.connect(
+            to: self.peer, within: self.links.tuning.connectPatience, user: self)
     }
 
-    private func connect(to address: SocketAddress?) {
-        guard self.phase == .connecting else { return }
-        guard let address else { return self.rest("the name '\(self.peer.host)' is not known") }
-        do throws(TransportError) {
-            self.reader = PeerFrameReader(limits: self.links.tuning.frames)
-            self.stream = try ByteStream.connect(
-                to: address, tls: self.links.certificates.client(), name: self.peer.name,
-                loop: self.links.loop, within: self.links.tuning.connectPatience, user: self)
-        } catch { self.rest("\(error)") }
-    }
-
-    /// Waits, then tries again: longer each time, with a little chance so that nodes do not march in step.
+    /// Waits, then tries again: longer each time.
     private func rest(_ trouble: String?) {
         self.stream?.close()
         self.stream = nil
@@ -106,7 +92,11 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
                 outbox.isOpen = false
                 outbox.isSignalled = false
                 // What waited is gone: the receiver may be another process when the link is back.
-                outbox.frames = PeerFrameQueue(limits: self.links.tuning.frames)
+                if self.links.tuning.bugs.contains(.outboxKeptOverBreak) {
+                    outbox.frames.restart()
+                } else {
+                    outbox.frames = PeerFrameQueue(limits: self.links.tuning.frames)
+                }
             }
             return outbox.isOpen
         }
@@ -119,23 +109,38 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
         let pause = self.backoff
         self.backoff = min(self.backoff * 2, self.links.tuning.backoffMax)
-        let loop = self.links.loop
-        _ = loop.schedule(at: loop.now + pause) { [weak self] in self?.connect() }
+        let world = self.links.world
+        world.schedule(at: world.now + pause) { [weak self] in self?.connect() }
     }
 
-    // MARK: ByteStreamUser
+    // MARK: LinkStreamUser
 
-    func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?) {
+    func opened(by certificate: LinkCertificate?) {
         // The handshake has checked that the certificate names the peer.
         var frames = PeerFrameQueue()
         let hello = PeerGreeting.hello(from: self.links.own, to: self.peer.node)
         _ = frames.add(PeerMessage.hello(hello).encoded(), .vital)
+        self.greeting = []
         frames.fill(&self.greeting, sizeMax: .max)
         self.phase = .greeting
-        stream.wantsToSend()
+        self.awaitWelcome()
+        self.stream?.wantsToSend()
     }
 
-    func stream(_ stream: ByteStream, fill output: inout Bytes) {
+    /// Once the hello is there nothing is under way, and nothing would tell of a peer that is gone.
+    private func awaitWelcome() {
+        if self.links.tuning.bugs.contains(.welcomeAwaitedForever) { return }
+        let world = self.links.world
+        world.schedule(at: world.now + self.links.tuning.connectPatience) {
+            [weak self, weak stream = self.stream] in
+            guard let self, let stream, self.phase == .greeting, self.stream === stream else {
+                return
+            }
+            self.rest("did not answer our hello in time")
+        }
+    }
+
+    func fill(_ output: inout Bytes) {
         if !self.greeting.isEmpty { swap(&output, &self.greeting) }
         guard self.phase == .open else { return }
         self.outbox.withLock { outbox in
@@ -144,7 +149,7 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
         }
     }
 
-    func stream(_ stream: ByteStream, received bytes: Bytes) {
+    func received(_ bytes: Bytes) {
         var messages: [PeerFrameReader.Message] = []
         do throws(PeerFrameReader.Violation) {
             try self.reader.take(bytes, into: &messages)
@@ -205,8 +210,5 @@ final class OutgoingLink: ByteStreamUser, @unchecked Sendable {
         }
     }
 
-    func streamEnded(_ stream: ByteStream, _ end: ByteStream.End) {
-        guard stream === self.stream || self.phase == .connecting else { return }
-        self.rest(end.description)
-    }
+    func ended(_ end: LinkEnd) { self.rest(end.description) }
 }

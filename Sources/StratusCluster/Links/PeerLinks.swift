@@ -1,7 +1,5 @@
 package import StratusCoding
 package import StratusModel
-package import StratusRuntime
-package import StratusTLS
 import Synchronization
 
 /// The connections between this node and its peers: one for each direction of each pair.
@@ -17,18 +15,8 @@ import Synchronization
 /// - What waits for a peer is bounded, and gone once its link breaks: whoever sent it finds out by the
 ///   silence, or by ``Events/linkChanged``.
 ///
-/// `@unchecked`: the mutable state is the loop's, or behind a mutex; see ``StratusRuntime/EventLoop``.
+/// `@unchecked`: the mutable state is the loop's, or behind a mutex; see ``LinkWorld``.
 package final class PeerLinks: PeerSender, @unchecked Sendable {
-    package struct Certificates: Sendable {
-        package var server: TLSContextSource
-        package var client: @Sendable () -> TLSContext
-
-        package init(server: TLSContextSource, client: @escaping @Sendable () -> TLSContext) {
-            self.server = server
-            self.client = client
-        }
-    }
-
     /// What the node hears, on the links' loop. Nothing here may block.
     package struct Events: Sendable {
         package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
@@ -70,31 +58,30 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         /// Bytes handed to a connection at a time: how much may stand before a heartbeat.
         package var fillSizeMax = 64 << 10
         package var frames = PeerFrameQueue.Limits()
+        package var bugs = PlantedBugs()
         package init() {}
     }
 
     let own: PeerIdentity
     let memory: PeerMemory
-    let loop: EventLoop
-    let certificates: Certificates
+    let world: any LinkWorld
     let events: Events
     let tuning: Tuning
     private let outgoing = Mutex<[NodeID: OutgoingLink]>([:])
     // Only on the loop.
     private(set) var peers: [PeerAddress] = []
-    private var listener: ByteListener?
+    private var listener: (any LinkListener)?
     private var incoming: [IncomingLink] = []
     private var fold = TroubleFold()
     private(set) var isStopped = false
 
     package init(
-        _ own: PeerIdentity, memory: PeerMemory, certificates: Certificates, loop: EventLoop,
+        _ own: PeerIdentity, memory: PeerMemory, over world: any LinkWorld,
         tuning: Tuning = Tuning(), events: Events
     ) {
         self.own = own
         self.memory = memory
-        self.certificates = certificates
-        self.loop = loop
+        self.world = world
         self.tuning = tuning
         self.events = events
     }
@@ -120,27 +107,16 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.outgoing.withLock { $0[node] }?.isOpen ?? false
     }
 
-    /// - Returns: the address, with the port that the system chose.
-    package func listen(on address: SocketAddress) async throws(SocketError) -> SocketAddress {
-        let result: Result<SocketAddress, SocketError> = await self.loop.run {
-            do throws(SocketError) {
-                let listener = try ByteListener(on: address, loop: self.loop) { [weak self] in
-                    self?.accept($0)
-                }
-                self.listener = listener
-                return .success(listener.address ?? address)
-            } catch { return .failure(error) }
-        }
-        return try result.get()
-    }
-
     /// Opens links to these and closes those to others. Addresses may change; a node's name may not.
     package func setPeers(_ peers: [PeerAddress]) {
-        self.loop.perform { self.adopt(peers) }
+        self.world.perform {
+            // A view may still come when the node has stopped talking.
+            if !self.isStopped { self.adopt(peers) }
+        }
     }
 
     package func stop() async {
-        await self.loop.run {
+        await self.world.run {
             self.isStopped = true
             self.listener?.close()
             self.listener = nil
@@ -155,11 +131,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private func adopt(_ peers: [PeerAddress]) {
         self.peers = peers.filter { $0.node != self.own.node }
         let (old, new) = self.outgoing.withLock { links -> ([OutgoingLink], [OutgoingLink]) in
-            var old: [OutgoingLink] = []
-            for (node, link) in links where !self.peers.contains(link.peer) {
-                old.append(link)
-                links[node] = nil
-            }
+            let old = links.values.filter { !self.peers.contains($0.peer) }
+                .sorted { $0.peer.node < $1.peer.node }
+            for link in old { links[link.peer.node] = nil }
             var new: [OutgoingLink] = []
             for peer in self.peers where links[peer.node] == nil {
                 let link = OutgoingLink(to: peer, of: self)
@@ -170,33 +144,48 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         }
         for link in old { link.stop() }
         for link in new { link.start() }
-        for link in self.incoming where !self.peers.contains(where: { $0.node == link.node }) {
-            link.close()
+        // Who has not said who it is may be a newcomer that waits for its answer.
+        for link in self.incoming {
+            guard let node = link.node else { continue }
+            if !self.peers.contains(where: { $0.node == node }) { link.close() }
         }
         self.incoming.removeAll { $0.isClosed }
     }
 
-    private func accept(_ seed: ByteStreamSeed) {
+    /// Connections come from `listener` from now on, until ``stop()``.
+    func begin(with listener: any LinkListener) {
+        if self.isStopped { return listener.close() }
+        self.listener = listener
+    }
+
+    /// A connection that somebody has opened. Only on the loop.
+    package func accept(_ seed: any LinkSeed) {
         // Twice as many as there are peers: a reconnecting one may be here before its old one is gone.
         guard !self.isStopped, self.incoming.count < max(8, 2 * self.peers.count) else { return }
-        let link = IncomingLink(of: self, from: "\(seed.from)")
-        do throws(TransportError) {
+        let link = IncomingLink(of: self, from: seed.origin)
+        do throws(LinkFailure) {
             try link.open(seed)
             self.incoming.append(link)
-        } catch { self.events.trouble("\(seed.from)", "\(error)") }
+        } catch { self.events.trouble(seed.origin, "\(error)") }
     }
 
     /// A node has said hello on `link`: whatever connection it had before is dead.
     func didGreet(_ link: IncomingLink) {
-        for other in self.incoming where other !== link && other.node == link.node { other.close() }
-        self.incoming.removeAll { $0.isClosed }
+        guard let node = link.node else { return }
+        let old = self.incoming.filter { $0 !== link && $0.node == node }
+        if !old.isEmpty, !self.tuning.bugs.contains(.oldConnectionKept) {
+            for other in old { other.close() }
+            self.incoming.removeAll { $0.isClosed }
+            // Answers that were under way on it will not come.
+            self.events.linkChanged(node, false)
+        }
         // It is there: no reason to wait before it is called back.
-        if let node = link.node { self.outgoing.withLock { $0[node] }?.hurry() }
+        self.outgoing.withLock { $0[node] }?.hurry()
     }
 
     /// A trouble of a peer that may come back with its next connection.
     func tell(_ trouble: String, of name: String, knownAs peer: String) {
-        guard let text = self.fold.tell(trouble, of: peer, at: self.loop.now) else { return }
+        guard let text = self.fold.tell(trouble, of: peer, at: self.world.now) else { return }
         self.events.trouble(name, text)
     }
 

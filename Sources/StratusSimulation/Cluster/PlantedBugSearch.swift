@@ -29,7 +29,7 @@ package struct PlantedBugSearch {
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
-            drawsRecords: self.mix == .records)
+            drawsRecords: self.mix == .records, drawsLinks: self.mix == .links)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three.
         options.groupCount = min(options.groupCount, options.bucketCount > 0 ? 3 : 2)
@@ -87,6 +87,7 @@ package struct PlantedBugSearch {
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold:
             .records
+        case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever: .links
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
             nil

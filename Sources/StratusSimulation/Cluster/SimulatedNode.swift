@@ -75,6 +75,8 @@ final class SimulatedNode {
     // The process. Nil while it is down.
     /// Nil also in a cluster whose groups stay where the seed put them.
     var shells: ClusterShells?
+    /// Nil where messages go from process to process as they are.
+    var links: ProcessLinks?
     var host: ReplicaHost?
     var log: SegmentedLog?
     var logEvents = LogEvents()

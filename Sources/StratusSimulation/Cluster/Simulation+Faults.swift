@@ -340,7 +340,9 @@ extension Simulation {
 
     func checkConvergence() {
         self.finishOperating()
-        if let problem = self.findMembershipProblem() ?? self.findProblem() {
+        if let problem = self.findMembershipProblem() ?? self.findProblem()
+            ?? self.findLinksProblem()
+        {
             self.lastProblem = problem
             guard self.now < self.convergenceDeadline else {
                 self.invariants.report("liveness", self.lastProblem)

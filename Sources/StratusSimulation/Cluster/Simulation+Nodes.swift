@@ -55,6 +55,7 @@ extension Simulation {
         }
         let system = FileSystem(node.files)
         node.shells = try self.makeShells(of: node)
+        node.links = try self.makeLinks(of: node)
         let others = node.shells?.life.peers ?? self.nodes.map(\.id).filter { $0 != node.id }
         let host = ReplicaHost(
             node: node.id,
@@ -73,6 +74,7 @@ extension Simulation {
         for replica in replicas { host.add(replica, at: now, into: &effects) }
         host.start(at: now, into: &effects)
         self.carryOut(effects, of: node)
+        self.startLinks(of: node)
         self.startShells(of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
@@ -141,6 +143,7 @@ extension Simulation {
         self.reportLoss(error, on: node)
         node.shells?.end()
         node.shells = nil
+        self.endLinks(of: node)
         self.report.failedStartCount += 1
         node.partitions = [:]
         node.end = .processCrash
@@ -155,6 +158,7 @@ extension Simulation {
             case let error as LogError: error.kind == .corrupt || error.kind == .released
             case let error as StoreError: error.kind == .corrupt || error.kind == .unreadable
             case ClusterDirectory.Refusal.disk: false
+            case let error as PeerMemory.Refusal: error.description.contains("damaged")
             default: true
             }
         if isLoss { self.invariants.report("I-11 durable survives", "\(node.id): \(error)") }
@@ -174,11 +178,13 @@ extension Simulation {
         self.timeline?.crashed(node.id, at: self.now, losesPower: losesPower)
         self.report.crashCount += 1
         self.watched[node.id] = nil
+        self.endLinks(of: node)
         node.endProcess(groups: self.groups)
         self.breakLinks(of: node)
         node.end =
             losesPower
             ? (self.diskRandom.next() % 4 == 0 ? .powerLossLosingAll : .powerLoss) : .processCrash
+        self.streams?.processEnded(node, losesPower: losesPower)
         if let backAfter { self.queue.add(.restart(node.id), at: self.now + backAfter) }
     }
 
@@ -222,6 +228,10 @@ extension Simulation {
         for effect in effects {
             switch effect {
             case .heartbeat(let heartbeat, let to):
+                if self.streams != nil {
+                    _ = self.say(.heartbeat(heartbeat), node, to: to)
+                    continue
+                }
                 guard self.areLinked(node.id, to) else { continue }
                 self.send(from: node.id, to: to) { life in
                     .heartbeat(heartbeat, from: node.id, to: to, life: life)
@@ -231,6 +241,10 @@ extension Simulation {
                 self.note("\(group) \(node.id) → \(to)  \(message)")
                 if let replica = node.host?.replica(of: group) {
                     self.invariants.said(message, node, replica, to: to, at: self.now)
+                }
+                if self.streams != nil {
+                    _ = self.say(.consensus(group, message), node, to: to)
+                    continue
                 }
                 guard self.areLinked(node.id, to) else { continue }
                 let heard = self.options.encodesMessages ? Self.recoded(message) : message

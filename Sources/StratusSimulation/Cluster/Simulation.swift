@@ -34,6 +34,8 @@ package final class Simulation {
         package internal(set) var membershipCounts: [String: Int] = [:]
         /// Of groups that hold records: saves, refusals, slices of jobs and the like.
         package internal(set) var recordCounts: [String: Int] = [:]
+        /// Of nodes that talk by real links: connections tried, opened, broken and the like.
+        package internal(set) var linkCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
     }
@@ -47,6 +49,9 @@ package final class Simulation {
         case strike(NodeID, life: UInt64)
         case peer(PeerMessage, from: NodeID, to: NodeID, life: UInt64)
         case linkLost(NodeID, to: NodeID, life: UInt64)
+        case stream(StreamEvent)
+        case linkTurn(NodeID, life: UInt64, UInt64)
+        case stranger
         case resume(NodeID, life: UInt64, sleep: UInt64)
         case overdue(NodeID, life: UInt64, RaftGroup.RequestToken)
         case checkpoint(NodeID, life: UInt64)
@@ -90,6 +95,8 @@ package final class Simulation {
     var placed: PlacedCluster?
     /// Nil where groups hold registers.
     var records: SimulatedRecords?
+    /// Nil where messages go from process to process as they are.
+    var streams: SimulatedStreams?
     /// What each node was last seen to take for committed.
     var watched: [NodeID: [GroupID: LogIndex]] = [:]
     /// Requests of which a copy may still arrive when the client is long gone.
@@ -164,6 +171,9 @@ package final class Simulation {
         if options.holdsRecords {
             self.records = SimulatedRecords(options, groups: self.clientGroups)
         }
+        if options.usesLinks {
+            self.streams = SimulatedStreams(self, seed: seed, options, bugs: self.bugs)
+        }
     }
 
     let groups: [GroupID]
@@ -180,6 +190,7 @@ package final class Simulation {
         for client in self.clients.indices { self.queue.add(.think(client), at: self.thinkTime()) }
         self.scheduleFault()
         self.queue.add(.compareLogs, at: 200_000_000)
+        if self.streams != nil { self.queue.add(.stranger, at: 1_000_000_000) }
         let safetyEnd = self.options.safetyTime.clampedNanoseconds
         while self.phase != .done, self.invariants.violation == nil,
             let (time, event) = self.queue.popFirst()
@@ -196,12 +207,16 @@ package final class Simulation {
             }
             self.handle(event)
             self.pump()
+            self.streams?.buried = []
         }
         if self.phase == .done { self.scrub() }
         self.endShells()
         self.report.nodeCount = self.nodes.count
         self.report.groupCount = self.groups.count
         self.report.recordCounts = self.records?.totals ?? [:]
+        if let long = self.streams?.ledger.longCount {
+            self.report.linkCounts["messages of many frames"] = long
+        }
         self.report.simulatedNanoseconds = self.now
         self.report.violation = self.invariants.violation ?? self.checkHistory()
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
@@ -214,11 +229,11 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
             .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
-            .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _):
+            .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _),
+            .linkTurn(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs,
-            .checkConvergence:
+            .compareLogs, .stream, .stranger, .checkConvergence:
             nil
         }
     }
@@ -251,6 +266,9 @@ package final class Simulation {
         case .linkLost(let id, let other, let life):
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.router.lost(other)
+        case .stream(let event): self.streams?.handle(event)
+        case .stranger: self.stranger()
+        case .linkTurn(let id, let life, let turn): self.linkTurn(id, life: life, turn)
         case .resume(let id, let life, let sleep):
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.life.wake(sleep)
@@ -321,6 +339,7 @@ package final class Simulation {
         for node in self.nodes {
             node.shells?.end()
             node.shells = nil
+            self.endLinks(of: node)
         }
         self.placed?.executor.run()
     }

@@ -42,6 +42,8 @@ package struct SimulationOptions: Sendable, Equatable {
         case lateReports
         /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for it.
         case strandedTails
+        /// Nodes talk by the real links, over connections that stall, break and are left half open.
+        case links
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -113,6 +115,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var rackCount = 0
     /// A node that is silent for longer is no place for a newcomer any more.
     package var holdTime: Duration = .seconds(3)
+    /// Nodes talk by the real links, over simulated streams of bytes.
+    package var usesLinks = false
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
     package var failedSyncOneIn: UInt64 = 2_000
@@ -123,8 +127,10 @@ package struct SimulationOptions: Sendable, Equatable {
     ///     were any.
     ///   - drawsPlaced: one run in twelve has a placement table.
     ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
+    ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
     package init(
-        seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true
+        seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
+        drawsLinks: Bool = true
     ) {
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
@@ -170,6 +176,13 @@ package struct SimulationOptions: Sendable, Equatable {
         var others = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0003)
         if Int.random(in: 0..<12, using: &others) == 0, drawsPlaced {
             self.lead(by: .membership, seed: seed)
+        }
+        var links = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0005)
+        if drawsLinks, Int.random(in: 0..<8, using: &links) == 0 {
+            if !self.isPlaced, Int.random(in: 0..<3, using: &links) == 0 {
+                self.lead(by: .links, seed: seed)
+            }
+            self.usesLinks = true
         }
         var records = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0004)
         guard drawsRecords, Int.random(in: 0..<8, using: &records) == 0 else { return }
@@ -265,6 +278,20 @@ package struct SimulationOptions: Sendable, Equatable {
                 self.bucketCount = 4
                 self.groupCount = [3, 3, 5][draw(0...2)]
             }
+        case .links:
+            self.usesLinks = true
+            self.faults.formUnion([.loss, .partition, .oneWayCut])
+            self.faults.subtract([.fullDisk, .failedSync, .failedApply])
+            if draw(0...1) == 0 { self.faults.formUnion([.powerLoss, .pause, .flappingLink]) }
+            self.nodeCount = [2, 3, 3, 4, 5][draw(0...4)]
+            self.voterCount = min(self.nodeCount, 3)
+            self.valueSizeMax = ByteCount([8, 512, 4_096][draw(0...2)])
+            self.thinkTimeMax = milliseconds(2, 5, 20)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200)
+            self.snapshotFrameSize = ByteCount([512, 65_536][draw(0...1)])
+            self.faultInterval = milliseconds(300, 900, 2_000)
+            self.restartMax = milliseconds(20, 200, 600)
         case .snapshots:
             self.faults.formUnion([.partition, .pause, .duplication])
             self.trailingEntryCount = 0
@@ -355,6 +382,7 @@ package struct SimulationOptions: Sendable, Equatable {
         return "nodes=\(self.nodeCount) groups=\(self.groupCount) voters=\(self.voterCount) "
             + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
             + (self.mix.map { "mix=\($0.rawValue) " } ?? "")
+            + (self.usesLinks ? "links " : "")
             + (self.holdsRecords ? "records " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="

@@ -198,6 +198,7 @@ extension Simulation {
     }
 
     func send(_ message: PeerMessage, from node: SimulatedNode, to other: NodeID) -> Bool {
+        if self.streams != nil { return self.sayTwice(message, node, to: other) }
         guard self.areLinked(node.id, other) else { return false }
         var heard = message
         if self.options.encodesMessages {
@@ -225,15 +226,15 @@ extension Simulation {
 
     func hear(_ message: PeerMessage, from: NodeID, to: NodeID, life: UInt64) {
         let node = self.node(to)
-        guard node.incarnation == life, node.isUp, let shells = node.shells else { return }
+        guard node.incarnation == life, node.isUp else { return }
         switch message {
         case .response(let response):
             self.mix(9, from.raw, to.raw, response.number, 0)
-            shells.router.receive(response, from: from)
+            node.shells?.router.receive(response, from: from)
         case .request(let request):
             self.mix(10, from.raw, to.raw, request.number, UInt64(request.group.raw))
             if case .node(let question) = request.body {
-                shells.take(question, request.number, from: from)
+                node.shells?.take(question, request.number, from: from)
             } else {
                 let deadline =
                     node.local(self.now) + .milliseconds(Int64(request.remainingMilliseconds))

@@ -66,6 +66,7 @@ extension Simulation {
         self.note("\(node.id) goes by view \(view.settings.revision)")
         self.mix(11, node.id.raw, 0, view.settings.revision, 0)
         node.revisionFollowed = max(node.revisionFollowed, view.settings.revision)
+        self.followLinks(on: node)
         if let known = self.placed?.view, known.settings.revision < view.settings.revision {
             self.invariants.report(
                 "M-12 a view nobody decided", "\(node.id) goes by view \(view.settings.revision)")
@@ -74,7 +75,7 @@ extension Simulation {
 
     /// What was under way to a process that has ended is lost, and who had a link to it notices.
     func breakLinks(of node: SimulatedNode) {
-        guard self.placed != nil else { return }
+        guard self.placed != nil, self.streams == nil else { return }
         for other in self.nodes where other.isUp && other.id != node.id {
             let delay = self.delay(false)
             self.queue.add(

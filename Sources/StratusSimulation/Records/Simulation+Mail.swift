@@ -44,12 +44,8 @@ extension Simulation {
         case .woke: self.tell(node, .woke)
         case .arrived(let parcel, let number, let from, let life):
             self.mix(12, from.raw, id.raw, number, UInt64(parcel.group.raw))
-            let command = parcel.command.enveloped(
-                identity: RequestIdentity(
-                    high: self.diskRandom.next(), low: self.diskRandom.next()),
-                deadlineMilliseconds: node.wall(self.now) + 5_000)
             self.take(
-                .command(command), of: parcel.group, as: self.drawToken(),
+                .command(self.envelope(parcel, by: node)), of: parcel.group, as: self.drawToken(),
                 for: .carrier(from, life: life, parcel: number),
                 deadline: node.local(self.now) + .seconds(5), on: node)
         case .answered(let number, let answer): self.answered(number, answer, on: node)
@@ -127,6 +123,13 @@ extension Simulation {
         let any = self.nodes[Int.random(in: 0..<self.nodes.count, using: &self.networkRandom)].id
         let known = node.host?.replica(of: parcel.group)?.raft.leader
         let target = self.networkRandom.next() % 4 == 0 ? any : known ?? any
+        if self.streams != nil, target != node.id {
+            let request = PeerRequest(
+                number: number, group: parcel.group, epoch: 0, remainingMilliseconds: 5_000,
+                body: .command(self.envelope(parcel, by: node)))
+            if !self.say(.request(request), node, to: target) { self.again(number, on: node) }
+            return
+        }
         guard target == node.id || self.areLinked(node.id, target) else {
             self.again(number, on: node)
             return
@@ -136,6 +139,12 @@ extension Simulation {
                 .arrived(parcel, number, from: node.id, life: node.incarnation), target, life: life
             )
         }
+    }
+
+    private func envelope(_ parcel: Parcel, by node: SimulatedNode) -> Command {
+        parcel.command.enveloped(
+            identity: RequestIdentity(high: self.diskRandom.next(), low: self.diskRandom.next()),
+            deadlineMilliseconds: node.wall(self.now) + 5_000)
     }
 
     private func again(_ number: UInt64, on node: SimulatedNode) {
@@ -154,7 +163,7 @@ extension Simulation {
         }
     }
 
-    private func answered(
+    func answered(
         _ number: UInt64, _ answer: PeerResponse.Answer, on node: SimulatedNode
     ) {
         switch answer {

@@ -1,0 +1,86 @@
+import StratusCluster
+import StratusCoding
+import StratusModel
+
+/// Somebody at a node's door who must not be heard: by a certificate of the cluster, but not what it says it is.
+final class Stranger: LinkStreamUser {
+    enum Lie: CaseIterable {
+        case otherCluster, otherNode, otherName, otherReceiver, otherData
+        case noHello, noise, silence
+    }
+
+    private let own: PeerIdentity
+    private let target: NodeID
+    private let lie: Lie
+    private var stream: SimulatedStream?
+    private var speech: Bytes = []
+
+    init(_ lie: Lie, from own: PeerIdentity, to target: NodeID) {
+        self.lie = lie
+        self.own = own
+        self.target = target
+    }
+
+    func begin(on stream: SimulatedStream) { self.stream = stream }
+
+    private func prepareSpeech() {
+        var own = self.own
+        var target = self.target
+        switch self.lie {
+        case .otherCluster: own.cluster = ClusterID(high: 2, low: own.cluster.low)
+        case .otherNode: own.node = NodeID(own.node.raw + 1)
+        case .otherName: own.name = "node\(target.raw)"
+        case .otherReceiver: target = NodeID(target.raw + 1)
+        case .otherData: own.data.low += 1
+        case .noHello: break
+        case .noise: return self.speech = Bytes(repeating: 0x7F, count: 100)
+        case .silence: return
+        }
+        var frames = PeerFrameQueue()
+        if self.lie != .noHello {
+            _ = frames.add(
+                PeerMessage.hello(PeerGreeting.hello(from: own, to: target)).encoded(), .vital)
+        }
+        // Does not wait for a welcome.
+        let heartbeat = NodeHeartbeat(
+            incarnation: own.incarnation, sequence: .max, unsyncedMilliseconds: 0,
+            wallMilliseconds: 0, declinesLeadership: false, resigned: [])
+        _ = frames.add(PeerMessage.heartbeat(heartbeat).encoded(), .vital)
+        frames.fill(&self.speech, sizeMax: .max)
+    }
+
+    // MARK: LinkStreamUser
+
+    func opened(by certificate: LinkCertificate?) {
+        self.prepareSpeech()
+        self.stream?.wantsToSend()
+    }
+
+    func received(_ bytes: Bytes) {}
+
+    func fill(_ output: inout Bytes) { swap(&output, &self.speech) }
+
+    func ended(_ end: LinkEnd) { self.stream = nil }
+}
+
+extension SimulatedStreams {
+    /// Now and then somebody knocks who must not be let in.
+    func sendStranger() {
+        let nodes = self.simulation.nodes
+        let host = nodes[Int(self.draw(UInt64(nodes.count)))]
+        let target = nodes[Int(self.draw(UInt64(nodes.count)))]
+        var lie = Stranger.Lie.allCases[Int(self.draw(UInt64(Stranger.Lie.allCases.count)))]
+        // Who has met nobody trusts whoever comes first.
+        if lie == .otherData, target.links?.peers.isOpen(to: host.id) != true { lie = .noHello }
+        guard host.id != target.id else { return }
+        self.count("strangers")
+        let own = PeerIdentity(
+            cluster: ClusterID(high: 1, low: self.simulation.report.seed), node: host.id,
+            name: "node\(host.id.raw)", incarnation: NodeIncarnation(.max),
+            data: RequestIdentity(high: UInt64(host.id.raw), low: 1))
+        let stranger = Stranger(lie, from: own, to: target.id)
+        self.strangers.append(stranger)
+        if self.strangers.count > 16 { self.strangers.removeFirst() }
+        stranger.begin(on: self.connect(stranger, on: host, to: target.id))
+    }
+}

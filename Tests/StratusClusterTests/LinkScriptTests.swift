@@ -1,0 +1,248 @@
+import StratusCluster
+import StratusCoding
+import StratusModel
+import StratusSimulation
+import Synchronization
+import Testing
+
+/// Links over an outside that a test plays: what time it is, what arrives, and what does not.
+@Suite struct LinkScriptTests {
+    /// Its machine lost the power behind the last byte of our hello: nothing is under way, so no system finds out.
+    @Test func `a peer that takes our hello and never answers is called again`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        #expect(try first.said() == [.hello(node.hello(to: 2))])
+        node.world.advance(by: .milliseconds(1_900))
+        #expect(!first.isClosed && node.world.streams.count == 1)
+        node.world.advance(by: .milliseconds(200))
+        #expect(first.isClosed)
+        node.world.advance(by: .milliseconds(60))
+        #expect(node.world.streams.count == 2)
+    }
+
+    @Test func `a welcome in time ends the wait for it`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.hear(.welcome(.two))
+        #expect(node.links.isOpen(to: NodeID(2)))
+        node.world.advance(by: .seconds(60))
+        #expect(node.links.isOpen(to: NodeID(2)) && node.world.streams.count == 1)
+    }
+
+    /// Its admission is itself a change of the members.
+    @Test func `a newcomer that waits for its answer is not hung up on when the members change`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let stream = node.call()
+        stream.user?.opened(by: LinkCertificate(name: "node-9", fingerprint: [9]))
+        stream.hear(.join(.nine))
+        let answer = try #require(node.joining.withLock { $0 })
+        node.links.setPeers([
+            .two, PeerAddress(node: NodeID(9), name: "node-9", host: "h", port: 1),
+        ])
+        answer(.success(PeerAdmission(node: NodeID(9), view: [1, 2])))
+        #expect(
+            try stream.said() == [.admission(PeerAdmission(node: NodeID(9), view: [1, 2]))])
+    }
+
+    @Test func `a member that is none any more is not heard`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let stream = node.call()
+        stream.user?.opened(by: .two)
+        stream.hear(.hello(.two))
+        #expect(!stream.isClosed)
+        node.links.setPeers([])
+        #expect(stream.isClosed)
+    }
+
+    /// A node that fenced itself may still hear of a newer view.
+    @Test func `links that have stopped stay closed`() async throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        await node.links.stop()
+        #expect(node.world.streams.allSatisfy(\.isClosed))
+        let count = node.world.streams.count
+        node.links.setPeers([.two])
+        #expect(node.world.streams.count == count)
+        #expect(node.call().isDropped)
+    }
+
+    @Test
+    func `a peer that calls anew has broken its old connection, and who waits for it is told`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let old = node.call()
+        old.user?.opened(by: .two)
+        old.hear(.hello(.two))
+        #expect(node.changes.withLock { $0 } == [])
+        let new = node.call()
+        new.user?.opened(by: .two)
+        new.hear(.hello(.two))
+        #expect(old.isClosed && !new.isClosed)
+        #expect(node.changes.withLock { $0 } == [false])
+    }
+}
+
+/// A node's links in a scripted world, and what they told it.
+final class ScriptedNode {
+    let world = ScriptedLinkWorld()
+    let links: PeerLinks
+    let joining: Captured<PeerLinks.Events.JoinAnswer?>
+    let changes: Captured<[Bool]>
+    private let own = PeerIdentity(
+        cluster: ClusterID(high: 1, low: 1), node: NodeID(1), name: "node-1",
+        incarnation: NodeIncarnation(1), data: RequestIdentity(high: 1, low: 1))
+
+    init() throws {
+        let joining = Captured<PeerLinks.Events.JoinAnswer?>(nil)
+        let changes = Captured<[Bool]>([])
+        self.joining = joining
+        self.changes = changes
+        self.links = PeerLinks(
+            self.own, memory: try PeerMemory(in: SimulatedWorld(seed: 1)), over: self.world,
+            events: .init(
+                received: { _, _, receipt in receipt.settle() },
+                linkChanged: { _, isOpen in changes.withLock { $0.append(isOpen) } },
+                joining: { _, _, answer in joining.withLock { $0 = answer } }))
+    }
+
+    func hello(to node: UInt32) -> PeerHello {
+        PeerGreeting.hello(from: self.own, to: NodeID(node))
+    }
+
+    /// Somebody connects.
+    func call() -> ScriptedStream {
+        let stream = ScriptedStream()
+        self.links.accept(ScriptedSeed(stream: stream))
+        return stream
+    }
+}
+
+final class Captured<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+    init(_ value: Value) { self.value = Mutex(value) }
+    func withLock<Result: Sendable>(_ body: @Sendable (inout Value) -> Result) -> Result {
+        self.value.withLock { body(&$0) }
+    }
+}
+
+/// `@unchecked`: a test plays it in one thread.
+final class ScriptedLinkWorld: LinkWorld, @unchecked Sendable {
+    private(set) var now = MonotonicTime(nanoseconds: 0)
+    private(set) var streams: [ScriptedStream] = []
+    private var timers: [(at: MonotonicTime, action: () -> Void)] = []
+
+    func advance(by duration: Duration) {
+        let end = self.now + duration
+        while let next = self.timers.indices.filter({ self.timers[$0].at <= end }).min(by: {
+            self.timers[$0].at < self.timers[$1].at
+        }) {
+            let timer = self.timers.remove(at: next)
+            self.now = max(self.now, timer.at)
+            timer.action()
+        }
+        self.now = end
+    }
+
+    func schedule(at time: MonotonicTime, _ action: @escaping () -> Void) {
+        self.timers.append((time, action))
+    }
+
+    func submit(_ block: @escaping @Sendable () -> Void) { self.timers.append((self.now, block)) }
+
+    func perform(_ block: @escaping @Sendable () -> Void) { block() }
+
+    func connect(to peer: PeerAddress, within patience: Duration, user: any LinkStreamUser)
+        -> any LinkStream
+    {
+        let stream = ScriptedStream()
+        stream.user = user
+        self.streams.append(stream)
+        return stream
+    }
+}
+
+final class ScriptedStream: LinkStream {
+    weak var user: (any LinkStreamUser)?
+    private(set) var isClosed = false
+    private var output: Bytes = []
+    /// Nobody has taken the connection.
+    var isDropped: Bool { self.user == nil }
+
+    func wantsToSend() {
+        var filled: Bytes = []
+        repeat {
+            filled = []
+            if !self.isClosed { self.user?.fill(&filled) }
+            self.output.append(contentsOf: filled)
+        } while !filled.isEmpty
+    }
+
+    func close() { self.isClosed = true }
+
+    /// The peer says something.
+    func hear(_ message: PeerMessage) {
+        var frames = PeerFrameQueue()
+        _ = frames.add(message.encoded(), message.priority)
+        var bytes: Bytes = []
+        frames.fill(&bytes, sizeMax: .max)
+        self.user?.received(bytes)
+    }
+
+    /// What was said to the peer.
+    func said() throws -> [PeerMessage] {
+        var reader = PeerFrameReader()
+        var messages: [PeerFrameReader.Message] = []
+        try reader.take(self.output, into: &messages)
+        return try messages.map { try PeerMessage(decoding: $0.bytes) }
+    }
+}
+
+private struct ScriptedSeed: LinkSeed {
+    let stream: ScriptedStream
+    var origin: String { "somewhere:1" }
+
+    func open(within patience: Duration, user: any LinkStreamUser) throws(LinkFailure)
+        -> any LinkStream
+    {
+        self.stream.user = user
+        return self.stream
+    }
+}
+
+extension PeerAddress {
+    fileprivate static let two = PeerAddress(
+        node: NodeID(2), name: "node-2", host: "two", port: 1)
+}
+
+extension LinkCertificate {
+    fileprivate static let two = LinkCertificate(name: "node-2", fingerprint: [2])
+}
+
+extension PeerWelcome {
+    fileprivate static let two = PeerWelcome(
+        protocolVersion: 1, incarnation: NodeIncarnation(2), featureLevel: 1,
+        data: RequestIdentity(high: 2, low: 1))
+}
+
+extension PeerHello {
+    fileprivate static let two = PeerGreeting.hello(
+        from: PeerIdentity(
+            cluster: ClusterID(high: 1, low: 1), node: NodeID(2), name: "node-2",
+            incarnation: NodeIncarnation(2), data: RequestIdentity(high: 2, low: 1)),
+        to: NodeID(1))
+}
+
+extension PeerJoin {
+    fileprivate static let nine = PeerJoin(
+        name: "node-9", address: "nine:1", weight: 1, rack: "", featureLevel: 1, token: [1])
+}
