@@ -83,7 +83,7 @@ extension RecordState {
         zone.tombstoneCount = 0
         database.zoneCount -= 1
         database.deletedZoneCount += 1
-        if database.deletedZoneCount > DatabaseRow.deletedZoneCountMax {
+        if database.deletedZoneCount > self.bounds.deletedZoneCountMax {
             try self.forgetOldestDeleted(&database, over: &rows)
         }
         try self.write(zone, operation.zone, database, modify.database, into: &rows)
