@@ -34,6 +34,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
+    case restatedReferenceNotRenewed
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

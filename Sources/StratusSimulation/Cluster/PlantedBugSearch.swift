@@ -85,7 +85,7 @@ package struct PlantedBugSearch {
             .logs
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
-            .rowCacheKept, .identityNotAsked, .removedLinkNotTold:
+            .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed:
             .records
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:

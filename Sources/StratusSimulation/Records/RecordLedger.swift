@@ -6,6 +6,8 @@ import StratusRecords
 /// read what the model had at the tag that the answer names.
 struct RecordLedger {
     private var model = RecordModel()
+    /// Of the zone of long cascades.
+    private var cascades = CascadeModel(field: RecordWorld.reference)
     /// What each command was answered when it was applied.
     private var outcomes: [RequestIdentity: Bytes] = [:]
     private var incarnations: [RecordModel.Place: ZoneIncarnation] = [:]
@@ -51,7 +53,10 @@ struct RecordLedger {
         switch body {
         case .modifyRecords(let modify):
             let place = RecordModel.Place(database: modify.database, zone: modify.zone)
-            guard RecordWorld.isModelled(place) else { return self.countOnly(outcome) }
+            guard RecordWorld.isModelled(place) else {
+                if place == RecordWorld.deep { self.follow(modify, outcome) }
+                return self.countOnly(outcome)
+            }
             return self.apply(modify, by: command.principal, at: milliseconds, outcome)
         case .modifyZones(let modify): return self.apply(modify, outcome)
         case .schema(.install(let schema)):
@@ -126,6 +131,18 @@ struct RecordLedger {
             if let problem = self.count(result) { return problem }
         }
         return nil
+    }
+
+    private mutating func follow(_ modify: ModifyRecords, _ outcome: RecordOutcome) {
+        guard case .records(let modified) = outcome else { return }
+        for (operation, result) in zip(modify.operations, modified.results) {
+            self.cascades.apply(operation, result)
+        }
+    }
+
+    /// What is wrong with the zone of long cascades when all jobs are done; nil: nothing.
+    func problem(ofCascadesIn records: [String: Record]) -> String? {
+        self.cascades.problem(in: records)
     }
 
     private mutating func apply(_ modify: ModifyZones, _ outcome: RecordOutcome) -> String? {

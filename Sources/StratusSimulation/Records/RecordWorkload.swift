@@ -189,23 +189,30 @@ struct RecordWorkload {
     }
 
     /// In the zone of long cascades: a record, what goes with it, and what goes with that, together; or the first one
-    /// goes. Whoever refers to a record has therefore seen it there.
+    /// goes; or one is saved that says nothing of its reference. Whoever refers to a record has therefore seen it there.
     private mutating func deepen(in group: GroupID, using random: inout SeededGenerator)
         -> RecordWork
     {
         func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
         let root = "p\(draw(3))"
         var operations: [RecordOperation] = []
-        if draw(4) == 0 {
-            operations = [RecordOperation(.forceDelete, recordName: root)]
-        } else {
+        switch draw(8) {
+        case 0...1: operations = [RecordOperation(.forceDelete, recordName: root)]
+        case 2:
+            operations = [
+                RecordOperation(
+                    .forceUpdate, recordName: ["d", "e"][draw(2)] + "\(draw(6))",
+                    recordType: RecordWorld.type, fields: self.fields(using: &random))
+            ]
+        default:
             let chain = [root, "d\(draw(6))", "e\(draw(6))"]
             for (position, name) in chain.enumerated() {
                 var fields = self.fields(using: &random)
                 if position > 0 {
                     fields.append(
                         Self.reference(
-                            "r", to: chain[position - 1], .deleteSelf, in: RecordWorld.deep))
+                            RecordWorld.reference, to: chain[position - 1], .deleteSelf,
+                            in: RecordWorld.deep))
                 }
                 operations.append(
                     RecordOperation(

@@ -33,6 +33,8 @@ enum RecordWorld {
     /// Every save writes another number, so that a number tells which save one sees.
     static let number = "n"
     static let indexed = ["a", "b"]
+    /// In the zone of long cascades the field of what takes its referrers with it.
+    static let reference = "r"
 
     /// The index of `b` is always there, that of `a` comes and goes.
     static func schema(version: UInt64) -> Schema {

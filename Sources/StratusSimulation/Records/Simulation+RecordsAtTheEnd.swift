@@ -54,8 +54,10 @@ extension Simulation {
                 }
             }
         }
-        return self.checkReferences(found[RecordWorld.deep] ?? [:], group)
-            ?? self.checkUse(found, group, replica)
+        if let problem = ledger.problem(ofCascadesIn: found[RecordWorld.deep] ?? [:]) {
+            return Violation("I-5 cascade", "\(group): \(problem)")
+        }
+        return self.checkUse(found, group, replica)
     }
 
     /// The feed from where `mirror` stands to its end.
@@ -117,19 +119,6 @@ extension Simulation {
                     return Violation("I-5 query", problem)
                 }
             }
-        }
-        return nil
-    }
-
-    /// Whoever referred to a record saw it there, and jobs are done: what is referred to is there, or who refers is gone.
-    private func checkReferences(_ records: [String: Record], _ group: GroupID) -> Violation? {
-        for record in records.values.sorted(by: { $0.name < $1.name }) {
-            guard case .scalar(.reference(let reference))? = record.value(of: "r"),
-                records[reference.recordName] == nil
-            else { continue }
-            return Violation(
-                "I-5 cascade",
-                "\(group): \(record.name) is left behind by \(reference.recordName)")
         }
         return nil
     }
