@@ -34,7 +34,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
-    case restatedReferenceNotRenewed
+    case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

@@ -85,7 +85,8 @@ package struct PlantedBugSearch {
             .logs
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
-            .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed:
+            .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
+            .forgottenZoneExpiresNothing, .midwayTokenTrusted:
             .records
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
