@@ -195,10 +195,11 @@ extension Exchange {
             .databaseChanges(
                 DatabaseChangesAsk(database: self.ownDatabase, after: after, limit: limit)),
             at: .database(self.ownDatabase))
-        guard case .databaseChanges(let page) = answer else {
-            throw RouteError.refused("an answer of another kind")
+        switch answer {
+        case .databaseChanges(let page): return page
+        case .zoneRefused(let refusal): throw ClientError(refusal)
+        default: throw RouteError.refused("an answer of another kind")
         }
-        return page
     }
 
     /// No changes, and the feed's end.

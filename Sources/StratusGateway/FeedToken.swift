@@ -19,7 +19,7 @@ import StratusRecords
 /// | 8     | a zone's incarnation; a database's turn                               |
 /// | 8     | the change tag of the last change seen                                |
 /// | 2     | bits: 1 a database's position midway through its pages, 2 a floor     |
-/// | 8     | only with bit 2: the floor, see `FeedPosition`                        |
+/// | 8     | only with bit 2: the floor, see `FeedPosition`, `DatabasePosition`     |
 ///
 /// That is 48 letters of base64, 60 with a floor. Equal positions have equal tokens.
 package struct FeedToken: Sendable, Hashable {
@@ -56,7 +56,8 @@ package struct FeedToken: Sendable, Hashable {
 
     init(_ kind: Kind, _ position: DatabasePosition) {
         self.init(
-            kind, era: position.turn, tag: position.tag.raw, isMidway: position.isMidway)
+            kind, era: position.turn, tag: position.tag.raw, isMidway: position.isMidway,
+            floor: position.floor)
     }
 
     var feedPosition: FeedPosition {
@@ -66,7 +67,8 @@ package struct FeedToken: Sendable, Hashable {
     }
 
     var databasePosition: DatabasePosition {
-        DatabasePosition(turn: self.era, tag: ChangeTag(self.tag), isMidway: self.isMidway)
+        DatabasePosition(
+            turn: self.era, tag: ChangeTag(self.tag), isMidway: self.isMidway, floor: self.floor)
     }
 
     package func text(at place: FeedPlace, sealedWith cipher: TokenCipher) -> String {

@@ -34,6 +34,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
+    case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever
     // The rows.

@@ -5,6 +5,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import StratusSimulation
 import Synchronization
 import Testing
 
@@ -38,6 +39,38 @@ import Testing
         #expect(!String(decoding: broken.body, as: UTF8.self).contains("secret"))
         wire.router.fault.withLock { $0 = nil }
         try await caller.create("a")
+    }
+
+    @Test func `G-31 a database's token that has expired sends its client back to the beginning`()
+        async throws
+    {
+        let wire = InProcess()
+        let container = try await wire.makeContainer()
+        let caller = Caller(wire: wire, container: container)
+        try await caller.makeZone("Shelves")
+        let known = try await caller.ask("private/changes/database", [:])
+        let older = try await caller.ask("private/zones/changes", [:])
+        let owner = try #require(known["zones"][0]["zoneID"]["ownerRecordName"].text)
+        let reference = ContainerReference(container: container, environment: .development)
+        let database = DatabaseID(container: reference, scope: .private, owner: owner)
+        let outcome = try await wire.router.submit(
+            RecordCommand.eraseDatabase(EraseDatabase(database: database)).enveloped(
+                container: reference, identity: wire.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system)),
+            to: .database(database), deadline: wire.world.now)
+        #expect(outcome.verdict == .decided)
+        try await caller.makeZone("Lamps")
+        let asks: [(path: String, body: JSON)] = [
+            ("private/changes/database", ["syncToken": try #require(known["syncToken"])]),
+            ("private/zones/changes", ["metaSyncToken": try #require(older["metaSyncToken"])]),
+        ]
+        for (path, body) in asks {
+            expectFailure(
+                try await caller.post(path, body), 400, "BAD_REQUEST",
+                reason: "Unknown sync continuation type")
+            let again = try await caller.ask(path, [:])
+            #expect(again["zones"].elements.map { $0["zoneID"]["zoneName"].text } == ["Lamps"])
+        }
     }
 
     @Test func `the body of a stranger is not even read`() async throws {

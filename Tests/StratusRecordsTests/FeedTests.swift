@@ -214,7 +214,109 @@ import Testing
         #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired))
     }
 
+    /// A position between pages is only as old as the fetch: what was deleted before it began it has never seen.
+    @Test func `C-44 a first fetch goes on when older deletions are forgotten between its pages`()
+        throws
+    {
+        var bench = try self.bench()
+        let rules = RecordRules(tombstoneCountMin: 4)
+        try bench.modify((0..<6).map { .create("old\($0)") })
+        try bench.modify((0..<4).map { .create("gone\($0)") })
+        for number in 0..<4 { try bench.modify(rules: rules, .delete("gone\(number)")) }
+        var page = try bench.changes(limit: 2)
+        let early = page.position
+        var names = page.changes.map(\.name)
+        for number in 0..<4 {
+            // Each of them drops the oldest deletion that is left.
+            try bench.modify(.create("new\(number)"))
+            try bench.modify(rules: rules, .delete("new\(number)"))
+            try bench.finishJobs()
+            if !page.moreComing { continue }
+            page = try bench.changes(after: page.position, limit: 2)
+            names += page.changes.map(\.name)
+        }
+        #expect(Array(names.prefix(6)) == (0..<6).map { "old\($0)" })
+        // What it has seen and what went since it must hear of.
+        try bench.modify(rules: rules, .delete("old0"))
+        let answer = try bench.changes(after: early)
+        #expect(answer.changes.last?.name == "old0" && answer.changes.last?.isDeletion == true)
+        for number in 4..<9 {
+            try bench.modify(.create("new\(number)"))
+            try bench.modify(rules: rules, .delete("new\(number)"))
+        }
+        try bench.finishJobs()
+        let ask = ZoneChangesAsk(
+            database: Bench.privateDatabase, zone: "Shelves", after: early)
+        #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired))
+    }
+
     // MARK: changes/database
+
+    /// A bench whose databases remember three deleted zones.
+    private func forgetfulBench(_ zones: String...) throws -> Bench {
+        var bounds = RecordState.Bounds()
+        bounds.deletedZoneCountMax = 3
+        var bench = Bench()
+        bench.state = RecordState(bounds: bounds)
+        for zone in zones { try bench.zones(.create, zone) }
+        return bench
+    }
+
+    @Test func `a first fetch goes on when deleted zones are forgotten between its pages`() throws {
+        var bench = try self.forgetfulBench("A", "B", "C", "D", "E", "F")
+        for number in 0..<8 { try bench.zones(.create, "g\(number)") }
+        for number in 0..<3 { try bench.zones(.delete, "g\(number)") }
+        var page = try bench.databaseChanges(limit: 2)
+        #expect(page.changes.map(\.name) == ["A", "B"])
+        // Those that were gone when it began are forgotten, one after the other.
+        try bench.zones(.delete, "g3")
+        page = try bench.databaseChanges(after: page.position, limit: 2)
+        #expect(page.changes.map(\.name) == ["C", "D"])
+        try bench.zones(.delete, "g4")
+        // One that it has heard of goes, and comes to its end.
+        try bench.zones(.delete, "A")
+        var names: [String] = []
+        var deleted: [String] = []
+        while page.moreComing {
+            page = try bench.databaseChanges(after: page.position, limit: 2)
+            names += page.changes.filter { !$0.isDeleted }.map(\.name)
+            deleted += page.changes.filter(\.isDeleted).map(\.name)
+        }
+        #expect(names == ["E", "F", "g5", "g6", "g7"])
+        #expect(deleted.contains("A"))
+        #expect(page.position.floor == 0 && !page.position.isMidway)
+    }
+
+    @Test func `a first fetch is refused where a deletion that it needs is forgotten`() throws {
+        var bench = try self.forgetfulBench("A", "B", "C", "D", "E", "F")
+        let page = try bench.databaseChanges(limit: 2)
+        try bench.zones(.delete, "A")
+        for zone in ["D", "E"] { try bench.zones(.delete, zone) }
+        #expect(
+            try bench.databaseChanges(after: page.position).changes.filter(\.isDeleted)
+                .map(\.name) == ["A", "D", "E"])
+        // A fourth, and nobody hears of A any more.
+        try bench.zones(.delete, "F")
+        let ask = DatabaseChangesAsk(database: Bench.privateDatabase, after: page.position)
+        #expect(try bench.ask(.databaseChanges(ask)) == .zoneRefused(.positionExpired))
+        #expect(try bench.databaseChanges().changes.map(\.name) == ["B", "C"])
+    }
+
+    @Test func `a database position comes back from its bytes as it was`() throws {
+        for position in [
+            DatabasePosition(turn: 9, tag: ChangeTag(300)),
+            DatabasePosition(turn: 9, tag: ChangeTag(300), isMidway: true),
+            DatabasePosition(turn: 9, tag: ChangeTag(0), isMidway: true, floor: 1 << 40),
+        ] {
+            let ask = RecordQuery.Ask.databaseChanges(
+                DatabaseChangesAsk(database: Bench.privateDatabase, after: position))
+            let query = RecordQuery(principal: Bench.user, ask)
+            #expect(try RecordQuery(decoding: query.encoded()) == query)
+            let answer = RecordAnswer.databaseChanges(
+                DatabaseChangesPage(changes: [], position: position, moreComing: true))
+            #expect(try RecordAnswer(decoding: answer.encoded()) == answer)
+        }
+    }
 
     @Test func `the database's feed names the zones that changed since`() throws {
         var bench = try self.bench("A", "B", "C")

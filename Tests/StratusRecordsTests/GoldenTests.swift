@@ -50,6 +50,24 @@ import Testing
     static let bucket = DatabaseID(
         container: Bench.container, scope: .public, owner: "", bucket: Bucket(3, of: 64))
 
+    /// Rules as the first edition has them.
+    static func first(_ rules: RecordRules = .standard) -> RecordRules {
+        var rules = rules
+        rules.edition = .first
+        return rules
+    }
+
+    static func reservation(_ edition: RecordRules.Edition) -> ReserveReferences {
+        var reserve = ReserveReferences(
+            database: Self.bucket, drawnIncarnation: ZoneIncarnation(78),
+            wishes: [
+                ReserveReferences.Wish(
+                    target: "author-03", action: .deleteSelf, referrer: "book-0007")
+            ])
+        reserve.edition = edition
+        return reserve
+    }
+
     static let commands: [(name: String, command: RecordCommand)] = [
         (
             "command-modify-records-1",
@@ -57,7 +75,8 @@ import Testing
                 ModifyRecords(
                     database: Bench.privateDatabase, zone: "Shelves", isAtomic: true,
                     drawnIncarnation: ZoneIncarnation(77),
-                    rules: RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9),
+                    rules: Self.first(
+                        RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9)),
                     operations: [
                         RecordOperation(
                             .create, recordName: "book-0007", recordType: "Book",
@@ -73,12 +92,31 @@ import Testing
             "command-modify-zones-1",
             .modifyZones(
                 ModifyZones(
-                    database: Bench.privateDatabase,
+                    database: Bench.privateDatabase, rules: Self.first(),
                     operations: [
                         ModifyZones.Operation(
                             .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5)),
                         ModifyZones.Operation(
                             .delete, zone: "Old", drawnIncarnation: ZoneIncarnation(6)),
+                    ]))
+        ),
+        (
+            "command-modify-records-2",
+            .modifyRecords(
+                ModifyRecords(
+                    database: Bench.privateDatabase, zone: "Shelves",
+                    drawnIncarnation: ZoneIncarnation(77),
+                    rules: RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9),
+                    operations: [RecordOperation(.forceDelete, recordName: "c")]))
+        ),
+        (
+            "command-modify-zones-2",
+            .modifyZones(
+                ModifyZones(
+                    database: Bench.privateDatabase,
+                    operations: [
+                        ModifyZones.Operation(
+                            .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5))
                     ]))
         ),
         ("command-install-schema-1", .schema(.install(AccessTests.schema))),
@@ -93,6 +131,7 @@ import Testing
             .modifyRecords(
                 ModifyRecords(
                     database: Self.bucket, drawnIncarnation: ZoneIncarnation(77),
+                    rules: Self.first(),
                     operations: [
                         RecordOperation(
                             .create, recordName: "book-0007", recordType: "Book",
@@ -104,16 +143,8 @@ import Testing
                             ])
                     ]))
         ),
-        (
-            "command-reserve-references-1",
-            .reserveReferences(
-                ReserveReferences(
-                    database: Self.bucket, drawnIncarnation: ZoneIncarnation(78),
-                    wishes: [
-                        ReserveReferences.Wish(
-                            target: "author-03", action: .deleteSelf, referrer: "book-0007")
-                    ]))
-        ),
+        ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
+        ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
         ("command-recover-1", .recover),
     ]
 

@@ -266,6 +266,81 @@ import Testing
         #expect(try bench.lookup("new") == nil)
     }
 
+    /// Forty children of a target that is deleted and made again, and no job has come to them yet.
+    private func benchWithTargetMadeAgain() throws -> Bench {
+        var bench = try self.bench()
+        try bench.modify(.create("t"))
+        try bench.modify(
+            (0..<40).map { .create("r\($0)", [reference("t", to: "t", .deleteSelf)]) })
+        try bench.modify(rules: RecordRules(cascadeCountMax: 5), .delete("t"))
+        try bench.modify(.create("t"))
+        return bench
+    }
+
+    @Test func `a cascade's job spares whose save has stated its reference again`() throws {
+        var bench = try self.benchWithTargetMadeAgain()
+        let stated = [reference("t", to: "t", .deleteSelf)]
+        for (name, kind) in [
+            ("r7", RecordOperation.Kind.forceUpdate), ("r8", .forceReplace), ("r9", .update),
+        ] {
+            let tag = try bench.lookup(name)?.tag.text
+            let saved = try bench.modify(
+                RecordOperation(
+                    kind, recordName: name, recordType: "Book",
+                    changeTag: kind == .update ? tag : nil, fields: stated))
+            #expect(saved[0].saved != nil, "\(name): \(saved[0])")
+        }
+        try bench.finishJobs(budget: 7)
+        let live = try bench.changes().changes.filter { !$0.isDeletion }.map(\.name)
+        #expect(Set(live) == ["t", "r7", "r8", "r9"])
+        // And they hang on the new target.
+        try bench.modify(.delete("t"))
+        #expect(try bench.changes().changes.allSatisfy(\.isDeletion))
+        #expect(bench.rows.count(.reference) == 0)
+    }
+
+    @Test func `a save that does not speak of its reference leaves it with the old target`() throws
+    {
+        var bench = try self.benchWithTargetMadeAgain()
+        let saved = try bench.modify(
+            RecordOperation(.forceUpdate, recordName: "r7", fields: [number("n", 1)]))
+        #expect(saved[0].saved != nil)
+        try bench.finishJobs(budget: 7)
+        #expect(try bench.lookup("r7") == nil)
+        #expect(bench.rows.count(.reference) == 0)
+    }
+
+    @Test func `a reference that is stated behind the deletion in one batch is spared`()
+        throws
+    {
+        var bench = try self.bench()
+        try bench.modify(.create("t"))
+        try bench.modify(
+            (0..<10).map { .create("r\($0)", [reference("t", to: "t", .deleteSelf)]) })
+        try bench.modify(rules: RecordRules(cascadeCountMax: 5), .delete("t"))
+        try bench.modify(.create("t"))
+        let restated = RecordOperation(
+            .forceUpdate, recordName: "r3", fields: [reference("t", to: "t", .deleteSelf)])
+        // The first deletion's job is still there; this one begins it anew.
+        try bench.modify(rules: RecordRules(cascadeCountMax: 5), .delete("t"), restated)
+        try bench.modify(.create("t"))
+        try bench.finishJobs(budget: 3)
+        let live = try bench.changes().changes.filter { !$0.isDeletion }.map(\.name)
+        #expect(Set(live) == ["t", "r3"])
+    }
+
+    /// Entries that were written before the rule was mean what they meant: replicas that have applied them and replicas
+    /// that still will must agree.
+    @Test func `a command of the first edition decides as it did`() throws {
+        var bench = try self.benchWithTargetMadeAgain()
+        try bench.modify(
+            rules: GoldenTests.first(),
+            RecordOperation(
+                .forceUpdate, recordName: "r7", fields: [reference("t", to: "t", .deleteSelf)]))
+        try bench.finishJobs(budget: 7)
+        #expect(try bench.lookup("r7") == nil)
+    }
+
     @Test func `a cascade's job leaves what VALIDATE protects, its reference dangling`() throws {
         var bench = try self.bench()
         try bench.modify(.create("t"))

@@ -29,6 +29,7 @@ import Testing
         for kind in [
             "saved", "deleted", "refused", "repeated", "looked up", "queries", "pages of feeds",
             "expired positions", "schemas", "slices of jobs", "zones made", "zones deleted",
+            "pages of database feeds", "expired database positions", "databases erased",
         ] {
             #expect(counts[kind] ?? 0 > 0, "\(kind): none in \(counts)")
         }

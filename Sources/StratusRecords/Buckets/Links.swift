@@ -102,6 +102,24 @@ struct LinkRows {
         return found
     }
 
+    /// Whether a link from `referrer` is confirmed, whatever it was reserved by.
+    func refers(
+        _ referrer: String, to target: String, _ action: Reference.Action,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bool {
+        let start = LinkKeys.inbound(self.zone, target: target, action) + Bytes(referrer.utf8) + [0]
+        // One is confirmed, the others are reserved: by saves under way, and by those that came to nothing.
+        for (_, row) in try rows.rows(
+            .reference, from: start, to: Keys.end(of: start), limit: 100)
+        {
+            let link = try decodingRow("link") { () throws(DecodingError) in
+                try InboundLink(decoding: row)
+            }
+            if link.state == .confirmed { return true }
+        }
+        return false
+    }
+
     func put(_ link: Link, _ state: InboundLink, into rows: inout some RowStore)
         throws(StoreError)
     {

@@ -107,9 +107,16 @@ extension RecordState {
         switch wish.action {
         case .none: return RecordRefusal(.nameInvalid, wish.target)
         case .deleteSelf:
-            let counts = try LinkRows(zone: zone.number).counts(of: wish.target, over: rows)
-            return counts.deleteSelf >= reserve.referrerCountMax
-                ? RecordRefusal(.tooManyReferrers, wish.target) : nil
+            let links = LinkRows(zone: zone.number)
+            let count = try links.counts(of: wish.target, over: rows).deleteSelf
+            if count < reserve.referrerCountMax { return nil }
+            // Who refers to it already takes nobody's place: the new link is for the old one's.
+            if reserve.edition != .first, count < 2 * reserve.referrerCountMax,
+                try links.refers(wish.referrer, to: wish.target, wish.action, over: rows)
+            {
+                return nil
+            }
+            return RecordRefusal(.tooManyReferrers, wish.target)
         case .validate:
             let id = ZoneID(name: ZoneID.defaultName, owner: reserve.database.owner)
             let stored = try StoredRows.record(wish.target, of: zone.number, in: id, over: rows)

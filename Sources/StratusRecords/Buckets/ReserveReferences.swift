@@ -27,6 +27,7 @@ package struct ReserveReferences: Sendable, Equatable {
     /// The incarnation of the bucket's default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation
     package var referrerCountMax: Int
+    package var edition = RecordRules.Edition.second
     package var wishes: [Wish]
 
     package init(

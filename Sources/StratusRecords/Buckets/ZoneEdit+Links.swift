@@ -24,18 +24,43 @@ extension ZoneEdit {
         guard self.leaves(reference.target) else {
             return try self.references.remove(reference, from: referrer, over: rows)
         }
-        let outbound = Outbound(referrer: referrer, reference: reference)
-        let identity: RequestIdentity?
-        if let known = self.outbound[outbound] {
-            identity = known
-        } else {
-            identity = try LinkRows(zone: self.zone.number).outbound(
-                reference, of: referrer, over: rows)
+        guard let identity = try self.identity(of: reference, from: referrer, over: rows) else {
+            return
         }
-        guard let identity else { return }
-        self.outbound[outbound] = .some(nil)
+        self.outbound[Outbound(referrer: referrer, reference: reference)] = .some(nil)
         if self.bugs.contains(.removedLinkNotTold) { return }
         self.tell(.removed, reference, from: referrer, identity)
+    }
+
+    /// A reference that the record had before, and that its save states again. It belongs to the target as it is now:
+    /// what is still under way for an earlier record of that name passes it by.
+    mutating func restate(
+        _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
+        _ reserved: RequestIdentity?, over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        if self.bugs.contains(.restatedReferenceNotRenewed) { return }
+        if self.leaves(reference.target) {
+            guard let reserved,
+                try self.identity(of: reference, from: referrer, over: rows) != reserved
+            else { return }
+            try self.remove(reference, from: referrer, over: rows)
+            self.link(reference, from: referrer, reserved)
+        } else if reference.action == .deleteSelf,
+            try self.isCascading(from: reference.target, over: rows)
+        {
+            try self.references.renew(reference, from: referrer, at: tag, over: rows)
+        }
+    }
+
+    /// Under which reservation the record holds a reference that leaves the bucket; nil: it holds none.
+    private func identity(
+        of reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RequestIdentity? {
+        if let known = self.outbound[Outbound(referrer: referrer, reference: reference)] {
+            return known
+        }
+        return try LinkRows(zone: self.zone.number).outbound(
+            reference, of: referrer, over: rows)
     }
 
     private mutating func tell(

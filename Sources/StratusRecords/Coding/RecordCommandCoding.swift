@@ -8,7 +8,8 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
-// |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows) |
+// |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows), |
+// |       | 9 reserve references, of the second edition                                     |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
 // Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -23,8 +24,8 @@ package import StratusModel
 // | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
-// Rules: 1 byte, 1 standard; 0: varints flags, record size, DELETE_SELF referrers, cascade, tombstones; 2: the same and
-// a varint database size.
+// Rules: 1 byte. Of the first edition 1 standard; 0: varints flags, record size, DELETE_SELF referrers, cascade,
+// tombstones; 2: the same and a varint database size. Of the second 3 standard; 4: as 2.
 // Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
 // Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
 // Erase database: database, varint zones.
@@ -56,7 +57,7 @@ extension RecordCommand {
             writer.write(partOf: erase.database)
             writer.write(count: max(0, erase.zoneCount))
         case .reserveReferences(let reserve):
-            writer.write(7 as UInt8)
+            writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
             reserve.write(to: &writer)
         case .recover: writer.write(8 as UInt8)
         }
@@ -80,8 +81,11 @@ extension RecordCommand {
                 EraseDatabase(database: database, zoneCount: try reader.boundedInt()))
         case 7:
             self = .reserveReferences(
-                try ReserveReferences(from: &reader, container: container))
+                try ReserveReferences(from: &reader, container: container, .first))
         case 8: self = .recover
+        case 9:
+            self = .reserveReferences(
+                try ReserveReferences(from: &reader, container: container, .second))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -236,17 +240,21 @@ extension ByteWriter {
     }
 
     mutating func write(_ rules: RecordRules) {
-        if rules == .standard {
-            self.write(1 as UInt8)
+        let isFirst = rules.edition == .first
+        var standard = RecordRules.standard
+        standard.edition = rules.edition
+        if rules == standard {
+            self.write((isFirst ? 1 : 3) as UInt8)
             return
         }
-        self.write((rules.databaseSizeMax == 0 ? 0 : 2) as UInt8)
+        let saysSize = !isFirst || rules.databaseSizeMax != 0
+        self.write((isFirst ? saysSize ? 2 : 0 : 4) as UInt8)
         self.write(varint: UInt64(rules.flags.rawValue))
         self.write(count: rules.recordSizeMax)
         self.write(count: rules.deleteSelfReferrerCountMax)
         self.write(count: rules.cascadeCountMax)
         self.write(count: rules.tombstoneCountMin)
-        if rules.databaseSizeMax != 0 { self.write(varint: rules.databaseSizeMax) }
+        if saysSize { self.write(varint: rules.databaseSizeMax) }
     }
 }
 
@@ -293,8 +301,13 @@ extension ByteReader {
     mutating func recordRules() throws(DecodingError) -> RecordRules {
         let start = self.offset
         let form = try self.byte()
-        if form == 1 { return .standard }
-        guard form == 0 || form == 2 else { throw DecodingError(.malformed, at: start) }
+        guard form <= 4 else { throw DecodingError(.malformed, at: start) }
+        let edition: RecordRules.Edition = form < 3 ? .first : .second
+        if form == 1 || form == 3 {
+            var rules = RecordRules.standard
+            rules.edition = edition
+            return rules
+        }
         guard let flags = UInt32(exactly: try self.varint()) else {
             throw DecodingError(.malformed, at: start)
         }
@@ -305,7 +318,8 @@ extension ByteReader {
             flags: RecordRules.Flags(rawValue: flags), recordSizeMax: recordSize,
             deleteSelfReferrerCountMax: referrers, cascadeCountMax: cascade,
             tombstoneCountMin: try self.boundedInt())
-        if form == 2 { rules.databaseSizeMax = try self.varint() }
+        rules.edition = edition
+        if form != 0 { rules.databaseSizeMax = try self.varint() }
         return rules
     }
 
@@ -332,7 +346,10 @@ extension ReserveReferences {
         }
     }
 
-    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+    init(
+        from reader: inout ByteReader, container: ContainerReference,
+        _ edition: RecordRules.Edition
+    ) throws(DecodingError) {
         let database = try reader.databasePart(container: container)
         let incarnation = ZoneIncarnation(try reader.fixed64())
         let referrers = try reader.boundedInt()
@@ -345,6 +362,7 @@ extension ReserveReferences {
         self.init(
             database: database, drawnIncarnation: incarnation, referrerCountMax: referrers,
             wishes: wishes)
+        self.edition = edition
     }
 }
 

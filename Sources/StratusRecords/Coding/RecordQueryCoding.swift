@@ -13,9 +13,9 @@ package import StratusModel
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
 // flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
-// Database changes: flag and position (varint turn, varint tag, flag midway), varint limit. Page: optional text
-// zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are required, plus 2 or 4
-// where places are asked for, only or with records.
+// Database changes: flag and position (varint turn, varint tag, bits: 1 midway, 2 a varint floor follows), varint
+// limit. Page: optional text zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes
+// are required, plus 2 or 4 where places are asked for, only or with records.
 // Judge: varint schema version, then a batch as in a command. Use: nothing more.
 
 extension RecordQuery {
@@ -142,7 +142,8 @@ extension ByteWriter {
     mutating func write(_ position: DatabasePosition) {
         self.write(varint: position.turn)
         self.write(varint: position.tag.raw)
-        self.write(flag: position.isMidway)
+        self.write((position.isMidway ? 1 : 0) | (position.floor != 0 ? 2 : 0) as UInt8)
+        if position.floor != 0 { self.write(varint: position.floor) }
     }
 }
 
@@ -173,7 +174,12 @@ extension ByteReader {
     mutating func databasePosition() throws(DecodingError) -> DatabasePosition {
         let turn = try self.varint()
         let tag = ChangeTag(try self.varint())
-        return DatabasePosition(turn: turn, tag: tag, isMidway: try self.flag())
+        let start = self.offset
+        let bits = try self.byte()
+        guard bits < 4 else { throw DecodingError(.malformed, at: start) }
+        return DatabasePosition(
+            turn: turn, tag: tag, isMidway: bits & 1 != 0,
+            floor: bits & 2 != 0 ? try self.varint() : 0)
     }
 
     fileprivate mutating func zoneChangesAsk() throws(DecodingError) -> ZoneChangesAsk {

@@ -61,8 +61,8 @@ package struct FeedPosition: Sendable, Hashable {
     package var incarnation: ZoneIncarnation
     /// The tag of the last change seen. Zero: before everything.
     package var tag: ChangeTag
-    /// Deletions through here need not be seen: whoever holds this began with nothing when they were
-    /// forgotten already. Zero where that makes no difference.
+    /// Deletions through here need not be seen: whoever holds this began with nothing when they had
+    /// happened already. Zero where that makes no difference.
     package var floor: ChangeTag
 
     package init(
@@ -84,11 +84,15 @@ package struct DatabasePosition: Sendable, Hashable, Comparable {
     /// before the first page, not as they stood at this position: a zone whose last turn is still to
     /// come may have changed in a turn that was passed.
     package var isMidway: Bool
+    /// The database's turn when whoever holds this began with nothing: what was deleted through there it has never
+    /// heard of. Only midway through that first fetch; zero elsewhere.
+    package var floor: UInt64
 
-    package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false) {
+    package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false, floor: UInt64 = 0) {
         self.turn = turn
         self.tag = tag
         self.isMidway = isMidway
+        self.floor = floor
     }
     package static let start = DatabasePosition(turn: 0, tag: ChangeTag(0))
 

@@ -27,6 +27,18 @@ package struct RecordRules: Sendable, Hashable {
         package static let batchesInDefaultZoneMayBeAtomic = Flags(rawValue: 1 << 6)
     }
 
+    /// Which rules of the state itself decide. What an entry meant when it was written it means for ever: a rule that
+    /// changes begins with a new edition, and commands of older ones are decided as they were.
+    ///
+    /// The raw value is in commands for ever.
+    package enum Edition: UInt8, Sendable, Hashable {
+        case first = 1
+        /// A save that states a reference again makes it anew, where a cascade of an earlier record of the target's
+        /// name is under way, or the target lies in another bucket.
+        case second = 2
+    }
+
+    package var edition = Edition.second
     package var flags: Flags
     /// Encoded fields of one record.
     package var recordSizeMax: Int

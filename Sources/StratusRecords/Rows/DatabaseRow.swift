@@ -59,8 +59,6 @@ struct PartitionCounters: Equatable {
 struct DatabaseRow: Equatable {
     /// Custom zones a database may hold.
     static let zoneCountMax: UInt64 = 100_000
-    /// Deleted zones the feed remembers.
-    static let deletedZoneCountMax: UInt64 = 10_000
 
     var number: DatabaseNumber
     var turn: UInt64 = 0

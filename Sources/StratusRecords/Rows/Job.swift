@@ -57,8 +57,7 @@ enum Job: Equatable {
 
     var key: Bytes {
         switch self {
-        case .cascade(let zone, _, let target, _, _):
-            [Self.cascadeKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
+        case .cascade(let zone, _, let target, _, _): Self.cascadeKey(zone, target: target)
         case .trim(let zone, _, _, _): [Self.trimKind] + Keys.zoneStart(zone)
         case .purge(let zone): [Self.purgeKind] + Keys.zoneStart(zone)
         case .index(let job): job.key
@@ -67,6 +66,10 @@ enum Job: Equatable {
         case .recall(let zone, _, let link): Self.recallKey(zone, link)
         case .letter(let name, _): Self.letterKey(name)
         }
+    }
+
+    static func cascadeKey(_ zone: ZoneNumber, target: String) -> Bytes {
+        [Self.cascadeKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
     }
 
     private static func recallKey(_ zone: ZoneNumber, _ link: Link) -> Bytes {

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// A reference's row in the reference table: varint, the tag of the save that first wrote it.
+// A reference's row in the reference table: varint, the tag of the save that first wrote it, or that stated it again
+// while a cascade of an earlier target of the name was under way.
 // A target's count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
 
 /// A reference that the state acts on, seen from the record that holds it.
@@ -49,10 +50,14 @@ struct ReferrerCounts: Equatable {
 }
 
 extension Record {
+    var actingReferences: [ActingReference] { self.fields.actingReferences }
+}
+
+extension [Field] {
     /// The references that the state acts on: each (target, action) once, sorted.
     var actingReferences: [ActingReference] {
         var found: [ActingReference] = []
-        for field in self.fields { field.value.collectActing(into: &found) }
+        for field in self { field.value.collectActing(into: &found) }
         if found.count < 2 { return found }
         found.sort()
         var unique: [ActingReference] = []

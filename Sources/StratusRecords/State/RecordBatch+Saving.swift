@@ -32,8 +32,8 @@ extension RecordBatch {
             return .refused(RecordRefusal(.createDenied, typeName))
         }
         return try self.store(
-            self.merged(operation, existing, typeName: typeName), over: existing,
-            operation.reservations, rows)
+            self.merged(operation, existing, typeName: typeName), by: operation, over: existing,
+            rows)
     }
 
     /// The rules that need nothing but the request.
@@ -212,7 +212,7 @@ extension RecordBatch {
 
     /// The checks that need the whole record, then the change.
     private mutating func store(
-        _ record: Record, over existing: Record?, _ reservations: [ReferenceReservation],
+        _ record: Record, by operation: RecordOperation, over existing: Record?,
         _ rows: borrowing some RowReader
     ) throws(StoreError) -> ModifiedRecords.Result {
         var head = ByteWriter(reserving: 512)
@@ -239,25 +239,42 @@ extension RecordBatch {
         let added = ActingReference.subtract(old, from: new)
         let removed = ActingReference.subtract(new, from: old)
         var granted: [ActingReference: RequestIdentity] = [:]
-        for reservation in reservations
+        for reservation in operation.reservations
         where reservation.deadlineMilliseconds >= self.deadlineMilliseconds {
             let reference = ActingReference(
                 target: reservation.target, action: reservation.action)
             granted[reference] = reservation.identity
         }
-        if let refusal = try self.checkReferences(added, granted, of: record, over: rows) {
+        // What a save does not speak of stays what it was: only what it states again is made anew.
+        let restated = self.restated(by: operation, old, added, granted)
+        let posting = (added + removed + restated).filter { self.edit.leaves($0.target) }
+        if let refusal = try self.checkReferences(
+            added, postingCount: posting.count, granted, of: record, over: rows)
+        {
             return .refused(refusal)
         }
-        if !self.hasOutboxRoom,
-            (added + removed).contains(where: { self.edit.leaves($0.target) })
-        {
+        if !self.hasOutboxRoom, !posting.isEmpty {
             return .refused(RecordRefusal(.outboxFull))
         }
         try self.edit.save(
             record, encoded: encoded, addedReferences: added, removedReferences: removed,
-            reservations: granted, over: rows)
+            restatedReferences: restated, reservations: granted, over: rows)
         return .saved(
             SavedRecord(tag: record.tag, milliseconds: self.edit.milliseconds, record: record))
+    }
+
+    /// References that the record has already and the operation names, as far as there is anything to be done about
+    /// them.
+    private func restated(
+        by operation: RecordOperation, _ old: [ActingReference], _ added: [ActingReference],
+        _ granted: [ActingReference: RequestIdentity]
+    ) -> [ActingReference] {
+        if old.isEmpty || self.modify.rules.edition == .first { return [] }
+        let stated = ActingReference.subtract(added, from: operation.fields.actingReferences)
+        return stated.filter { reference in
+            self.edit.leaves(reference.target)
+                ? granted[reference] != nil : reference.action == .deleteSelf
+        }
     }
 
     private mutating func checkParent(
@@ -271,11 +288,12 @@ extension RecordBatch {
     }
 
     private mutating func checkReferences(
-        _ added: [ActingReference], _ granted: [ActingReference: RequestIdentity],
+        _ added: [ActingReference], postingCount: Int,
+        _ granted: [ActingReference: RequestIdentity],
         of record: Record, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordRefusal? {
         let madeCount = self.edit.references.addedCount + self.edit.mails.count
-        if madeCount + added.count > Self.addedReferenceCountMax {
+        if madeCount + max(added.count, postingCount) > Self.addedReferenceCountMax {
             return RecordRefusal(.tooManyReferences)
         }
         for reference in added {

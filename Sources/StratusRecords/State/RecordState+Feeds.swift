@@ -64,56 +64,66 @@ extension RecordState {
                 DatabaseChangesPage(changes: [], position: .start, moreComing: false))
         }
         let after = ask.after ?? .start
-        if after.turn > database.turn || (after.turn != 0 && after.turn < database.oldestTurn) {
+        if after.turn > database.turn
+            || (after.turn != 0 && max(after.turn, after.floor) < database.oldestTurn)
+        {
             return .zoneRefused(.positionExpired)
         }
+        // Who begins from nothing has heard of no zone that was deleted by now, nor of any that does not change again
+        // while it goes through the pages.
+        let floor = after.turn == 0 ? database.turn : after.floor
         let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
         let found = try rows.rows(
             .zone, from: Keys.turn(database.number, max(after.turn, 1)),
             to: Keys.turn(database.number, database.turn + 1), limit: Self.pageTouchMax)
-        var page = DatabaseChangesPage(changes: [], position: after, moreComing: false)
+        var page = DatabaseChangesPage(
+            changes: [], position: DatabasePosition(turn: after.turn, tag: after.tag),
+            moreComing: found.count == Self.pageTouchMax)
         for (key, row) in found {
             if page.changes.count == limit {
                 page.moreComing = true
-                page.position.isMidway = true
-                return .databaseChanges(page)
+                break
             }
             guard let name = String(validating: row, as: UTF8.self),
                 let zone = try StoredRows.zone(name, in: database.number, over: rows)
             else { throw StoreError(.unreadable, "turn") }
             let turn = try Keys.number(key, at: 5)
-            let position = DatabasePosition(turn: turn, tag: ChangeTag(zone.lastTag))
             // The zone whose turn it was may have gone on in that turn.
             if turn == after.turn, zone.lastTag <= after.tag.raw { continue }
-            page.position = position
+            page.position = DatabasePosition(turn: turn, tag: ChangeTag(zone.lastTag))
+            let isNew = turn <= floor
             if zone.isDeleted {
-                // Who starts from nothing knew no zone that could be gone.
-                if ask.after == nil { continue }
+                if isNew { continue }
                 page.changes.append(
                     DatabaseChangesPage.Change(
                         name: name, isDeleted: true, since: nil, zone: nil))
-            } else {
-                var since: FeedPosition?
-                if ask.after != nil, !after.isMidway {
-                    since = try self.position(of: zone, at: after, over: rows)
-                }
-                // It is not known what of this zone was seen at `after`. Where deletions were forgotten, of
-                // this zone or with one that had its name before it, there may be records at the client
-                // that nothing tells it of any more: only a token that has expired sends it back to the
-                // start, where it forgets them.
-                if ask.after != nil, since == nil, zone.oldestTag > 0 {
-                    since = FeedPosition(
-                        incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
-                }
-                page.changes.append(
-                    DatabaseChangesPage.Change(
-                        name: name, isDeleted: false, since: since,
-                        zone: zone.summary(name: name)))
+                continue
             }
+            let since = isNew ? nil : try self.since(of: zone, at: after, over: rows)
+            page.changes.append(
+                DatabaseChangesPage.Change(
+                    name: name, isDeleted: false, since: since, zone: zone.summary(name: name)))
         }
-        page.moreComing = found.count == Self.pageTouchMax
         page.position.isMidway = page.moreComing
+        if page.moreComing, page.position.turn < floor { page.position.floor = floor }
         return .databaseChanges(page)
+    }
+
+    /// From where on whoever holds `position` fetches a zone that it may have heard of; nil: from the beginning.
+    private func since(
+        of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
+    ) throws(StoreError) -> FeedPosition? {
+        if !position.isMidway || self.bugs.contains(.midwayTokenTrusted),
+            let since = try self.position(of: zone, at: position, over: rows)
+        {
+            return since
+        }
+        if zone.oldestTag == 0 { return nil }
+        // It is not known what of this zone was seen. Where deletions were forgotten, of this zone or with one that had
+        // its name before it, there may be records at the client that nothing tells it of any more: only a token that
+        // has expired sends it back to the start, where it forgets them.
+        return FeedPosition(
+            incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
     }
 
     /// Where the zone's feed stood when the database's stood at `position`; nil: at its beginning.
@@ -236,13 +246,18 @@ private struct FeedPage {
     private var position: FeedPosition {
         var tag = self.lastTag ?? self.ask.after?.tag ?? ChangeTag(self.zone.lastTag)
         if !self.ask.reverse, self.isAtEnd { tag = ChangeTag(self.zone.lastTag) }
-        // Live records may stand behind deletions that are forgotten; a fetch that began with nothing
-        // must be able to go on from among them.
+        // Live records may stand behind deletions that are forgotten, or soon will be; a fetch that began with nothing
+        // must be able to go on from among them. What was deleted before it began it has never seen.
+        let began = self.ask.after.map { $0.tag.raw <= self.zone.baseTag } ?? true
+        let hasDeletions =
+            self.zone.tombstoneCount > 0 || self.zone.oldestTag > self.zone.baseTag
         var floor = ChangeTag(0)
-        if tag.raw < self.zone.oldestTag {
-            let began = self.ask.after.map { $0.tag.raw <= self.zone.baseTag } ?? true
-            floor = began ? ChangeTag(self.zone.oldestTag) : self.ask.after?.floor ?? floor
+        if began {
+            if hasDeletions { floor = ChangeTag(self.zone.lastTag) }
+        } else {
+            floor = self.ask.after?.floor ?? floor
         }
+        if floor <= tag { floor = ChangeTag(0) }
         return FeedPosition(incarnation: self.zone.incarnation, tag: tag, floor: floor)
     }
 }

@@ -83,7 +83,7 @@ extension RecordState {
         zone.tombstoneCount = 0
         database.zoneCount -= 1
         database.deletedZoneCount += 1
-        if database.deletedZoneCount > DatabaseRow.deletedZoneCountMax {
+        if database.deletedZoneCount > self.bounds.deletedZoneCountMax {
             try self.forgetOldestDeleted(&database, over: &rows)
         }
         try self.write(zone, operation.zone, database, modify.database, into: &rows)
@@ -119,7 +119,7 @@ extension RecordState {
             try rows.remove(.zone, key)
             try rows.remove(.zone, Keys.zone(database.number, name))
             self.cache.forgetZone(name, in: database.number)
-            database.oldestTurn = zone.turn
+            if !self.bugs.contains(.forgottenZoneExpiresNothing) { database.oldestTurn = zone.turn }
             database.tagFloor = max(database.tagFloor, zone.lastTag)
             database.deletedZoneCount -= 1
             return

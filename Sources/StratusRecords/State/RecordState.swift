@@ -22,6 +22,8 @@ package struct RecordState: ReplicatedState {
         package var modifySizeMax = 48 << 20
         /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
         package var jobSizeMax = 4 << 20
+        /// Deleted zones that a database's feed remembers.
+        package var deletedZoneCountMax: UInt64 = 10_000
         /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes to.
         package var partitionCount = 256
         /// What may wait in a partition's outbox.

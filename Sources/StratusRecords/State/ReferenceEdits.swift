@@ -18,7 +18,7 @@ struct ReferenceEdits {
 
     let zone: ZoneNumber
     private var targets: [String: Target] = [:]
-    /// How many references were added: one entry's work is bounded by it.
+    /// How many references were added or renewed: one entry's work is bounded by it.
     private(set) var addedCount = 0
 
     init(zone: ZoneNumber) { self.zone = zone }
@@ -40,6 +40,17 @@ struct ReferenceEdits {
         let key = Referrer(action: reference.action, name: referrer)
         self.targets[reference.target]?.changes[key] = .some(tag)
         self.targets[reference.target]?.counts.change(reference.action, by: 1)
+        self.addedCount += 1
+    }
+
+    /// A reference that is there already, as if it were written at `tag`.
+    mutating func renew(
+        _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) {
+        _ = try self.load(reference.target, over: rows)
+        let key = Referrer(action: reference.action, name: referrer)
+        self.targets[reference.target]?.changes[key] = .some(tag)
         self.addedCount += 1
     }
 

@@ -22,6 +22,8 @@ struct ZoneEdit {
     var references: ReferenceEdits
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
+    /// Whether cascades were under way in this zone before this edit; nil: nobody has looked.
+    private var hasStoredCascades: Bool?
     /// References that leave the bucket: under which reservation; nil: no more.
     var outbound: [Outbound: RequestIdentity?] = [:]
     /// What other buckets are told, in its order. Whoever flushes the edit posts it.
@@ -99,8 +101,8 @@ struct ZoneEdit {
     /// Stores `record`, which was read before and carries ``nextTag``.
     mutating func save(
         _ record: Record, encoded: Bytes, addedReferences: [ActingReference],
-        removedReferences: [ActingReference],
-        reservations: [ActingReference: RequestIdentity] = [:],
+        removedReferences: [ActingReference], restatedReferences: [ActingReference],
+        reservations: [ActingReference: RequestIdentity],
         over rows: borrowing some RowReader
     ) throws(StoreError) {
         precondition(record.tag == self.nextTag, "a save takes the next tag")
@@ -114,6 +116,10 @@ struct ZoneEdit {
                 try self.references.add(
                     reference, from: record.name, at: record.tag, over: rows)
             }
+        }
+        for reference in restatedReferences {
+            try self.restate(
+                reference, from: record.name, at: record.tag, reservations[reference], over: rows)
         }
         self.change(record.name, to: .live(record), encoded: encoded)
     }
@@ -133,6 +139,21 @@ struct ZoneEdit {
     }
 
     mutating func enqueue(_ job: Job) { self.jobs.append(job) }
+
+    /// Whether a job is still to delete what refers to an earlier record of this name.
+    mutating func isCascading(
+        from target: String, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bool {
+        for case .cascade(_, _, target, _, _) in self.jobs { return true }
+        if self.hasStoredCascades == nil {
+            let start = Job.cascadeKey(self.zone.number, target: "")
+            self.hasStoredCascades = try !rows.keys(
+                .job, from: start, to: Keys.end(of: start), limit: 1
+            ).isEmpty
+        }
+        guard self.hasStoredCascades == true else { return false }
+        return try rows.row(.job, Job.cascadeKey(self.zone.number, target: target)) != nil
+    }
 
     private mutating func change(_ name: String, to row: RecordRow, encoded: Bytes) {
         guard var touched = self.touched[name] else {

@@ -85,7 +85,8 @@ package struct PlantedBugSearch {
             .logs
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
-            .rowCacheKept, .identityNotAsked, .removedLinkNotTold:
+            .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
+            .forgottenZoneExpiresNothing, .midwayTokenTrusted:
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever: .links
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,

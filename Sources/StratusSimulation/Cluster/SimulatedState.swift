@@ -15,13 +15,17 @@ package struct SimulatedState: ReplicatedState {
     private let node: NodeID
     private let bugs: PlantedBugs
 
-    /// - Parameter partitionCount: of records: among how many groups buckets are.
+    /// - Parameters:
+    ///   - partitionCount: of records: among how many groups buckets are.
+    ///   - deletedZoneCountMax: of records: how many deleted zones a database remembers.
     package init(
-        _ content: Content, node: NodeID, partitionCount: Int = 1, bugs: PlantedBugs
+        _ content: Content, node: NodeID, partitionCount: Int = 1,
+        deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax, bugs: PlantedBugs
     ) {
         self.content = content
         var bounds = RecordState.Bounds()
         bounds.partitionCount = partitionCount
+        bounds.deletedZoneCountMax = deletedZoneCountMax
         self.records = RecordState(bounds: bounds, bugs: bugs)
         self.node = node
         self.bugs = bugs

@@ -10,7 +10,8 @@ extension Simulation {
         SimulatedState(
             self.placed != nil && group == .system
                 ? .system : self.records == nil ? .registers : .records, node: node.id,
-            partitionCount: self.records?.buckets?.partitionCount ?? 1, bugs: self.bugs)
+            partitionCount: self.records?.buckets?.partitionCount ?? 1,
+            deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group), bugs: self.bugs)
     }
 
     func applied(

@@ -19,11 +19,29 @@ enum RecordWork: Equatable {
             RecordModel.Place(database: ask.database, zone: ask.zone)
         case .query(.zoneChanges(let ask), _):
             RecordModel.Place(database: ask.database, zone: ask.zone)
+        case .query(.databaseChanges(let ask), _): .feed(of: ask.database)
         case .query(.page(let ask), _):
             ask.zone.map { RecordModel.Place(database: ask.database, zone: $0) }
         default: nil
         }
     }
+}
+
+extension RecordCommand {
+    /// The one that it changes.
+    var database: DatabaseID? {
+        switch self {
+        case .modifyRecords(let modify): modify.database
+        case .modifyZones(let modify): modify.database
+        case .eraseDatabase(let erase): erase.database
+        case .schema, .continueJobs, .reserveReferences, .recover: nil
+        }
+    }
+}
+
+extension RecordModel.Place {
+    /// No zone, but the feed of a database: what is counted there are its turns.
+    static func feed(of database: DatabaseID) -> Self { Self(database: database, zone: "") }
 }
 
 /// What one client knows of records.
@@ -44,7 +62,58 @@ struct RecordClient {
         var place: RecordModel.Place
     }
 
+    struct DatabaseFeed: Hashable {
+        var group: GroupID
+        var database: DatabaseID
+    }
+
     /// Records as it last saw them: what its updates expect.
     var sightings: [Name: Sighting] = [:]
     var mirrors: [Feed: RecordMirror] = [:]
+    var databases: [DatabaseFeed: DatabaseMirror] = [:]
+
+    /// Takes in a page of a database's feed, and hands the tokens that it names on to the zones.
+    ///
+    /// - Returns: what is wrong with the page by itself; nil: nothing.
+    mutating func take(_ page: DatabaseChangesPage, of feed: DatabaseFeed) -> String? {
+        var mirror = self.databases[feed] ?? DatabaseMirror()
+        let problem = mirror.take(page)
+        self.databases[feed] = mirror
+        for change in page.changes {
+            let zone = Feed(
+                group: feed.group,
+                place: RecordModel.Place(database: feed.database, zone: change.name))
+            guard let summary = change.zone, !change.isDeleted else {
+                self.mirrors[zone] = nil
+                continue
+            }
+            // As the gateway says where the state says nothing.
+            let start = FeedPosition(incarnation: summary.incarnation, tag: ChangeTag(0))
+            self.mirrors[zone, default: RecordMirror()].restart(at: change.since ?? start)
+        }
+        return problem
+    }
+
+    /// The zones of a database that are to be fetched before its next page.
+    func owedZones(of feed: DatabaseFeed) -> [RecordModel.Place] {
+        self.mirrors.filter {
+            $0.key.group == feed.group && $0.key.place.database == feed.database && $0.value.isOwed
+        }.map(\.key.place).sorted { $0.zone < $1.zone }
+    }
+
+    /// A position in a zone is good no more: the zone begins from nothing.
+    mutating func beginAgain(_ zone: Feed) {
+        let feed = DatabaseFeed(group: zone.group, database: zone.place.database)
+        let isKnown = self.databases[feed]?.zones[zone.place.zone] != nil
+        self.mirrors[zone] = isKnown ? RecordMirror(isOwed: true) : nil
+    }
+
+    /// Begins a database from nothing.
+    mutating func forget(_ feed: DatabaseFeed) {
+        self.databases[feed] = nil
+        for zone in self.mirrors.keys
+        where zone.group == feed.group && zone.place.database == feed.database {
+            self.mirrors[zone] = nil
+        }
+    }
 }

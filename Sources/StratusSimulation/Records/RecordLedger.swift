@@ -5,7 +5,11 @@ import StratusRecords
 /// What the log of one group has decided, by the plainest rules: every entry's outcome must be the model's, and every
 /// read what the model had at the tag that the answer names.
 struct RecordLedger {
-    private var model = RecordModel()
+    private var model: RecordModel
+    let deletedZoneCountMax: UInt64
+    private(set) var databases: [DatabaseID: DatabaseHistory] = [:]
+    /// Of the zone of long cascades.
+    private var cascades = CascadeModel(field: RecordWorld.reference)
     /// What each command was answered when it was applied.
     private var outcomes: [RequestIdentity: Bytes] = [:]
     private var incarnations: [RecordModel.Place: ZoneIncarnation] = [:]
@@ -15,6 +19,13 @@ struct RecordLedger {
     /// Zero: there is none, so that nobody can ask by a type.
     private(set) var schemaVersion: UInt64 = 0
     private(set) var counts: [String: Int] = [:]
+    /// The turn that the feed of a command's database had come to when it was applied.
+    private(set) var turns: [RequestIdentity: UInt64] = [:]
+
+    init(deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax) {
+        self.deletedZoneCountMax = deletedZoneCountMax
+        self.model = RecordModel(deletedZoneCountMax: deletedZoneCountMax)
+    }
 
     // MARK: Entries
 
@@ -38,6 +49,11 @@ struct RecordLedger {
             let decided = try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
         else { return Violation("I-5 records", "\(entry.index): \(outcome.verdict)") }
         self.outcomes[command.identity] = outcome.body
+        defer {
+            if let database = body.database {
+                self.turns[command.identity] = self.turn(of: database)
+            }
+        }
         return self.apply(body, of: command, at: entry.time.milliseconds, decided).map {
             Violation("I-5 records", "\(entry.index): \($0)")
         }
@@ -51,7 +67,10 @@ struct RecordLedger {
         switch body {
         case .modifyRecords(let modify):
             let place = RecordModel.Place(database: modify.database, zone: modify.zone)
-            guard RecordWorld.isModelled(place) else { return self.countOnly(outcome) }
+            guard RecordWorld.isModelled(place) else {
+                if place == RecordWorld.deep { self.follow(modify, outcome) }
+                return self.countOnly(outcome)
+            }
             return self.apply(modify, by: command.principal, at: milliseconds, outcome)
         case .modifyZones(let modify): return self.apply(modify, outcome)
         case .schema(.install(let schema)):
@@ -67,7 +86,8 @@ struct RecordLedger {
             guard case .reserved = outcome else { return "reservations: \(outcome)" }
             self.counts["reservations", default: 0] += 1
             return nil
-        case .schema, .eraseDatabase, .recover: return "nobody asks for this"
+        case .eraseDatabase(let erase): return self.apply(erase, outcome)
+        case .schema, .recover: return "nobody asks for this"
         }
     }
 
@@ -99,6 +119,9 @@ struct RecordLedger {
             if self.incarnations[place] == nil {
                 self.begin(place, modify.drawnIncarnation, after: base)
             }
+            if zone.lastTag != base, place.zone != ZoneID.defaultName {
+                self.databases[place.database, default: DatabaseHistory()].changed(place.zone)
+            }
             self.histories[self.incarnations[place]!]?.advance(to: zone)
             return nil
         default: return "\(outcome), not \(String(describing: expected))"
@@ -128,6 +151,18 @@ struct RecordLedger {
         return nil
     }
 
+    private mutating func follow(_ modify: ModifyRecords, _ outcome: RecordOutcome) {
+        guard case .records(let modified) = outcome else { return }
+        for (operation, result) in zip(modify.operations, modified.results) {
+            self.cascades.apply(operation, result)
+        }
+    }
+
+    /// What is wrong with the zone of long cascades when all jobs are done; nil: nothing.
+    func problem(ofCascadesIn records: [String: Record]) -> String? {
+        self.cascades.problem(in: records)
+    }
+
     private mutating func apply(_ modify: ModifyZones, _ outcome: RecordOutcome) -> String? {
         let isThere = modify.operations.map { operation in
             self.model.zones[
@@ -146,6 +181,8 @@ struct RecordLedger {
                     self.begin(
                         place, operation.drawnIncarnation,
                         after: self.model.zones[place]?.lastTag ?? 0)
+                    self.databases[place.database, default: DatabaseHistory()].made(
+                        place.zone, operation.drawnIncarnation)
                     self.counts["zones made", default: 0] += 1
                 }
                 guard summary.incarnation == self.incarnations[place] else {
@@ -153,10 +190,28 @@ struct RecordLedger {
                 }
             case (.deleted, true) where operation.kind == .delete:
                 self.incarnations[place] = nil
+                self.databases[place.database, default: DatabaseHistory()].deleted(place.zone)
                 self.counts["zones deleted", default: 0] += 1
             case (.refused, false): break
             default: return "zone \(place.zone): \(result), not \(expected[position])"
             }
+        }
+        return nil
+    }
+
+    private mutating func apply(_ erase: EraseDatabase, _ outcome: RecordOutcome) -> String? {
+        let isThere = self.model.remembers(erase.database)
+        let zoneCount = self.model.zones.keys.count {
+            $0.database == erase.database && $0.zone != ZoneID.defaultName
+        }
+        let recordCount = self.model.erase(erase.database)
+        let expected = ErasureProgress(
+            zoneCount: UInt64(zoneCount), recordCount: UInt64(recordCount), hasMore: false)
+        guard outcome == .erased(expected) else { return "erased: \(outcome), not \(expected)" }
+        self.incarnations = self.incarnations.filter { $0.key.database != erase.database }
+        if isThere {
+            self.databases[erase.database, default: DatabaseHistory()].erased()
+            self.counts["databases erased", default: 0] += 1
         }
         return nil
     }

@@ -6,6 +6,17 @@ import StratusRecords
 struct RecordMirror {
     private(set) var position: FeedPosition?
     private(set) var records: [String: Record] = [:]
+    /// The database's feed has told of the zone, and it was not followed to its end since: a client that hands on that
+    /// feed's tokens does so before it asks for the next page.
+    private(set) var isOwed: Bool
+
+    init(isOwed: Bool = false) { self.isOwed = isOwed }
+
+    /// A token that somebody else was given: what is known already stays.
+    mutating func restart(at position: FeedPosition) {
+        self.position = position
+        self.isOwed = true
+    }
 
     /// Takes in a page that was asked for by its position.
     ///
@@ -30,6 +41,7 @@ struct RecordMirror {
             return "it is another zone's"
         }
         self.position = page.position
+        if !page.moreComing { self.isOwed = false }
         return nil
     }
 }

@@ -24,12 +24,11 @@ package struct RecordModel {
     }
 
     package private(set) var zones: [Place: Zone] = [:]
-    /// The last tag of zones that are gone.
-    private var graves: [Place: UInt64] = [:]
-    /// Where the tags of a database begin that was erased.
-    private var floors: [DatabaseID: UInt64] = [:]
+    private var graves: ZoneGraves
 
-    package init() {}
+    package init(deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax) {
+        self.graves = ZoneGraves(countMax: deletedZoneCountMax)
+    }
 
     // MARK: Zones
 
@@ -43,27 +42,27 @@ package struct RecordModel {
             switch operation.kind {
             case .create:
                 if self.zones[place] == nil {
-                    self.zones[place] = Zone(
-                        lastTag: self.graves[place] ?? self.floors[place.database] ?? 0)
+                    self.zones[place] = Zone(lastTag: self.graves.reopen(place))
                 }
                 return true
             case .delete:
                 guard let zone = self.zones.removeValue(forKey: place) else { return false }
-                self.graves[place] = zone.lastTag
+                self.graves.bury(place, lastTag: zone.lastTag)
                 return true
             }
         }
     }
 
+    /// Whether there is anything to be erased: zones, or memories of them.
+    package func remembers(_ database: DatabaseID) -> Bool {
+        self.graves.remember(database) || self.zones.keys.contains { $0.database == database }
+    }
+
     /// - Returns: how many records went.
     package mutating func erase(_ database: DatabaseID) -> Int {
         let gone = self.zones.filter { $0.key.database == database }
-        let tags =
-            gone.values.map(\.lastTag)
-            + self.graves.filter { $0.key.database == database }.values
-        self.floors[database] = max(self.floors[database] ?? 0, tags.max() ?? 0)
+        self.graves.erase(database, lastTags: gone.values.map(\.lastTag))
         for place in gone.keys { self.zones[place] = nil }
-        self.graves = self.graves.filter { $0.key.database != database }
         return gone.values.map(\.records.count).reduce(0, +)
     }
 
@@ -109,7 +108,7 @@ package struct RecordModel {
     ) -> [Result]? {
         let place = Place(database: modify.database, zone: modify.zone)
         let isDefault = modify.zone == ZoneID.defaultName
-        let fresh = Zone(lastTag: self.floors[place.database] ?? 0)
+        let fresh = Zone(lastTag: self.graves.floor(of: place.database))
         guard var zone = self.zones[place] ?? (isDefault ? fresh : nil) else {
             return nil
         }

@@ -9,6 +9,7 @@ struct RecordWorkload {
     /// Groups in which some client has made sure of a schema, and then of zones.
     var schooled: Set<GroupID> = []
     var prepared: Set<GroupID> = []
+    var deepened: Set<GroupID> = []
     private var nextNumber = 1
     private var schemaVersion: UInt64 = 0
 
@@ -20,13 +21,10 @@ struct RecordWorkload {
 
     private static let childCount = 10
 
-    /// Groups with odd numbers forget deletions early: feeds may then have to begin again.
-    static func forgetsDeletions(_ group: GroupID) -> Bool { group.raw % 2 == 1 }
-
-    private static func rules(_ group: GroupID, cascadeCountMax: Int = 2_000) -> RecordRules {
+    static func rules(_ group: GroupID, cascadeCountMax: Int = 2_000) -> RecordRules {
         RecordRules(
             deleteSelfReferrerCountMax: 6, cascadeCountMax: cascadeCountMax,
-            tombstoneCountMin: Self.forgetsDeletions(group) ? 6 : 1_000_000)
+            tombstoneCountMin: RecordWorld.forgetsDeletions(group) ? 6 : 1_000_000)
     }
 
     /// What a client does next in `group`.
@@ -36,21 +34,24 @@ struct RecordWorkload {
         func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
         if !self.schooled.contains(group) { return self.newSchema() }
         guard self.prepared.contains(group) else {
-            return Self.zones(
-                [(.create, RecordWorld.shelves), (.create, RecordWorld.deep)], using: &random)
+            return Self.zone(.create, RecordWorld.shelves, using: &random)
+        }
+        guard self.deepened.contains(group) else {
+            return Self.zone(.create, RecordWorld.deep, using: &random)
         }
         let place = Self.place(using: &random)
-        switch draw(24) {
+        switch draw(32) {
         case 0..<10: return self.modify(place, in: group, for: client, using: &random)
         case 10..<12: return self.deepen(in: group, using: &random)
         case 12..<14:
             let names = (0..<(1 + draw(4))).map { _ in self.name(using: &random) }
-            return .query(
-                .lookup(RecordLookup(database: place.database, zone: place.zone, names: names)),
-                RecordWorld.users[0])
+            return Self.lookup(names, in: place)
         case 14..<18:
-            let zones = [RecordWorld.shelves, RecordWorld.shelves, RecordWorld.deep]
-            let zone = (zones + [RecordWorld.scratch])[draw(4)]
+            let zones = [
+                RecordWorld.shelves, RecordWorld.shelves, RecordWorld.deep,
+                RecordWorld.scratches[draw(RecordWorld.scratches.count)],
+            ]
+            let zone = zones[draw(4)]
             let mirror = client.mirrors[RecordClient.Feed(group: group, place: zone)]
             return Self.changes(zone, after: mirror?.position, limit: 1 + draw(9))
         case 18..<20:
@@ -58,9 +59,23 @@ struct RecordWorkload {
                 place, RecordWorld.indexed[draw(2)], least: Int64(draw(19) - 9),
                 descending: draw(2) == 0)
         case 20: return self.newSchema()
-        case 21:
+        case 21..<24:
             let kind: ModifyZones.Kind = draw(3) == 0 ? .delete : .create
-            return Self.zones([(kind, RecordWorld.scratch)], using: &random)
+            let zone = RecordWorld.scratches[draw(RecordWorld.scratches.count)]
+            return Self.zone(kind, zone, using: &random)
+        case 24..<29:
+            let database = RecordWorld.followed[draw(4) == 0 ? 1 : 0]
+            let feed = RecordClient.DatabaseFeed(group: group, database: database)
+            if let zone = client.owedZones(of: feed).first {
+                let mirror = client.mirrors[RecordClient.Feed(group: group, place: zone)]
+                return Self.changes(zone, after: mirror?.position, limit: 1 + draw(20))
+            }
+            return Self.changes(
+                database, after: client.databases[feed]?.position, limit: 1 + draw(3))
+        case 29 where draw(2) == 0:
+            return .command(
+                .eraseDatabase(EraseDatabase(database: RecordWorld.leaverDatabase)),
+                RecordWorld.system)
         default: return Self.jobs(budget: 1 + draw(40))
         }
     }
@@ -69,7 +84,7 @@ struct RecordWorkload {
         switch Int.random(in: 0..<8, using: &random) {
         case 0: RecordWorld.publicDefault
         case 1: RecordWorld.ownDefault
-        case 2: RecordWorld.scratch
+        case 2...3: RecordWorld.scratches.randomElement(using: &random)!
         default: RecordWorld.shelves
         }
     }
@@ -95,8 +110,10 @@ struct RecordWorkload {
         using random: inout SeededGenerator
     ) -> RecordWork {
         let isPublic = place.database.scope == .public
-        let principal = RecordWorld.users[
-            isPublic ? Int.random(in: 0..<2, using: &random) : 0]
+        let principal =
+            isPublic
+            ? RecordWorld.users[Int.random(in: 0..<2, using: &random)]
+            : RecordWorld.user(of: place.database)
         let count =
             Int.random(in: 0..<3, using: &random) == 0 ? Int.random(in: 2...5, using: &random) : 1
         var names: [String] = []
@@ -179,48 +196,13 @@ struct RecordWorkload {
         return fields
     }
 
-    private static func reference(
+    static func reference(
         _ field: String, to name: String, _ action: Reference.Action, in place: RecordModel.Place
     ) -> Field {
         let zone = ZoneID(name: place.zone, owner: place.database.owner)
         return Field(
             name: field,
             value: .scalar(.reference(Reference(recordName: name, zone: zone, action: action))))
-    }
-
-    /// In the zone of long cascades: a record, what goes with it, and what goes with that, together; or the first one
-    /// goes. Whoever refers to a record has therefore seen it there.
-    private mutating func deepen(in group: GroupID, using random: inout SeededGenerator)
-        -> RecordWork
-    {
-        func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
-        let root = "p\(draw(3))"
-        var operations: [RecordOperation] = []
-        if draw(4) == 0 {
-            operations = [RecordOperation(.forceDelete, recordName: root)]
-        } else {
-            let chain = [root, "d\(draw(6))", "e\(draw(6))"]
-            for (position, name) in chain.enumerated() {
-                var fields = self.fields(using: &random)
-                if position > 0 {
-                    fields.append(
-                        Self.reference(
-                            "r", to: chain[position - 1], .deleteSelf, in: RecordWorld.deep))
-                }
-                operations.append(
-                    RecordOperation(
-                        .forceUpdate, recordName: name, recordType: RecordWorld.type,
-                        fields: fields))
-            }
-        }
-        return .command(
-            .modifyRecords(
-                ModifyRecords(
-                    database: RecordWorld.deep.database, zone: RecordWorld.deep.zone,
-                    isAtomic: operations.count > 1,
-                    drawnIncarnation: ZoneIncarnation(random.next()),
-                    rules: Self.rules(group, cascadeCountMax: 2), operations: operations)),
-            RecordWorld.users[0])
     }
 
     /// The last write to a group.
@@ -239,19 +221,19 @@ struct RecordWorkload {
 
     // MARK: The rest
 
-    private static func zones(
-        _ operations: [(ModifyZones.Kind, RecordModel.Place)],
+    private static func zone(
+        _ kind: ModifyZones.Kind, _ place: RecordModel.Place,
         using random: inout SeededGenerator
     ) -> RecordWork {
         .command(
             .modifyZones(
                 ModifyZones(
-                    database: RecordWorld.privateDatabase,
-                    operations: operations.map { kind, place in
+                    database: place.database,
+                    operations: [
                         ModifyZones.Operation(
                             kind, zone: place.zone,
                             drawnIncarnation: ZoneIncarnation(random.next()))
-                    })), RecordWorld.users[0])
+                    ])), RecordWorld.user(of: place.database))
     }
 
     private mutating func newSchema() -> RecordWork {
@@ -272,13 +254,22 @@ struct RecordWorkload {
             .zoneChanges(
                 ZoneChangesAsk(
                     database: place.database, zone: place.zone, after: after, limit: limit)),
-            RecordWorld.users[0])
+            RecordWorld.user(of: place.database))
+    }
+
+    static func changes(_ database: DatabaseID, after: DatabasePosition?, limit: Int)
+        -> RecordWork
+    {
+        .query(
+            .databaseChanges(
+                DatabaseChangesAsk(database: database, after: after, limit: limit)),
+            RecordWorld.user(of: database))
     }
 
     static func lookup(_ names: [String], in place: RecordModel.Place) -> RecordWork {
         .query(
             .lookup(RecordLookup(database: place.database, zone: place.zone, names: names)),
-            RecordWorld.users[0])
+            RecordWorld.user(of: place.database))
     }
 
     /// All that has `least` or more in an integer field, by that field.
@@ -297,6 +288,6 @@ struct RecordWorkload {
                                 operand: .scalar(.int64(least)))
                         ], sorts: [RecordSort(field: .field(field), ascending: !descending)]),
                     limit: RecordState.pageCountMax, requiresIndexes: false)),
-            RecordWorld.users[0])
+            RecordWorld.user(of: place.database))
     }
 }

@@ -10,19 +10,43 @@ enum RecordWorld {
     static let system = Principal(kind: .system)
     static let privateDatabase = DatabaseID(
         container: Self.container, scope: .private, owner: Self.owner)
+    /// Where cascades are left to jobs.
+    static let deepDatabase = DatabaseID(
+        container: Self.container, scope: .private, owner: "_deep")
+    /// Erased now and then.
+    static let leaverDatabase = DatabaseID(
+        container: Self.container, scope: .private, owner: "_leaver")
+    /// Those whose feeds clients follow.
+    static let followed = [Self.privateDatabase, Self.leaverDatabase]
     static let publicDatabase = DatabaseID(container: Self.container, scope: .public, owner: "")
 
     /// Where most is written; made first, never deleted.
     static let shelves = RecordModel.Place(database: Self.privateDatabase, zone: "Shelves")
     /// Made and deleted again and again.
-    static let scratch = RecordModel.Place(database: Self.privateDatabase, zone: "Scratch")
+    static let scratches =
+        (0..<4).map { RecordModel.Place(database: Self.privateDatabase, zone: "Scratch\($0)") }
+        + (0..<2).map { RecordModel.Place(database: Self.leaverDatabase, zone: "Attic\($0)") }
     /// Where cascades are longer than one entry, so that jobs go on with them.
-    static let deep = RecordModel.Place(database: Self.privateDatabase, zone: "Deep")
+    static let deep = RecordModel.Place(database: Self.deepDatabase, zone: "Deep")
     static let ownDefault = RecordModel.Place(
         database: Self.privateDatabase, zone: ZoneID.defaultName)
     static let publicDefault = RecordModel.Place(
         database: Self.publicDatabase, zone: ZoneID.defaultName)
-    static let all = [Self.shelves, Self.scratch, Self.deep, Self.ownDefault, Self.publicDefault]
+    static let all =
+        [Self.shelves, Self.deep, Self.ownDefault, Self.publicDefault] + Self.scratches
+
+    /// Who reads a database, and writes to a private one.
+    static func user(of database: DatabaseID) -> Principal {
+        Principal(
+            kind: .user, userRecordName: database.owner.isEmpty ? Self.owner : database.owner)
+    }
+
+    /// Groups with odd numbers forget deletions early, of records and of zones: feeds may then have to begin again.
+    static func forgetsDeletions(_ group: GroupID) -> Bool { group.raw % 2 == 1 }
+
+    static func deletedZoneCountMax(of group: GroupID) -> UInt64 {
+        Self.forgetsDeletions(group) ? 2 : RecordState.Bounds().deletedZoneCountMax
+    }
 
     /// Elsewhere jobs and mail change what no command names.
     static func isModelled(_ place: RecordModel.Place) -> Bool {
@@ -33,6 +57,8 @@ enum RecordWorld {
     /// Every save writes another number, so that a number tells which save one sees.
     static let number = "n"
     static let indexed = ["a", "b"]
+    /// In the zone of long cascades the field of what takes its referrers with it.
+    static let reference = "r"
 
     /// The index of `b` is always there, that of `a` comes and goes.
     static func schema(version: UInt64) -> Schema {

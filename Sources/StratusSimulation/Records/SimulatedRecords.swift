@@ -17,7 +17,10 @@ struct SimulatedRecords {
         self.clients = Array(repeating: RecordClient(), count: options.clientCount)
         self.buckets = SimulatedBuckets(options, groups: groups)
         self.ledgers = [:]
-        for group in groups { self.ledgers[group] = RecordLedger() }
+        for group in groups {
+            self.ledgers[group] = RecordLedger(
+                deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group))
+        }
     }
 
     mutating func apply(_ entry: Entry, _ outcome: Outcome, of group: GroupID) -> Violation? {
@@ -31,7 +34,7 @@ struct SimulatedRecords {
         work.place.flatMap { self.floors[RecordClient.Feed(group: group, place: $0)] }
     }
 
-    private mutating func raise(_ place: RecordModel.Place, in group: GroupID, to tag: UInt64) {
+    mutating func raise(_ place: RecordModel.Place, in group: GroupID, to tag: UInt64) {
         let feed = RecordClient.Feed(group: group, place: place)
         self.floors[feed] = max(self.floors[feed] ?? 0, tag)
     }
@@ -59,6 +62,10 @@ struct SimulatedRecords {
         in group: GroupID, by client: Int, events: inout [RegisterEvent]
     ) -> String? {
         if let problem = self.ledger(of: group).check(outcome, of: identity) { return problem }
+        if case .command(let body, _) = work, let database = body.database {
+            let turn = self.ledger(of: group).turn(after: identity)
+            self.raise(.feed(of: database), in: group, to: turn)
+        }
         switch (work, try? RecordOutcome(decoding: outcome.body)) {
         case (.command(.modifyRecords(let modify), _), .records(let modified)?):
             guard let place = work.place else { return nil }
@@ -84,8 +91,10 @@ struct SimulatedRecords {
                 self.raise(
                     RecordModel.Place(database: modify.database, zone: operation.zone), in: group,
                     to: summary.lastTag.raw)
-                if operation.zone == RecordWorld.shelves.zone {
-                    self.workload.prepared.insert(group)
+                switch operation.zone {
+                case RecordWorld.shelves.zone: self.workload.prepared.insert(group)
+                case RecordWorld.deep.zone: self.workload.deepened.insert(group)
+                default: break
                 }
             }
         case (.command(.schema, _), .schema?): self.workload.schooled.insert(group)
@@ -160,7 +169,7 @@ struct SimulatedRecords {
         }
         if answer.saysNotFound {
             self.clients[client].mirrors[RecordClient.Feed(group: group, place: place)] = nil
-            return floor == nil || place == RecordWorld.scratch
+            return floor == nil || RecordWorld.scratches.contains(place)
                 ? nil : violation("I-4 nothing lost", "it is not there")
         }
         switch (ask, answer) {
@@ -188,9 +197,19 @@ struct SimulatedRecords {
             }
         case (.zoneChanges(let ask), .zoneRefused(.positionExpired)) where ask.after != nil:
             self.counts["expired positions", default: 0] += 1
-            self.clients[client].mirrors[RecordClient.Feed(group: group, place: place)] = nil
-            if place == RecordWorld.scratch || RecordWorkload.forgetsDeletions(group) { return nil }
+            self.clients[client].beginAgain(RecordClient.Feed(group: group, place: place))
+            if RecordWorld.scratches.contains(place) || RecordWorld.forgetsDeletions(group) {
+                return nil
+            }
             return violation("I-5 feed", "its position has expired")
+        case (.databaseChanges(let ask), .databaseChanges(let page)):
+            return self.follow(page, of: ask.database, in: group, by: client, floor ?? 0).map {
+                violation("I-5 database feed", $0)
+            }
+        case (.databaseChanges(let ask), .zoneRefused(.positionExpired)) where ask.after != nil:
+            return self.beginAgain(ask.database, in: group, by: client).map {
+                violation("I-5 database feed", $0)
+            }
         default: return violation("I-5 records", "\(answer)")
         }
     }

@@ -6,7 +6,7 @@ import StratusStorage
 // Everything of a group that holds records, read in every way when all is over.
 extension Simulation {
     func ask(_ ask: RecordQuery.Ask, of replica: Replica) -> RecordAnswer? {
-        let query = RecordQuery(principal: RecordWorld.users[0], ask).enveloped()
+        let query = RecordQuery(principal: RecordWorld.system, ask).enveloped()
         guard let answer = try? replica.state.answer(query) else { return nil }
         return try? RecordAnswer(decoding: answer.body)
     }
@@ -37,7 +37,18 @@ extension Simulation {
                 return Violation(violation.rule, "\(group): \(place.zone): \(violation.text)")
             }
         }
-        for (number, client) in records.clients.enumerated() {
+        for (number, known) in records.clients.enumerated() {
+            var client = known
+            for database in RecordWorld.followed {
+                // From where it stands, and somebody who knows nothing.
+                var stranger = RecordClient()
+                if let violation = self.followAll(database, as: &client, group, replica)
+                    ?? self.followAll(database, as: &stranger, group, replica)
+                {
+                    return Violation(
+                        violation.rule, "\(group): for client \(number): \(violation.text)")
+                }
+            }
             for place in RecordWorld.all {
                 let feed = RecordClient.Feed(group: group, place: place)
                 guard let mirror = client.mirrors[feed] else { continue }
@@ -54,14 +65,22 @@ extension Simulation {
                 }
             }
         }
-        return self.checkReferences(found[RecordWorld.deep] ?? [:], group)
-            ?? self.checkUse(found, group, replica)
+        if let problem = ledger.problem(ofCascadesIn: found[RecordWorld.deep] ?? [:]) {
+            return Violation("I-5 cascade", "\(group): \(problem)")
+        }
+        return self.checkUse(found, group, replica)
     }
 
     /// The feed from where `mirror` stands to its end.
     private func followAll(
         _ mirror: RecordMirror, _ place: RecordModel.Place, _ replica: Replica
     ) -> Result<[String: Record], Violation> {
+        self.follow(mirror, place, replica).map(\.records)
+    }
+
+    private func follow(
+        _ mirror: RecordMirror, _ place: RecordModel.Place, _ replica: Replica
+    ) -> Result<RecordMirror, Violation> {
         var mirror = mirror
         for _ in 0..<10_000 {
             let answer = self.ask(
@@ -72,14 +91,57 @@ extension Simulation {
             switch answer {
             case .zoneChanges(let page)?:
                 if let problem = mirror.take(page) { return .failure(.init("I-5 feed", problem)) }
-                if !page.moreComing { return .success(mirror.records) }
+                if !page.moreComing { return .success(mirror) }
             case .zoneRefused(.positionExpired)? where mirror.position != nil:
                 mirror = RecordMirror()
-            case .zoneRefused(.notFound)?: return .success([:])
+            case .zoneRefused(.notFound)?: return .success(RecordMirror())
             default: return .failure(.init("I-5 feed", "\(String(describing: answer))"))
             }
         }
         return .failure(.init("I-5 feed", "it has no end"))
+    }
+
+    /// A database's feed from where `client` stands to its end.
+    private func followAll(
+        _ database: DatabaseID, as client: inout RecordClient, _ group: GroupID,
+        _ replica: Replica
+    ) -> Violation? {
+        func violation(_ text: String) -> Violation {
+            Violation("I-5 database feed", "\(database.owner): \(text)")
+        }
+        guard let ledger = self.records?.ledger(of: group) else { return nil }
+        let feed = RecordClient.DatabaseFeed(group: group, database: database)
+        for _ in 0..<10_000 {
+            for place in client.owedZones(of: feed) {
+                let zone = RecordClient.Feed(group: group, place: place)
+                switch self.follow(client.mirrors[zone] ?? RecordMirror(), place, replica) {
+                case .success(let mirror): client.mirrors[zone] = mirror
+                case .failure(let violation): return violation
+                }
+            }
+            let position = client.databases[feed]?.position
+            let answer = self.ask(
+                .databaseChanges(
+                    DatabaseChangesAsk(database: database, after: position, limit: 2)),
+                of: replica)
+            switch answer {
+            case .databaseChanges(let page)?:
+                if let problem = client.take(page, of: feed) { return violation(problem) }
+                guard let mirror = client.databases[feed] else { return violation("no mirror") }
+                let problem = ledger.problem(
+                    with: page, of: database, mirror, floor: ledger.turn(of: database))
+                if let problem { return violation(problem) }
+                if !page.moreComing { return nil }
+            case .zoneRefused(.positionExpired)? where position != nil:
+                let mirror = client.databases[feed] ?? DatabaseMirror()
+                guard ledger.mayRefuse(mirror, of: database) else {
+                    return violation("its position has expired: \(String(describing: position))")
+                }
+                client.forget(feed)
+            default: return violation("\(String(describing: answer))")
+            }
+        }
+        return violation("it has no end")
     }
 
     /// A default zone has no feed.
@@ -117,19 +179,6 @@ extension Simulation {
                     return Violation("I-5 query", problem)
                 }
             }
-        }
-        return nil
-    }
-
-    /// Whoever referred to a record saw it there, and jobs are done: what is referred to is there, or who refers is gone.
-    private func checkReferences(_ records: [String: Record], _ group: GroupID) -> Violation? {
-        for record in records.values.sorted(by: { $0.name < $1.name }) {
-            guard case .scalar(.reference(let reference))? = record.value(of: "r"),
-                records[reference.recordName] == nil
-            else { continue }
-            return Violation(
-                "I-5 cascade",
-                "\(group): \(record.name) is left behind by \(reference.recordName)")
         }
         return nil
     }

@@ -123,6 +123,56 @@ import Testing
         #expect(try self.world.lookup(self.here[1]) != nil)
     }
 
+    @Test mutating func `who states a reference again is spared by what goes with the old target`()
+        throws
+    {
+        for name in [self.there[0]] + self.here { try self.world.save(name) }
+        for name in self.here {
+            try self.world.save(name, .refers("b", to: self.there[0], .deleteSelf))
+        }
+        try self.world.settle()
+        try self.world.delete(self.there[0])
+        try self.world.save(self.there[0])
+        // One before anybody hears of the deletion, one when the mail has left, one when it has arrived.
+        try self.world.save(self.here[0], .refers("b", to: self.there[0], .deleteSelf))
+        let target = self.world.group(of: self.world.database(of: self.there[0]))
+        let referrers = self.world.group(of: self.world.database(of: self.here[0]))
+        try self.world.work(in: target, budget: 100)
+        try self.world.save(self.here[1], .refers("b", to: self.there[0], .deleteSelf))
+        try self.world.carry(from: target)
+        try self.world.save(self.here[2], .refers("b", to: self.there[0], .deleteSelf))
+        // This one says nothing of its reference.
+        let silent = RecordOperation(
+            .forceUpdate, recordName: self.here[3], fields: [number("n", 1)])
+        #expect(try self.world.modify(silent)?.saved != nil)
+        try self.world.work(in: referrers, budget: 100)
+        try self.world.settle()
+        for name in self.here.prefix(3) { #expect(try self.world.lookup(name) != nil, "\(name)") }
+        #expect(try self.world.lookup(self.here[3]) == nil)
+        let links = try self.world.links(among: self.here + self.there)
+        #expect(links.inbound == links.outbound && links.inbound.count == 3)
+        try self.world.delete(self.there[0])
+        try self.world.settle()
+        for name in self.here { #expect(try self.world.lookup(name) == nil) }
+    }
+
+    @Test mutating func `a save that states a VALIDATE reference again leaves nothing reserved`()
+        throws
+    {
+        try self.world.save(self.there[0])
+        for _ in 0..<3 {
+            try self.world.save(self.here[0], .refers("b", to: self.there[0], .validate))
+        }
+        // As soon as the mail is there, and not only after the reservations' deadline.
+        for _ in 0..<20 {
+            for group in self.world.groups { try self.world.carry(from: group) }
+        }
+        let links = try self.world.links(among: self.here + self.there)
+        #expect(links.inbound == links.outbound && links.inbound.count == 1)
+        #expect(links.unconfirmedCount == 0)
+        #expect(try self.world.delete(self.there[0])?.refusal == .referenced)
+    }
+
     @Test mutating func `a VALIDATE reference needs its target, and keeps it`() throws {
         let missing = try self.world.save(
             self.here[0], .refers("b", to: self.there[0], .validate))
@@ -226,6 +276,26 @@ import Testing
             guard case .refused(let refusal) = refused else { throw BenchError("\(refused)") }
             #expect(refusal.reason == .otherBucket)
         }
+    }
+
+    @Test mutating func `who is among a target's referrers already takes nobody's place`() throws {
+        self.world.referrerCountMax = 2
+        try self.world.save(self.there[0])
+        for name in self.here.prefix(2) {
+            try self.world.save(name, .refers("b", to: self.there[0], .deleteSelf))
+        }
+        try self.world.settle()
+        for _ in 0..<2 {
+            let one = try self.world.save(
+                self.here[2], .refers("b", to: self.there[0], .deleteSelf))
+            #expect(one?.refusal == .tooManyReferrers)
+            let again = try self.world.save(
+                self.here[0], .refers("b", to: self.there[0], .deleteSelf))
+            #expect(again?.saved != nil)
+        }
+        try self.world.settle()
+        let links = try self.world.links(among: self.here + self.there)
+        #expect(links.inbound == links.outbound && links.inbound.count == 2)
     }
 
     @Test mutating func `while the outbox is full clients are told to come again, and jobs wait`()

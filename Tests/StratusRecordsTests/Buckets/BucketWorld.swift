@@ -27,6 +27,8 @@ struct BucketWorld {
     private(set) var now: Int64 = 1_700_000_000_000
     private var identityCount: UInt64 = 0
     var patience: Int64 = 2_000
+    /// DELETE_SELF referrers of one target.
+    var referrerCountMax = RecordRules.standard.deleteSelfReferrerCountMax
 
     init(seed: UInt64, bucketCount: Int, partitionCount: Int = 4, outboxCountMax: UInt64 = 50) {
         self.random = SeededGenerator(seed: seed)
@@ -137,6 +139,7 @@ struct BucketWorld {
             let database = self.database(of: reference.recordName)
             let reserve = ReserveReferences(
                 database: database, drawnIncarnation: ZoneIncarnation(self.random.next()),
+                referrerCountMax: self.referrerCountMax,
                 wishes: [
                     ReserveReferences.Wish(
                         target: reference.recordName, action: reference.action, referrer: name)

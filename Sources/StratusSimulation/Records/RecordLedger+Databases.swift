@@ -1,0 +1,51 @@
+import StratusModel
+import StratusRecords
+
+// What is told of whole databases.
+extension RecordLedger {
+    func turn(of database: DatabaseID) -> UInt64 { self.databases[database]?.turn ?? 0 }
+
+    /// How far the database's feed had come by a command.
+    func turn(after identity: RequestIdentity) -> UInt64 {
+        self.turns[identity] ?? 0
+    }
+
+    /// What is wrong with a page of a database's feed.
+    ///
+    /// - Parameters:
+    ///   - mirror: what its client has, the page taken in.
+    ///   - floor: the turn that the feed was known to have come to when the page was asked for.
+    func problem(
+        with page: DatabaseChangesPage, of database: DatabaseID, _ mirror: DatabaseMirror,
+        floor: UInt64
+    ) -> String? {
+        for change in page.changes {
+            guard let zone = change.zone else { continue }
+            guard let history = self.history(zone.incarnation),
+                zone.lastTag.raw <= history.lastTag
+            else { return "nobody made \(change.name) as it is at \(zone)" }
+        }
+        if page.moreComing { return nil }
+        let history = self.databases[database] ?? DatabaseHistory()
+        if mirror.position == .start {
+            return history.wasEmpty(since: floor) ? nil : "it comes without its zones"
+        }
+        if mirror.base < floor { return "it is at \(mirror.base), it was at \(floor) before" }
+        guard let state = history.state(at: mirror.base) else {
+            return "it is at \(mirror.base), of \(history.turn)"
+        }
+        if state.zones == mirror.zones { return nil }
+        return "who followed has \(mirror.zones.keys.sorted()) at \(mirror.base), there are "
+            + "\(state.zones.keys.sorted())"
+    }
+
+    /// Whether a client may be told that its position in a database's feed is good no more.
+    func mayRefuse(_ mirror: DatabaseMirror, of database: DatabaseID) -> Bool {
+        guard let history = self.databases[database],
+            let base = history.state(at: mirror.base)
+        else { return false }
+        let last = history.last
+        return last.erasureCount > base.erasureCount
+            || last.deletionCount - base.deletionCount > Int(clamping: self.deletedZoneCountMax)
+    }
+}

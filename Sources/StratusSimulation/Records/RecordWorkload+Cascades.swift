@@ -1,0 +1,46 @@
+import StratusModel
+import StratusRecords
+
+extension RecordWorkload {
+    /// In the zone of long cascades: a record, what goes with it, and what goes with that, together; or the first one
+    /// goes; or one is saved that says nothing of its reference. Whoever refers to a record has therefore seen it there.
+    mutating func deepen(in group: GroupID, using random: inout SeededGenerator)
+        -> RecordWork
+    {
+        func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
+        let root = "p\(draw(3))"
+        var operations: [RecordOperation] = []
+        switch draw(8) {
+        case 0...1: operations = [RecordOperation(.forceDelete, recordName: root)]
+        case 2:
+            operations = [
+                RecordOperation(
+                    .forceUpdate, recordName: ["d", "e"][draw(2)] + "\(draw(6))",
+                    recordType: RecordWorld.type, fields: self.fields(using: &random))
+            ]
+        default:
+            let chain = [root, "d\(draw(6))", "e\(draw(6))"]
+            for (position, name) in chain.enumerated() {
+                var fields = self.fields(using: &random)
+                if position > 0 {
+                    fields.append(
+                        Self.reference(
+                            RecordWorld.reference, to: chain[position - 1], .deleteSelf,
+                            in: RecordWorld.deep))
+                }
+                operations.append(
+                    RecordOperation(
+                        .forceUpdate, recordName: name, recordType: RecordWorld.type,
+                        fields: fields))
+            }
+        }
+        return .command(
+            .modifyRecords(
+                ModifyRecords(
+                    database: RecordWorld.deep.database, zone: RecordWorld.deep.zone,
+                    isAtomic: operations.count > 1,
+                    drawnIncarnation: ZoneIncarnation(random.next()),
+                    rules: Self.rules(group, cascadeCountMax: 2), operations: operations)),
+            RecordWorld.user(of: RecordWorld.deepDatabase))
+    }
+}
