@@ -51,6 +51,7 @@ private final class BenchmarkNode: Sendable {
     private let storage = WorkerThread(name: "storage")
     private let checkpoints = WorkerThread(name: "checkpoints")
     private let world: RealWorld
+    private let sockets: SocketLinks
     private let links: PeerLinks
     private let replicas: NodeReplicas
     private let peers: [PeerAddress]
@@ -93,12 +94,13 @@ private final class BenchmarkNode: Sendable {
         let inbox = ReplicaInbox()
         let loop = self.loops[0]
         let incarnation = NodeIncarnation(world.random())
+        let sockets = SocketLinks(
+            on: loop, certificates: .init(server: server, client: { client }))
         let links = PeerLinks(
             PeerIdentity(
                 cluster: ClusterID(high: 1, low: 1), node: NodeID(number), name: name,
                 incarnation: incarnation, data: RequestIdentity(high: UInt64(number), low: 1)),
-            memory: try PeerMemory(in: world),
-            certificates: .init(server: server, client: { client }), loop: loop,
+            memory: try PeerMemory(in: world), over: sockets,
             events: .init(
                 received: { node, message, receipt in
                     inbox.receive(message, from: node, receipt)
@@ -120,6 +122,7 @@ private final class BenchmarkNode: Sendable {
         setup.events.alarm = { group, what in print("\(group): \(what)") }
         log.start(on: self.logThread)
         self.world = world
+        self.sockets = sockets
         self.links = links
         self.peers = zip(1..., peerPorts).map { number, port in
             PeerAddress(
@@ -134,7 +137,8 @@ private final class BenchmarkNode: Sendable {
     func serve(on port: UInt16) async throws -> HTTPServer {
         await self.replicas.start()
         await self.replicas.wake([Self.group])
-        _ = try await self.links.listen(on: .ip("127.0.0.1", port: self.ownPeerPort))
+        _ = try await self.sockets.listen(
+            on: .ip("127.0.0.1", port: self.ownPeerPort), for: self.links)
         self.links.setPeers(self.peers)
         let server = HTTPServer(
             configuration: HTTPServerConfiguration(
