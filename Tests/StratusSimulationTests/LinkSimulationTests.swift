@@ -50,8 +50,7 @@ import Testing
             let report = Simulation(seed: seed, options: options).run()
             #expect(
                 report.violation == nil,
-                "stratus-sim --mix membership --links --seed \(seed): "
-                    + "\(report.violation?.description ?? "")")
+                "--mix membership --links --seed \(seed): \(report.violation?.description ?? "")")
             moveCount += report.membershipCounts["moved"] ?? 0
         }
         #expect(moveCount > 0, "nothing moved")
@@ -68,8 +67,7 @@ import Testing
             let report = Simulation(seed: seed, options: options).run()
             #expect(
                 report.violation == nil,
-                "stratus-sim --mix records --links --seed \(seed): "
-                    + "\(report.violation?.description ?? "")")
+                "--mix records --links --seed \(seed): \(report.violation?.description ?? "")")
             parcelCount += report.recordCounts["parcels"] ?? 0
         }
         #expect(parcelCount > 0, "no mail was sent")

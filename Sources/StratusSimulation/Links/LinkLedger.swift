@@ -139,6 +139,7 @@ struct LinkLedger {
         }
         let way = Way(from: from, life: opener.life, to: node.id, priority: priority)
         let check = CRC32C.of(bytes)
+        var expected = "nothing"
         while let next = self.ways[way]?.popFirst() {
             // Went with its connection.
             if next.connection < stream.connection { continue }
@@ -146,13 +147,14 @@ struct LinkLedger {
                 return Violation(
                     "old connection", "\(node.id) hears \(from) on one that another has replaced")
             }
-            guard next.size == bytes.count, next.check == check else { break }
-            return nil
+            if next.size == bytes.count, next.check == check { return nil }
+            expected = "\(next.size) bytes"
+            break
         }
         return Violation(
             "whole and in order",
-            "\(node.id) hears \(bytes.count) bytes of \(from) that were not next on connection "
-                + "\(stream.connection)")
+            "\(node.id) hears \(bytes.count) bytes of \(from) on connection "
+                + "\(stream.connection), where \(expected) of priority \(priority) was next")
     }
 
     mutating func settles(_ size: Int, _ connection: Int) {

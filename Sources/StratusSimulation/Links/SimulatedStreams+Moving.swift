@@ -161,6 +161,8 @@ extension SimulatedStreams {
         if self.simulation.now - since >= sender.patience {
             connection.pipes[side].clear()
             if sender.phase != .gone { self.count("given up by the system") }
+            // Its process may be paused, and write on before it notices: behind a gap nothing may arrive.
+            if self.pause(of: sender.host) != nil { connection.die() }
             return self.end(sender, .failed(LinkFailure("connection timed out")))
         }
         connection.pipes[side].isStepping = true
