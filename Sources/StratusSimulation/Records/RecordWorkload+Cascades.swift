@@ -8,7 +8,10 @@ extension RecordWorkload {
         -> RecordWork
     {
         func draw(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
-        let root = "p\(draw(3))"
+        // Mostly the same below the same, so that saves state again what they said before.
+        let rootNumber = draw(2)
+        let childNumber = draw(4) == 0 ? draw(6) : rootNumber * 3 + draw(3)
+        let root = "p\(rootNumber)"
         var operations: [RecordOperation] = []
         switch draw(8) {
         case 0...1: operations = [RecordOperation(.forceDelete, recordName: root)]
@@ -19,7 +22,9 @@ extension RecordWorkload {
                     recordType: RecordWorld.type, fields: self.fields(using: &random))
             ]
         default:
-            let chain = [root, "d\(draw(6))", "e\(draw(6))"]
+            let chain = [
+                root, "d\(childNumber)", "e\(draw(4) == 0 ? draw(6) : childNumber)",
+            ]
             for (position, name) in chain.enumerated() {
                 var fields = self.fields(using: &random)
                 if position > 0 {

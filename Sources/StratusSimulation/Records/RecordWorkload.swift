@@ -41,8 +41,8 @@ struct RecordWorkload {
         }
         let place = Self.place(using: &random)
         switch draw(32) {
-        case 0..<10: return self.modify(place, in: group, for: client, using: &random)
-        case 10..<12: return self.deepen(in: group, using: &random)
+        case 0..<9: return self.modify(place, in: group, for: client, using: &random)
+        case 9..<12, 30: return self.deepen(in: group, using: &random)
         case 12..<14:
             let names = (0..<(1 + draw(4))).map { _ in self.name(using: &random) }
             return Self.lookup(names, in: place)
@@ -60,7 +60,7 @@ struct RecordWorkload {
                 descending: draw(2) == 0)
         case 20: return self.newSchema()
         case 21..<24:
-            let kind: ModifyZones.Kind = draw(3) == 0 ? .delete : .create
+            let kind: ModifyZones.Kind = draw(2) == 0 ? .delete : .create
             let zone = RecordWorld.scratches[draw(RecordWorld.scratches.count)]
             return Self.zone(kind, zone, using: &random)
         case 24..<29:

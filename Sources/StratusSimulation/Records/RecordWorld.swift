@@ -45,7 +45,7 @@ enum RecordWorld {
     static func forgetsDeletions(_ group: GroupID) -> Bool { group.raw % 2 == 1 }
 
     static func deletedZoneCountMax(of group: GroupID) -> UInt64 {
-        Self.forgetsDeletions(group) ? 2 : RecordState.Bounds().deletedZoneCountMax
+        Self.forgetsDeletions(group) ? 1 : RecordState.Bounds().deletedZoneCountMax
     }
 
     /// Elsewhere jobs and mail change what no command names.
