@@ -14,11 +14,12 @@ package enum HealthPages {
 
     package static func ready(_ health: Health, withReasons: Bool) -> HTTPResponse {
         let reasons = health.reasons
-        if reasons.isEmpty { return AdminAnswer.text(200, "ready\n") }
-        var text = "not ready\n"
+        var text = reasons.isEmpty ? "ready\n" : "not ready\n"
         if withReasons {
-            for reason in reasons { text += "\(reason.component): \(reason.text)\n" }
+            for reason in reasons + health.warnings {
+                text += "\(reason.component): \(reason.text)\n"
+            }
         }
-        return AdminAnswer.text(503, text)
+        return AdminAnswer.text(reasons.isEmpty ? 200 : 503, text)
     }
 }

@@ -78,6 +78,12 @@ package struct NodeStatus: Sendable, Equatable {
     package var droppedLogLines: UInt64
     /// Why it is not ready; empty when it is.
     package var notReady: [Health.Reason]
+    /// What somebody should see to although it is ready.
+    package var warnings: [Health.Reason] = []
+    /// Of the disk the data is on; nil where it does not say.
+    package var disk: DiskSpace?
+    /// What is to stay free there.
+    package var reserve = ByteCount(0)
     package var partitions: [Partition]
 
     package init(

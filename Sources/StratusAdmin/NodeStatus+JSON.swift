@@ -27,6 +27,20 @@ extension NodeStatus {
             json.endObject()
         }
         json.endArray()
+        json.key("warnings")
+        json.beginArray()
+        for warning in self.warnings {
+            json.beginObject()
+            json.member("component", warning.component)
+            json.member("reason", warning.text)
+            json.endObject()
+        }
+        json.endArray()
+        if let disk {
+            json.member("freeBytes", Int64(clamping: disk.free))
+            json.member("diskBytes", Int64(clamping: disk.all))
+        }
+        json.member("reserveBytes", Int64(self.reserve.raw))
         json.member("startedAt", WallTime.text(self.startedAtMilliseconds))
         json.member("uptimeSeconds", Double(self.uptime.clampedNanoseconds / 1_000_000) / 1_000)
         json.member("dataDirectory", self.dataDirectory)

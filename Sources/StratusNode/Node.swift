@@ -35,6 +35,7 @@ package final class Node: Sendable {
     private let jobs: Task<Void, Never>
     private let mail: Task<Void, Never>
     private let scrubbing: Task<Void, Never>
+    private let watchingRoom: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -167,6 +168,7 @@ package final class Node: Sendable {
         self.jobs = state.runJobs()
         self.mail = state.runMail()
         self.scrubbing = state.runScrub()
+        self.watchingRoom = state.runRoomWatch()
         self.announcing = systemPartition.map { part in Task { await part.takePart() } }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
@@ -204,6 +206,8 @@ package final class Node: Sendable {
             self.refuseReload(error.description)
         }
         self.state.settings.withLock { $0 = settings }
+        let (replicas, reserve) = (self.cluster.replicas, settings.size("storage.reserve"))
+        Task { await replicas.keepFree(reserve) }
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
         self.front.replaceGateway(with: self.makeGateway(settings))
@@ -228,6 +232,7 @@ package final class Node: Sendable {
         self.jobs.cancel()
         self.mail.cancel()
         self.scrubbing.cancel()
+        self.watchingRoom.cancel()
         self.announcing?.cancel()
         await self.clientServer.stop(deadline: deadline)
         await self.cluster.stop()

@@ -26,7 +26,6 @@ final class NodeCluster: Sendable {
     private let log: Log
     private let health: Health
     private let memory: PeerMemory
-    private let dataPath: String
     private let certificates: PeerCertificates?
     private let tasks = Mutex<[Task<Void, Never>]>([])
     /// What clients' sync tokens are sealed with, when all nodes must share it.
@@ -150,6 +149,18 @@ final class NodeCluster: Sendable {
         setup.silentThrough = { directory.silentThrough(of: $0) }
         setup.isClustered = certificates != nil
         setup.limits = limits
+        setup.reserve = settings.size("storage.reserve")
+        setup.adds = AddingCommands.contains
+        setup.events.reserveChanged = { isLow, free in
+            if isLow {
+                let why = "\(free >> 20) MiB are left, less than 'storage.reserve'"
+                health.warn("disk", why)
+                log.error("the disk is low: what adds may be refused", ["reason": .text(why)])
+            } else {
+                health.dropWarning("disk")
+                log.info("the disk has more than its reserve again")
+            }
+        }
         setup.events.fenced = { why in
             health.raise("storage", why)
             log.error(
@@ -194,7 +205,6 @@ final class NodeCluster: Sendable {
         self.links = linksMade
         self.sockets = sockets
         self.ownLoop = ownLoop
-        self.dataPath = plan.dataDirectory
         self.certificates = certificates
         self.directory = directory
         self.receivers = receivers
@@ -352,6 +362,9 @@ final class NodeCluster: Sendable {
         health.complaints = self.health.reasons.map {
             NodeHealth.Complaint(component: $0.component, reason: $0.text)
         }
+        health.complaints += self.health.warnings.map {
+            NodeHealth.Complaint(component: $0.component, reason: $0.text)
+        }
         if let fault = self.replicas.fault {
             health.complaints.append(.init(component: "storage", reason: fault))
         }
@@ -366,12 +379,44 @@ final class NodeCluster: Sendable {
         health.ledCount = await self.replicas.observations().count
         health.revision = self.directory.revision
         health.residentBytes = UInt64(max(0, ProcessFacts.residentBytes))
-        if let space = DiskSpace.of(self.dataPath) {
+        if let space = try? self.world.files.space() {
             health.freeBytes = space.free
             health.diskBytes = space.all
         }
         health.certificateEnds = self.certificates?.end ?? 0
         return health
+    }
+
+    /// Watches the room on this node's disk, and hears of that on its peers': a group that is led here goes by
+    /// both. Until cancelled.
+    func watchRoom() async {
+        var round = 0
+        while !Task.isCancelled {
+            await self.replicas.watchSpace()
+            if round % Self.peerRoomRounds == 0 { await self.hearOfRoom() }
+            round += 1
+            try? await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    private static let peerRoomRounds = 5
+
+    private func hearOfRoom() async {
+        let (router, peers) = (self.router, self.directory.peers.map(\.node))
+        await withTaskGroup(of: (NodeID, UInt64)?.self) { tasks in
+            for node in peers {
+                tasks.addTask {
+                    guard
+                        case .health(let health)? = await router.ask(
+                            .health, of: node, within: .seconds(1)), health.diskBytes > 0
+                    else { return nil }
+                    return (node, health.freeBytes)
+                }
+            }
+            for await case (let node, let free)? in tasks {
+                await self.replicas.heard(free: free, of: node)
+            }
+        }
     }
 
     /// As ``NodeQuestions`` answers others.

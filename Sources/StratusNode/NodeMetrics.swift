@@ -30,6 +30,7 @@ enum NodeMetrics {
             [log = state.log] in Double(log.droppedCount)
         }
         Self.registerScrub(state)
+        Self.registerRoom(state)
         metrics.gauge(
             "stratus_mail_waiting", "Mail between partitions that waits in those led here"
         ) { [mail = state.cluster.mail] in Double(mail.waitingCount) }
@@ -45,6 +46,20 @@ enum NodeMetrics {
         metrics.counter("process_cpu_seconds_total", "Processor time used") {
             ProcessFacts.processorSeconds
         }
+    }
+
+    private static func registerRoom(_ state: NodeState) {
+        let metrics = state.metrics
+        let replicas = state.cluster.replicas
+        metrics.gauge("stratus_disk_free_bytes", "Free on the disk that the data is on") {
+            Double(replicas.reserveFigures.space?.free ?? 0)
+        }
+        metrics.gauge("stratus_disk_low", "1 while less than `storage.reserve` is free") {
+            replicas.reserveFigures.isLow ? 1 : 0
+        }
+        metrics.counter(
+            "stratus_disk_refused_total", "Commands that add, refused to keep the reserve"
+        ) { Double(replicas.reserveFigures.refusedCount) }
     }
 
     private static func registerScrub(_ state: NodeState) {

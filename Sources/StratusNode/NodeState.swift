@@ -74,6 +74,12 @@ final class NodeState: NodeControl {
         return Task { await carrier.run() }
     }
 
+    /// Watches the room on the disks, so that there is some left to delete.
+    func runRoomWatch() -> Task<Void, Never> {
+        let cluster = self.cluster
+        return Task { await cluster.watchRoom() }
+    }
+
     /// Reads back what lies on the disk, as slowly as the settings say.
     func runScrub() -> Task<Void, Never> {
         let replicas = self.cluster.replicas
@@ -102,7 +108,8 @@ final class NodeState: NodeControl {
     func status() async -> NodeStatus {
         let fault = self.cluster.replicas.fault
         let groups = await self.cluster.replicas.status()
-        return NodeStatus(
+        let room = self.cluster.replicas.reserveFigures
+        var status = NodeStatus(
             version: Versions.stratus, libraries: Versions.libraries,
             startedAtMilliseconds: self.startedAtMilliseconds, uptime: self.uptime,
             dataDirectory: self.dataDirectory, clientURLs: self.clientURLs,
@@ -114,6 +121,10 @@ final class NodeState: NodeControl {
                     name: "\(group.group)", applied: group.applied.raw,
                     durable: group.durable.raw, problem: group.problem ?? fault)
             })
+        status.warnings = self.health.warnings
+        status.disk = room.space
+        status.reserve = room.reserve
+        return status
     }
 
     func configuration() -> [ConfiguredValue] { self.settings.withLock { $0 }.rows() }

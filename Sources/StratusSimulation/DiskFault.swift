@@ -30,11 +30,14 @@ package struct DiskFault: Sendable, Equatable {
     /// Whether every later operation (of `kinds`) suffers too.
     package var isSticky: Bool
     package var kinds: Set<DiskOperation>
+    /// Only files whose path begins so.
+    package var prefix: String
 
     package init(
         at number: Int, _ effect: Effect, isSticky: Bool = false,
-        kinds: Set<DiskOperation> = Set(DiskOperation.allCases)
+        kinds: Set<DiskOperation> = Set(DiskOperation.allCases), prefix: String = ""
     ) {
+        self.prefix = prefix
         self.number = number
         self.effect = effect
         self.isSticky = isSticky

@@ -261,6 +261,15 @@ package final class SimulatedFiles: Files {
         return SimulatedLock(self, path, number)
     }
 
+    /// Not an operation: nothing is asked of the disk. Without a capacity there is more than anybody uses.
+    package func space() throws(DiskError) -> DiskSpace {
+        self.state.withLock { state in
+            let used = Self.usedSize(state)
+            let all = state.capacity ?? 1 << 50
+            return DiskSpace(free: UInt64(max(0, all - used)), all: UInt64(max(0, all)))
+        }
+    }
+
     // MARK: What open files and locks call back
 
     func read(
@@ -268,7 +277,7 @@ package final class SimulatedFiles: Files {
         at offset: UInt64
     ) throws(DiskError) -> Int {
         try self.perform(.read, path, life: life) { (state, _) throws(DiskError) in
-            let effect = Self.effect(on: .read, &state)
+            let effect = Self.effect(on: .read, path, &state)
             var start = Int(offset)
             if case .misdirect(let distance)? = effect { start = max(0, start + Int(distance)) }
             let available = state.inodes[number].current.count - start
@@ -294,7 +303,7 @@ package final class SimulatedFiles: Files {
             try Self.reserve(
                 Int(offset) + buffer.count, for: number, path, during: "write", &state)
             var start = Int(offset)
-            switch Self.effect(on: .write, &state) {
+            switch Self.effect(on: .write, path, &state) {
             case .loseWrite: return
             case .misdirect(let distance): start = max(0, start + Int(distance))
             default: break
@@ -352,7 +361,7 @@ package final class SimulatedFiles: Files {
             let dead = DiskError(.io, during: "after a crash", path: path)
             if state.isCrashed || life ?? state.life != state.life { return .failure(dead) }
             state.operationCount += 1
-            switch Self.effect(on: kind, &state) {
+            switch Self.effect(on: kind, path, &state) {
             case .crash:
                 state.isCrashed = true
                 // It may have happened, a write even in part, and then it is as unsynced as all else.
@@ -385,10 +394,12 @@ package final class SimulatedFiles: Files {
         return try result.get()
     }
 
-    private static func effect(on kind: DiskOperation, _ state: inout State) -> DiskFault.Effect? {
+    private static func effect(
+        on kind: DiskOperation, _ path: DiskPath, _ state: inout State
+    ) -> DiskFault.Effect? {
         let number = state.operationCount
         return state.faults.first { fault in
-            fault.kinds.contains(kind)
+            fault.kinds.contains(kind) && path.raw.hasPrefix(fault.prefix)
                 && (fault.number == number || (fault.isSticky && fault.number < number))
         }?.effect
     }

@@ -87,6 +87,13 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package var walSize: ByteCount {
         ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
+    /// Of its file what holds nothing any more: what is added goes there before the file grows.
+    package var spareSize: ByteCount {
+        get throws(StoreError) {
+            guard self.number != nil else { return ByteCount(0) }
+            return ByteCount(try self.openRows().sparePageCount() * Connection.pageSize)
+        }
+    }
     package var isOpen: Bool { self.rows != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0

@@ -151,6 +151,13 @@ package final class RowDatabase: RowStore {
         try storing { () throws(SQLiteError) in try self.connection.checkpoint() }
     }
 
+    /// Pages of the file that hold nothing any more.
+    package func sparePageCount() throws(StoreError) -> Int {
+        try storing { () throws(SQLiteError) in
+            Int(try self.connection.text("PRAGMA freelist_count")) ?? 0
+        }
+    }
+
     package func findDamage() throws(StoreError) -> [String] {
         try storing { () throws(SQLiteError) in try self.connection.findDamage() }
     }

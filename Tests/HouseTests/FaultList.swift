@@ -62,7 +62,7 @@ enum FaultList {
         S-02 | a sync of the rows that fails
         S-03 | a disk that fills inside a batch of the log
         S-04 | a disk that fills while entries are applied
-        S-05 | a full disk on which something must be freed | the log waits and loses nothing; there is no reserve that deletes could use
+        S-05 | a full disk on which something must be freed
         S-06 | writes that are done in part
         S-07 | a last batch torn by the power
         S-08 | damage in the middle of the log
@@ -99,7 +99,7 @@ enum FaultList {
         S-39 | a damaged or foreign backup
         S-40 | data that nobody reads, and that rots
         S-41 | a disk that says it has synced and has not
-        S-42 | a start with a long log | measured, not tested: see the [figures](../benchmarks/storage.md)
+        S-42 | a start with a long log | its log is bounded; how long it takes is measured, not tested: see the [figures](../benchmarks/storage.md); no progress is shown
         S-43 | the same thing damaged everywhere
         S-44 | different things damaged everywhere
         S-45 | a checkpoint beside a commit
@@ -231,7 +231,7 @@ enum FaultList {
         O-12 | faults that are seen | each alarm is a line in the log; no test compares the two
         O-13 | one node of three lost, two, all | all: there are no backups yet
         O-14 | dangerous commands | refusals are tested with the membership (M-20)
-        O-15 | a command that is cut off | not tested
+        O-15 | a command that is cut off
         O-16 | nodes in containers | tried by hand; the test machine has no engine
         O-17 | an address that cannot be had
         O-18 | ten times as much of everything | not measured

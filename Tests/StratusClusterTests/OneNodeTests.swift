@@ -142,6 +142,31 @@ import Testing
         #expect(try write(60))
     }
 
+    @Test func `S-42 the log that a start reads back is short, however much was written`() throws {
+        var logLimits = SegmentedLog.Limits()
+        logLimits.segmentSize = .kibibytes(64)
+        let node = try OneNode(seed: 1, logLimits: logLimits) {
+            $0.checkpointSize = .kibibytes(64)
+        }
+        var most = 0
+        for number in 0..<400 as Range<UInt64> {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                let value = Bytes(repeating: UInt8(truncatingIfNeeded: number), count: 5_000)
+                _ = await node.submit(.write([1], value: value), identity)
+            }
+            node.executor.run(until: node.world.now + .seconds(1))
+            node.world.advance(by: .milliseconds(300))
+            most = max(most, node.log.segmentCount)
+        }
+        // Thirty segments were written: three are allowed, and what comes while they are let go.
+        #expect(most <= 6, "\(most) segments")
+        node.world.simulatedFiles.restart(after: .processCrash)
+        let next = try OneNode(seed: 2, logLimits: logLimits, world: node.world)
+        #expect(next.log.segmentCount <= 6)
+        #expect(try next.readNow([1]).get()?.count == 5_000)
+    }
+
     @Test func `C-07 a command sent twice is applied once and answered the same`() throws {
         let node = try OneNode(seed: 1)
         let identity = node.world.drawIdentity()

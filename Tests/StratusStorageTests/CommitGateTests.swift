@@ -56,6 +56,7 @@ import Testing
         }
         func list(_ path: DiskPath) throws(DiskError) -> [DiskPath] { try self.files.list(path) }
         func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock { try self.files.lock(path) }
+        func space() throws(DiskError) -> DiskSpace { try self.files.space() }
     }
 
     /// Two connections that SQLite itself would let run side by side.

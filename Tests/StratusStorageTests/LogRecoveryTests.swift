@@ -161,22 +161,47 @@ import Testing
             return log
         }
         let whole = LogBench()
+        whole.limits.spareCountMax = 0
         let log = try begin(whole)
         let before = whole.files.operationCount
         write(log, 1...30)
         let count = whole.files.operationCount - before
-        for step in Sweep.operations(count, variant: 0) {
-            let bench = LogBench(seed: UInt64(step))
-            let problem = try self.lifeAfterTear(bench, begin: begin, write: write, before + step) {
-                log in quiet.allSatisfy { log.hardState(of: $0) == vote }
-            }
-            #expect(problem == nil, "step \(step): \(problem ?? "")")
+        func problem(
+            _ step: Int, _ lifeLength: UInt64, _ bugs: PlantedBugs, seed: UInt64 = 0
+        ) throws -> String? {
+            let bench = LogBench(seed: UInt64(step) + 1_000 * seed)
+            // What is let go is gone, and not merely out of use.
+            bench.limits.spareCountMax = 0
+            bench.limits.bugs = bugs
+            return try self.lifeAfterTear(
+                bench, begin: begin, write: write, before + step, lifeLength
+            ) { log in quiet.allSatisfy { log.hardState(of: $0) == vote } }
         }
+        // So short that the segment is the newest to its end, or so long that others follow, which say all of it
+        // again.
+        let steps = Array(Sweep.operations(count, variant: 0))
+        for step in steps {
+            for lifeLength in [1, 2, 60] as [UInt64] {
+                let found = try problem(step, lifeLength, PlantedBugs())
+                #expect(found == nil, "step \(step), \(lifeLength) entries: \(found ?? "")")
+            }
+        }
+        #if STRATUS_PLANTED
+            let isFound = (0..<20 as Range<UInt64>).contains { seed in
+                (1...count).contains { step in
+                    let bugs = PlantedBugs([.begunSegmentKept])
+                    do { return try problem(step, 2, bugs, seed: seed) != nil } catch {
+                        return true
+                    }
+                }
+            }
+            #expect(isFound, "begunSegmentKept is not found: the scenario is too tame")
+        #endif
     }
 
     private func lifeAfterTear(
         _ bench: LogBench, begin: (LogBench) throws -> SegmentedLog,
-        write: (SegmentedLog, ClosedRange<UInt64>) -> Void, _ end: Int,
+        write: (SegmentedLog, ClosedRange<UInt64>) -> Void, _ end: Int, _ lifeLength: UInt64,
         isWell: (SegmentedLog) -> Bool
     ) throws -> String? {
         let log = try begin(bench)
@@ -188,7 +213,7 @@ import Testing
             let log = try bench.open(isNew: false)
             if !log.damage.isNone { return "\(log.damage)" }
             let next = log.last(of: self.a).index.raw + 1
-            write(log, next...(next + 60))
+            write(log, next...(next + lifeLength))
             if log.segmentCount > 2 { return "\(log.segmentCount) segments are held" }
         }
         bench.files.restart(after: .powerLoss)

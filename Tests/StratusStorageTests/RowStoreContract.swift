@@ -76,6 +76,34 @@ import Testing
         }
     }
 
+    /// The file keeps its length, and what is put next goes where something was.
+    @Test func `S-05 what was removed is spare, and is used before the file grows`() throws {
+        let files = SimulatedFiles(seed: 1)
+        let system = FileSystem(files)
+        try RowDatabase.make("rows.db", in: system, fileTag: 7)
+        let database = try RowDatabase(
+            "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+        func change(_ body: (Bytes) throws -> Void) throws {
+            try database.beginTransaction()
+            for number in 0..<200 as Range<UInt8> { try body([number]) }
+            try database.commitTransaction()
+            #expect(try database.checkpoint().isComplete)
+        }
+        let row = Bytes(repeating: 1, count: 4_000)
+        func fill() throws {
+            try change { try database.put(.record, $0.span.bytes, row.span.bytes) }
+        }
+        try fill()
+        let size = files.contents(of: "rows.db")?.count
+        #expect(try database.sparePageCount() == 0)
+        try change { try database.remove(.record, $0.span.bytes) }
+        #expect(try database.sparePageCount() > 150)
+        #expect(files.contents(of: "rows.db")?.count == size)
+        try fill()
+        #expect(try database.sparePageCount() < 10)
+        #expect(files.contents(of: "rows.db")?.count == size)
+    }
+
     @Test(arguments: Kind.allCases)
     func `what was put last is what is read`(kind: Kind) throws {
         var store = try Store(kind)

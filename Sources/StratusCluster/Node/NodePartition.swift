@@ -7,6 +7,8 @@ package protocol NodePartition: PartitionState {
     /// Index, term, time and configuration of the last entry applied.
     var appliedPosition: AppliedPosition { get }
     var walSize: ByteCount { get }
+    /// Of its file what holds nothing any more: what is added goes there before the file grows.
+    var spareSize: ByteCount { get throws(StoreError) }
     /// Holds memory and descriptors now.
     var isOpen: Bool { get }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.

@@ -49,6 +49,7 @@ extension NodeReplicas {
     package func setPeers(_ nodes: [NodeID]) {
         var effects: [ReplicaHost.Effect] = []
         self.host.setPeers(nodes, at: self.world.now, into: &effects)
+        self.reserve.keep(only: nodes + [self.node])
         self.carryOut(effects)
     }
 

@@ -23,6 +23,11 @@ extension NodeReplicas {
         package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
         /// Others may become peers later: the watch over nodes runs from the start.
         package var isClustered = false
+        /// What is to stay free on the disk for what deletes; 0: nothing.
+        package var reserve = ByteCount(0)
+        /// Whether a command may make the rows more than they are: it is refused while there is no more than the
+        /// reserve.
+        package var adds: @Sendable (Command) -> Bool = { _ in false }
         package var sleep: @Sendable (MonotonicTime) async -> Void
         package var events = Events()
 
@@ -48,6 +53,8 @@ extension NodeReplicas {
         package var fenced: @Sendable (String) -> Void = { _ in }
         /// Whether the disk has room for the log: without it commands are refused, and nothing is lost.
         package var roomChanged: @Sendable (Bool) -> Void = { _ in }
+        /// Whether the disk is down to its reserve, and what is free on it.
+        package var reserveChanged: @Sendable (_ isLow: Bool, _ free: UInt64) -> Void = { _, _ in }
         package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
         package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
             _, _, _, _ in

@@ -54,6 +54,7 @@ package actor NodeReplicas {
     nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
     nonisolated let scrubbed = Mutex(ScrubFigures())
+    nonisolated let reserved = Mutex(ReserveFigures())
     private nonisolated let faultText = Mutex<String?>(nil)
 
     let host: ReplicaHost
@@ -74,6 +75,8 @@ package actor NodeReplicas {
     /// As it was last told.
     private var hasRoom = true
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
+    var reserve: DiskReserve
+    var spaceAskedAt: MonotonicTime?
     private(set) var isStopped = false
     var scrub = Scrub()
     private var departures = Departures()
@@ -101,6 +104,7 @@ package actor NodeReplicas {
         self.executor = executor
         self.checkpointer = checkpointer
         self.housekeepAt = world.now
+        self.reserve = DiskReserve(size: setup.reserve)
         self.host = ReplicaHost(
             node: setup.node,
             liveness: NodeLiveness(
@@ -384,6 +388,9 @@ package actor NodeReplicas {
             return self.departures.add(
                 .notExecuted(retryAfterMilliseconds: 1_000), to: question.asker)
         }
+        if let refusal = self.refusalForRoom(question.body, of: question.group) {
+            return self.departures.add(refusal, to: question.asker)
+        }
         self.members[question.group]?.usedAt = now
         let token = self.nextToken()
         self.waiting.add(question, as: token)
@@ -583,6 +590,7 @@ package actor NodeReplicas {
             else { continue }
             self.checkpoint(group)
         }
+        self.lookAtSpace()
         let hasRoom = !self.log.isFull
         if hasRoom != self.hasRoom {
             self.hasRoom = hasRoom

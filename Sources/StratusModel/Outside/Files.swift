@@ -18,6 +18,19 @@ package protocol Files: AnyObject, Sendable {
     /// Takes `path` (made if absent) for this process alone, until the last reference to the result
     /// goes or the process ends. `.denied` when another process, or another lock of this one, has it.
     func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock
+    /// How full the disk is that the directory lies on.
+    func space() throws(DiskError) -> DiskSpace
+}
+
+/// Bytes that this process may still write to a disk, and bytes there are.
+package struct DiskSpace: Sendable, Equatable {
+    package var free: UInt64
+    package var all: UInt64
+
+    package init(free: UInt64, all: UInt64) {
+        self.free = free
+        self.all = all
+    }
 }
 
 /// Held while its owner lives: see ``Files/lock(_:)``.

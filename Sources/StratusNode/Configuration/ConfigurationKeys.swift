@@ -158,6 +158,12 @@ extension ConfigurationKey {
                 + "damaged comes back from the other replicas. 0: nothing is read back."),
 
         ConfigurationKey(
+            "storage.reserve", .size(0...1 << 50), .size(.mebibytes(256)), reloads: true,
+            "What is to stay free on the disk. A partition that has less on most of its replicas, what was "
+                + "deleted in its own file added, takes nothing in: what adds is answered TRY_AGAIN_LATER, "
+                + "what deletes is done. Every node should say the same. 0: nothing stays free."),
+
+        ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
             "The least important line to write. `stratusctl log-level` changes it too, until the next "
                 + "SIGHUP."),

@@ -136,12 +136,23 @@ struct ControlCommands {
         for reason in status["notReady"]?.array.map(Array.init) ?? [] {
             row("", "\(reason["component"]?.string ?? ""): \(reason["reason"]?.string ?? "")")
         }
+        for warning in status["warnings"]?.array.map(Array.init) ?? [] {
+            row(
+                "warning",
+                "\(warning["component"]?.string ?? ""): \(warning["reason"]?.string ?? "")")
+        }
         row("version", status["version"]?.string)
         row("started", status["startedAt"]?.string)
         row("up", status["uptimeSeconds"]?.double.map { Self.span(seconds: $0) })
         for url in status["clientURLs"]?.array.map(Array.init) ?? [] { row("clients", url.string) }
         row("admin", status["adminURL"]?.string)
         row("data", status["dataDirectory"]?.string)
+        if let free = status["freeBytes"]?.int64, let whole = status["diskBytes"]?.int64 {
+            row(
+                "disk",
+                "\(free >> 20) MiB free of \(whole >> 20), "
+                    + "\((status["reserveBytes"]?.int64 ?? 0) >> 20) in reserve")
+        }
         row("memory", status["residentBytes"]?.int64.map { "\($0 >> 20) MiB" })
         row("in flight", status["requestsInFlight"]?.int64.map { "\($0)" })
         row("log lines lost", status["droppedLogLines"]?.int64.map { "\($0)" })

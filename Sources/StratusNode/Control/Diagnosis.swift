@@ -78,6 +78,9 @@ struct Diagnosis {
     private static func advice(_ component: String, _ name: String) -> String {
         switch component {
         case "storage": "Look at the disk of '\(name)', then restart the node: only that mends it."
+        case "disk":
+            "Give '\(name)' more disk, or delete what is not needed: that is still done. What adds is refused "
+                + "where most replicas have no room, and goes on by itself."
         case "data":
             "Stop '\(name)'. Bring its old data directory back, or remove it with 'stratusctl node remove "
                 + "\(name) --now' and let it join anew with an empty one."

@@ -12,7 +12,26 @@ package final class Health: Sendable {
 
     private let raised = Mutex([Reason(component: "starting", text: "the node is starting")])
 
+    private let warned = Mutex([Reason]())
+
     package init() {}
+
+    /// What somebody should see to although the node serves. A second one of the same component replaces the
+    /// first.
+    package func warn(_ component: StaticString, _ text: String) {
+        let name = component.description
+        self.warned.withLock { warned in
+            warned.removeAll { $0.component == name }
+            warned.append(Reason(component: name, text: text))
+        }
+    }
+
+    package func dropWarning(_ component: StaticString) {
+        let name = component.description
+        self.warned.withLock { $0.removeAll { $0.component == name } }
+    }
+
+    package var warnings: [Reason] { self.warned.withLock { $0 } }
 
     /// A second reason of the same component replaces the first.
     package func raise(_ component: StaticString, _ text: String) {

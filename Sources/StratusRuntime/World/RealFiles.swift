@@ -129,6 +129,16 @@ package final class RealFiles: Files {
         return RealLock(descriptor: descriptor)
     }
 
+    package func space() throws(DiskError) -> DiskSpace {
+        var facts = statvfs()
+        guard fstatvfs(self.root, &facts) == 0 else {
+            throw DiskError(errno, during: "statvfs", path: .root)
+        }
+        return DiskSpace(
+            free: UInt64(facts.f_bavail) * UInt64(facts.f_frsize),
+            all: UInt64(facts.f_blocks) * UInt64(facts.f_frsize))
+    }
+
     private func openDirectory(_ path: DiskPath) throws(DiskError) -> Int32 {
         try Self.retrying("open directory", path) {
             openat(self.root, Self.checked(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)

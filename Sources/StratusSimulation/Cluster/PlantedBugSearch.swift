@@ -31,8 +31,9 @@ package struct PlantedBugSearch {
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
             drawsRecords: self.mix == .records, drawsLinks: self.mix == .links)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
-        // Buckets need three.
-        options.groupCount = min(options.groupCount, options.bucketCount > 0 ? 3 : 2)
+        // Buckets need three; what is lost with a log is lost by who is quiet.
+        let groupCountMax = options.mix == .recoveries ? 8 : options.bucketCount > 0 ? 3 : 2
+        options.groupCount = min(options.groupCount, groupCountMax)
         self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
@@ -42,10 +43,37 @@ package struct PlantedBugSearch {
     /// What makes a rare moment frequent beyond what a mix can.
     private func sharpen(_ options: inout SimulationOptions) {
         switch self.bug {
-        case .tornTailNotCut:
-            // Groups that are not written to again before the next end.
-            options.groupCount = 8
-        case .spareTakenAsFound, .failedSyncTriedAgain:
+        case .readBeforeOwnTermCommit:
+            // Leaders that follow each other, on disks that take their time with a first entry.
+            options.faults.insert(.transfer)
+            options.faultInterval = .milliseconds(150)
+            options.syncMax = options.syncMin + .milliseconds(60)
+        case .lateOrderCarriedOut:
+            // An order that was taken for lost, and given again, comes when its move is over.
+            options.faults = [.membership, .duplication, .longDelay]
+            options.copiesComeLate = true
+            options.copyOneIn = 3
+        case .moveFinishedUncommitted:
+            // The last step of a move waits for disks that what the system group decides does not wait for.
+            options.faults = [.membership, .slowDisk]
+            options.nodeCount = 5
+            options.voterCount = 3
+            options.memberCountMax = 7
+        case .begunSegmentKept:
+            // Followers, whom no election makes say again where their groups stand.
+            options.nodeCount = 3
+            options.voterCount = 3
+            options.groupCount = 6
+            options.spareSegmentMax = 0
+        case .tornBatchCutInOneSync:
+            options.nodeCount = 1
+            options.voterCount = 1
+        case .spareTakenAsFound:
+            // Spares, and syncs of them that fail.
+            options.faults.insert(.failedSync)
+            options.failedSyncOneIn = 12
+            options.spareSegmentMax = 2
+        case .failedSyncTriedAgain:
             options.faults.insert(.failedSync)
             options.failedSyncOneIn = 40
         default: break
@@ -78,11 +106,12 @@ package struct PlantedBugSearch {
         case .lateSnapshotInstalled, .mixedSnapshotStreams,
             .identityForgottenOnSnapshot, .releaseThroughApplied:
             .snapshots
-        case .durableBeforeSync, .failedSyncTriedAgain, .tornEntryKept, .tornTailNotCut,
-            .recycledBatchesReplayed, .segmentFreedOnRelease, .logTailNotWrittenAgain,
-            .spareTakenAsFound, .tornBatchCutInOneSync, .begunSegmentKept, .durableAtCommit,
+        case .durableBeforeSync, .failedSyncTriedAgain, .recycledBatchesReplayed,
+            .segmentFreedOnRelease, .logTailNotWrittenAgain, .spareTakenAsFound, .durableAtCommit,
             .walNotWrittenAgain:
             .logs
+        case .tornEntryKept, .tornTailNotCut, .tornBatchCutInOneSync, .begunSegmentKept:
+            .recoveries
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,

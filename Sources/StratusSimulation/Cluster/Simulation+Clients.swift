@@ -96,7 +96,8 @@ extension Simulation {
                 event,
                 at: self.now + Int64.random(in: 0...8_000_000_000, using: &self.networkRandom))
         }
-        let patience = Int64.random(in: 200...1_500, using: &self.clientRandom)
+        let patience = Int64.random(
+            in: self.options.patienceMilliseconds, using: &self.clientRandom)
         self.queue.add(
             .impatience(client: index, number: current.number, attempt: current.attempt + 1),
             at: self.now + patience * 1_000_000)

@@ -111,6 +111,26 @@ extension Simulation {
         self.queue.add(.strike(node.id, life: node.incarnation), at: self.now + delay)
     }
 
+    /// S-34: whoever makes durable what another process left may not come to its end either; and what it writes
+    /// later is torn, in the system's cache alone or by the power.
+    func aimAtStart(of node: SimulatedNode) {
+        guard self.options.aimsAtStarts else { return }
+        node.files.clearFaults()
+        guard self.phase == .safety else { return }
+        let aim = self.draw(4)
+        self.count(.crashInCall)
+        let delay = [0, 0, self.draw(300), self.draw(3_000)][aim]
+        node.files.plan(
+            DiskFault(
+                at: node.files.operationCount + 1 + delay, .crash, isSticky: true,
+                kinds: aim < 2 ? [.sync] : [.write], prefix: "log/"))
+    }
+
+    /// How a process ended that could not start: as one that gave up, or, where it was aimed at, with the power.
+    func endOfStart(of node: SimulatedNode) -> DiskRestart {
+        self.options.aimsAtStarts && node.files.isCrashed ? .powerLoss : .processCrash
+    }
+
     func restartTime() -> Int64 {
         let most = self.options.restartMax.clampedNanoseconds / 1_000_000
         return self.drawTime(1...max(1, most))

@@ -15,6 +15,7 @@ extension Simulation {
         self.timeline?.started(node.id, at: self.now)
         if node.incarnation > 1 { node.files.restart(after: node.end) }
         self.damage(node)
+        self.aimAtStart(of: node)
         self.setRates(node)
         do {
             try self.open(node)
@@ -46,6 +47,9 @@ extension Simulation {
             in: "log", of: node.world, isNew: !node.hasLog, limits: self.logLimits
         ) { events.add($0) }
         node.hasLog = true
+        if !log.damage.suspectTail.isEmpty {
+            self.note("\(node.id) finds a torn tail: \(log.damage.suspectTail)")
+        }
         // Rot is put only where it can be named, and stays until what it struck is let go.
         if !log.damage.isNone { self.note("\(node.id) finds \(log.damage)") }
         let isExpected =
@@ -146,9 +150,10 @@ extension Simulation {
         self.endLinks(of: node)
         self.report.failedStartCount += 1
         node.partitions = [:]
-        node.end = .processCrash
+        node.end = self.endOfStart(of: node)
         node.files.crash()
-        self.queue.add(.restart(node.id), at: self.now + 200_000_000)
+        let pause = self.options.aimsAtStarts ? self.restartTime() : 200_000_000
+        self.queue.add(.restart(node.id), at: self.now + pause)
     }
 
     /// A disk that refuses is a fault; one that has less than it took is a loss.
@@ -449,7 +454,9 @@ extension Simulation {
             return
         }
         self.queue.add(event(life), at: self.now + self.delay(isFaulty))
-        if isFaulty, faults.contains(.duplication), self.networkRandom.next() % 20 == 0 {
+        if isFaulty, faults.contains(.duplication),
+            self.networkRandom.next() % self.options.copyOneIn == 0
+        {
             self.count(.duplication)
             let isLate = self.options.copiesComeLate && self.networkRandom.next() % 2 == 0
             let delay =

@@ -44,11 +44,14 @@ package struct SimulationOptions: Sendable, Equatable {
         case strandedTails
         /// Nodes talk by the real links, over connections that stall, break and are left half open.
         case links
+        /// Processes end while they make durable what their predecessors left, or write a little later, with the
+        /// power or without it; and the log has groups that are quiet for longer than its segments last.
+        case recoveries
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
         ]
-        static let seldom: [Self] = [.lateReports, .strandedTails]
+        static let seldom: [Self] = [.lateReports, .strandedTails, .recoveries]
     }
 
     package var nodeCount: Int
@@ -86,13 +89,19 @@ package struct SimulationOptions: Sendable, Equatable {
     package var longValueOneIn: UInt64 = 3
     /// Between two operations of a client.
     package var thinkTimeMax: Duration = .milliseconds(60)
+    /// A client that hears nothing asks again after so many milliseconds.
+    package var patienceMilliseconds: ClosedRange<Int64> = 200...1_500
     package var spareSegmentMax = 2
     /// Half of the faults strike whoever leads.
     package var aimsAtLeaders = false
     /// Half of them strike a node whose disk is at work.
     package var aimsAtSyncs = false
+    /// Every process is to end in the recovery of the log, or at a write of the log soon after.
+    package var aimsAtStarts = false
     /// Of a hundred messages or so one is late; here, one of so many.
     package var lateMessageOneIn: UInt64 = 100
+    /// Of what is said on a network that makes copies, so much is copied: one in so many.
+    package var copyOneIn: UInt64 = 20
     /// Half of the copies that the network makes come long after.
     package var copiesComeLate = false
     /// Reads in ten operations.
@@ -336,7 +345,8 @@ package struct SimulationOptions: Sendable, Equatable {
             self.aimsAtLeaders = true
             self.reportDelayMax = milliseconds(200, 600, 1_500)
             self.faultInterval = milliseconds(100, 300)
-            self.syncMax = self.syncMin + milliseconds(5, 20)
+            // What is late says too much only while the disk is still busy with what came after it.
+            self.syncMax = self.syncMin + milliseconds(20, 200, 400)
         case .strandedTails:
             self.faults = [.partition, .oneWayCut, .pause, .bridge]
             if draw(0...1) == 0 { self.faults.formUnion([.processCrash, .longDelay]) }
@@ -350,6 +360,29 @@ package struct SimulationOptions: Sendable, Equatable {
             self.checkpointInterval = milliseconds(5, 20)
             self.snapshotFrameSize = 65_536
             self.faultInterval = milliseconds(300, 900)
+        case .recoveries:
+            // No more than that: a process that hardly lives leaves nothing to read back.
+            self.faults = [.powerLoss, .processCrash]
+            if draw(0...2) == 0 { self.faults.insert(.failedSync) }
+            self.failedSyncOneIn = 100
+            self.nodeCount = [1, 1, 3][draw(0...2)]
+            self.voterCount = self.nodeCount
+            self.groupCount = draw(4...8)
+            self.aimsAtSyncs = true
+            self.aimsAtStarts = true
+            self.segmentSize = .kibibytes([16, 32][draw(0...1)])
+            self.valueSizeMax = ByteCount([512, 2_048][draw(0...1)])
+            self.longValueOneIn = 1
+            self.clientCount = 8
+            self.thinkTimeMax = milliseconds(4, 20)
+            self.patienceMilliseconds = 10...40
+            self.spareSegmentMax = draw(0...1)
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.faultInterval = milliseconds(60, 150)
+            self.restartMax = milliseconds(5, 20)
+            self.syncMax = self.syncMin + milliseconds(5, 20)
+            self.safetyTime = .seconds(draw(3...5))
         }
     }
 

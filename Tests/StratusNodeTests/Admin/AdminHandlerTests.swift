@@ -11,11 +11,14 @@ import Testing
     final class Control: NodeControl {
         let level = Mutex(LogLevel.info)
         func status() async -> NodeStatus {
-            NodeStatus(
+            var status = NodeStatus(
                 version: "1", libraries: [("SQLite", "3.40.1")], startedAtMilliseconds: 0,
                 uptime: .milliseconds(1_500), dataDirectory: "/d", clientURLs: ["http://h:1"],
                 adminURL: "http://h:2", residentBytes: 5, requestsInFlight: 0, droppedLogLines: 0,
                 notReady: [], partitions: [.init(name: "g1", applied: 7, durable: 6)])
+            status.disk = DiskSpace(free: 7, all: 9)
+            status.reserve = ByteCount(5)
+            return status
         }
         func configuration() -> [ConfiguredValue] {
             [
@@ -145,6 +148,12 @@ import Testing
         #expect(await stage.ask("GET", "/healthz", authorization: []).status == 200)
         stage.health.clear("log")
         #expect(stage.health.isReady)
+        // Somebody should see to it, and clients are served all the same.
+        stage.health.warn("disk", "99 MiB are left")
+        let warned = await stage.ask("GET", "/readyz", authorization: [])
+        #expect(warned.status == 200 && warned.text == "ready\ndisk: 99 MiB are left\n")
+        stage.health.dropWarning("disk")
+        #expect(await stage.ask("GET", "/readyz", authorization: []).text == "ready\n")
     }
 
     @Test func `clients are told that it is not ready, and not why`() {
@@ -161,7 +170,8 @@ import Testing
         #expect(
             text
                 == #"{"version":"1","libraries":[{"name":"SQLite","version":"3.40.1"}],"ready":true,"#
-                + #""notReady":[],"startedAt":"1970-01-01T00:00:00.000Z","uptimeSeconds":1.5,"#
+                + #""notReady":[],"warnings":[],"freeBytes":7,"diskBytes":9,"reserveBytes":5,"#
+                + #""startedAt":"1970-01-01T00:00:00.000Z","uptimeSeconds":1.5,"#
                 + #""dataDirectory":"/d","clientURLs":["http://h:1"],"adminURL":"http://h:2","#
                 + #""residentBytes":5,"requestsInFlight":0,"droppedLogLines":0,"#
                 + #""partitions":[{"name":"g1","applied":7,"durable":6}]}"#)

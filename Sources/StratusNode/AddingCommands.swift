@@ -1,0 +1,38 @@
+package import StratusModel
+import StratusRecords
+
+/// Which commands may make the rows of a partition more than they are: what is refused while the disk has no more
+/// than its reserve. Everything else goes on: what deletes, what jobs and mail have to finish, sessions of those
+/// who come to delete, and whatever keeps the cluster together.
+package enum AddingCommands {
+    package static func contains(_ command: Command) -> Bool {
+        switch command.kind {
+        case .records:
+            guard
+                let records = try? RecordCommand(
+                    decoding: command.body, container: command.container)
+            else { return false }
+            return self.adds(records)
+        case .identity:
+            guard let identity = try? IdentityCommand(decoding: command.body) else { return false }
+            // A new account begins with its address.
+            return identity.edits.contains { edit in
+                guard case .put = edit.change, edit.condition == .absent else { return false }
+                return edit.key.kind == .address || edit.key.kind == .account
+            }
+        case .system, .mail: return false
+        // Tests replicate it, nodes do not.
+        case .reference: return false
+        }
+    }
+
+    private static func adds(_ command: RecordCommand) -> Bool {
+        switch command {
+        case .modifyRecords(let modify): !modify.operations.allSatisfy(\.kind.isDelete)
+        case .modifyZones(let modify): modify.operations.contains { $0.kind == .create }
+        case .schema(.extend), .reserveReferences: true
+        // Without the schema in force nothing could be deleted either.
+        case .schema(.install), .continueJobs, .eraseDatabase, .recover: false
+        }
+    }
+}
