@@ -13,7 +13,8 @@ import Testing
         node.links.setPeers([.two])
         let first = try #require(node.world.streams.first)
         first.user?.opened(by: .two)
-        #expect(try first.said() == [.hello(node.hello(to: 2))])
+        let said = try first.said()
+        #expect(said == [.hello(node.hello(to: 2))])
         node.world.advance(by: .milliseconds(1_900))
         #expect(!first.isClosed && node.world.streams.count == 1)
         node.world.advance(by: .milliseconds(200))
@@ -47,8 +48,8 @@ import Testing
             .two, PeerAddress(node: NodeID(9), name: "node-9", host: "h", port: 1),
         ])
         answer(.success(PeerAdmission(node: NodeID(9), view: [1, 2])))
-        #expect(
-            try stream.said() == [.admission(PeerAdmission(node: NodeID(9), view: [1, 2]))])
+        let said = try stream.said()
+        #expect(said == [.admission(PeerAdmission(node: NodeID(9), view: [1, 2]))])
     }
 
     @Test func `a member that is none any more is not heard`() throws {
@@ -67,7 +68,8 @@ import Testing
         let node = try ScriptedNode()
         node.links.setPeers([.two])
         await node.links.stop()
-        #expect(node.world.streams.allSatisfy(\.isClosed))
+        let areClosed = node.world.streams.allSatisfy { $0.isClosed }
+        #expect(areClosed)
         let count = node.world.streams.count
         node.links.setPeers([.two])
         #expect(node.world.streams.count == count)

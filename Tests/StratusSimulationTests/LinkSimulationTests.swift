@@ -36,8 +36,8 @@ import Testing
         let wanted = [
             "broken", "window full", "messages of many frames", "not taken: not open",
             "half-open, turned away", "backed off to the most", "side by side", "strangers",
-            "turned a stranger away", "not connected in time", "refused by the system",
-            "another's certificate", "given up by the system", "left without a word",
+            "turned a stranger away", "not connected in time", "another's certificate",
+            "given up by the system", "left without a word",
         ]
         for path in wanted { #expect(counts[path] ?? 0 > 0, "\(path): \(counts)") }
     }

@@ -206,7 +206,9 @@ extension Simulation {
     }
 }
 
-/// For closures that must be `Sendable` and run in the simulation's thread only.
+/// For closures that must be `Sendable`.
+///
+/// `@unchecked`: they run in the simulation's thread only.
 private struct UncheckedSimulation: @unchecked Sendable {
     unowned let value: Simulation
     init(_ value: Simulation) { self.value = value }
