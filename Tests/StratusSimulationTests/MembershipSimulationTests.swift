@@ -43,6 +43,13 @@ import Testing
         #expect(moveCount > 0, "nothing moved")
     }
 
+    /// One that died beside another whose log had rotted took the only copy that was left of a majority's.
+    @Test func `nobody dies for good beside a disk that has lost something`() {
+        let report = Simulation(seed: 5388, options: SimulationOptions(seed: 5388)).run()
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+        #expect(report.entryCount > 0)
+    }
+
     @Test func `M-11 a node that dies for good is replaced`() {
         var lostCount = 0
         for seed in 30...39 as ClosedRange<UInt64> where lostCount == 0 {

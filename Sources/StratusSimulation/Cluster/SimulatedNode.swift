@@ -124,7 +124,12 @@ final class SimulatedNode {
         if let log {
             for group in groups {
                 // One that nobody has asked for since the start stands where it stood.
-                if self.host?.replica(of: group) == nil, self.promised[group] != nil { continue }
+                if self.host?.replica(of: group) == nil, self.promised[group] != nil {
+                    if log.damage.entries.contains(where: { $0.group == group }) {
+                        self.promised[group]?.isOwing = true
+                    }
+                    continue
+                }
                 var promise = Promised()
                 promise.hardState = self.hardStates[group]
                 promise.start = log.start(of: group).index
@@ -171,7 +176,10 @@ final class SimulatedNode {
         guard let host else {
             return self.isStruck || self.promised.values.contains { $0.hasLostState || $0.isOwing }
         }
-        return host.allGroups.contains { host.replica(of: $0)?.problem != nil }
+        if host.allGroups.contains(where: { host.replica(of: $0)?.problem != nil }) { return true }
+        // Nobody has asked yet for what is not open.
+        return self.promised.contains { host.replica(of: $0) == nil && $1.hasLostState }
+            || self.log?.damage.entries.contains { host.replica(of: $0.group) == nil } == true
     }
 
     // MARK: The clock

@@ -268,11 +268,11 @@ extension Simulation {
 
     /// Before a process begins, a hand or the years may have been at its disk: S-14, S-16, S-28. Of every
     /// entry and state a sound copy must be left on a majority, so that one node at most is struck until
-    /// it is whole again.
+    /// it is whole again, and none while somebody who is gone is not replaced.
     func damage(_ node: SimulatedNode) {
         guard self.phase == .safety, node.incarnation > 1,
             self.options.faults.contains(.lostRows) || self.options.faults.contains(.rottenLog),
-            !self.nodes.contains(where: \.isImpaired)
+            !self.nodes.contains(where: \.isImpaired), self.isPlacedWhole
         else { return }
         switch self.draw(4) {
         case 0 where self.options.faults.contains(.lostRows): self.loseRows(node)

@@ -71,7 +71,7 @@ extension Simulation {
     /// A node that still holds replicas is thrown out. One at a time, and not beside one that died: two may be a
     /// majority of three.
     private func removeByForce(_ id: NodeID, _ view: ClusterView) {
-        guard let placed, placed.isWhole(view),
+        guard let placed, placed.isWhole(view), !self.nodes.contains(where: \.isImpaired),
             view.placementNodes.count > view.settings.replicaCount,
             self.now >= placed.calmAt
         else { return }
@@ -129,9 +129,17 @@ extension Simulation {
 
     // MARK: Dying
 
-    /// A machine burns down. One at a time: two may be a majority of three.
+    /// Whether nobody is gone whose replicas are still to be made again elsewhere.
+    var isPlacedWhole: Bool {
+        guard let placed, let view = placed.view else { return self.placed?.lost.isEmpty ?? true }
+        return placed.isWhole(view)
+    }
+
+    /// A machine burns down. One at a time, and not beside a disk that has lost something: two may be a majority of
+    /// three.
     private func dieForGood(_ id: NodeID, _ view: ClusterView) {
         guard let placed, placed.isWhole(view), self.now >= placed.calmAt,
+            !self.nodes.contains(where: \.isImpaired),
             view.groups.allSatisfy({ view.replicas(of: $0).count >= 3 })
         else { return }
         let living = self.nodes.map(\.id).filter { $0 != id && !self.isLost($0) }
