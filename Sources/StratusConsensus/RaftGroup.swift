@@ -191,11 +191,12 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package var term: Term { self.hardState.term }
     package var configuration: Configuration { self.log.configuration }
 
-    /// What a snapshot of the state at `index` stands for.
+    /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that has just begun has
+    /// applied no entry yet, and who lacks its own state asks again.
     package func snapshotIdentity(at index: LogIndex, time: HybridTime, digest: StateDigest)
         -> SnapshotIdentity?
     {
-        guard let term = self.log.term(at: index) else { return nil }
+        guard index > .zero, let term = self.log.term(at: index) else { return nil }
         let configuration =
             self.bugs.contains(.snapshotWithStaleConfiguration)
             ? self.log.configuration(at: self.log.base.index) : self.log.configuration(at: index)

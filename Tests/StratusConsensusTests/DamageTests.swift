@@ -74,6 +74,20 @@ import Testing
 
     // MARK: The state is gone
 
+    /// A leader that has just begun, asked for its state, sent one that no receiver takes for well formed (seed 6110).
+    @Test func `a state that nothing was applied to is no snapshot`() {
+        let bench = Bench(
+            1,
+            RaftGroup.Recovered(
+                hardState: HardState(term: Term(1), vote: nil), snapshot: Self.identity(0, 0),
+                entries: Self.entries(1...3, term: 1)))
+        func identity(_ index: UInt64) -> SnapshotIdentity? {
+            bench.group.snapshotIdentity(at: LogIndex(index), time: .zero, digest: .empty)
+        }
+        #expect(identity(0) == nil)
+        #expect(identity(2)?.term == Term(1))
+    }
+
     /// Its log begins behind entry 10, of which the rows are gone, and holds two more.
     private static func withoutState() -> Bench {
         Bench(
