@@ -232,7 +232,7 @@ enum FaultList {
         O-13 | one node of three lost, two, all | all: there are no backups yet
         O-14 | dangerous commands | refusals are tested with the membership (M-20)
         O-15 | a command that is cut off
-        O-16 | nodes in containers | tried by hand; the test machine has no engine
+        O-16 | nodes in containers | without an engine as processes in namespaces; with one it has run in containers
         O-17 | an address that cannot be had
         O-18 | ten times as much of everything | not measured
         O-19 | a state of the past | not built
