@@ -76,6 +76,8 @@ struct RecordClient {
     ///
     /// - Returns: what is wrong with the page by itself; nil: nothing.
     mutating func take(_ page: DatabaseChangesPage, of feed: DatabaseFeed) -> String? {
+        // Who begins a database from nothing forgets what it had of a zone by asking for that alone.
+        if self.databases[feed] == nil { self.forget(feed) }
         var mirror = self.databases[feed] ?? DatabaseMirror()
         let problem = mirror.take(page)
         self.databases[feed] = mirror
