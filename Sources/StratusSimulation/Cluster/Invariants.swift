@@ -38,6 +38,8 @@ struct Invariants {
         var votes: [Term: [NodeID: NodeID]] = [:]
         /// When a voter last told a leader that it still follows, by both.
         var confirmations: [NodeID: [NodeID: Int64]] = [:]
+        /// What each node went by, and since when, oldest first.
+        var inForce: [NodeID: [(since: Int64, configuration: Configuration)]] = [:]
         /// By the index of their entries, oldest first; the one the group was made with is at zero.
         var configurations: [(index: LogIndex, configuration: Configuration)] = []
         /// In a cluster with a placement table: the last one that any replica took for committed.
@@ -122,14 +124,25 @@ struct Invariants {
         }
     }
 
-    /// C-03, C-49: a leader answers a read when a majority has said, after it was asked, that it leads.
+    /// Called after everything that a node does.
+    mutating func goesBy(_ node: NodeID, _ replica: Replica, at now: Int64) {
+        let configuration = replica.raft.configuration
+        let known = self.groups[replica.group]?.inForce[node]?.last?.configuration
+        guard known != configuration else { return }
+        self.groups[replica.group, default: Group()].inForce[node, default: []].append(
+            (now, configuration))
+    }
+
+    /// C-03, C-49: a leader answers a read when a majority has said, after it was asked, that it leads: a majority of
+    /// any configuration that it went by meanwhile. What it knew for sure may wait for its rows while voters change.
     mutating func answersRead(_ replica: Replica, askedAt: Int64) {
         // Who has been deposed since may answer what it was sure of before.
         guard replica.raft.role == .leader else { return }
         let said = self.groups[replica.group]?.confirmations[replica.node] ?? [:]
         let voters = said.filter { $0.value >= askedAt }.map(\.key) + [replica.node]
-        let raft = replica.raft
-        let mayGoBy = [raft.configuration, raft.log.configuration(at: raft.commit)]
+        let inForce = self.groups[replica.group]?.inForce[replica.node] ?? []
+        let first = inForce.lastIndex { $0.since <= askedAt } ?? inForce.startIndex
+        let mayGoBy = inForce[first...].map(\.configuration) + [replica.raft.configuration]
         if !mayGoBy.contains(where: { $0.isQuorum(voters) }) {
             self.report(
                 "I-5 read confirmed",
@@ -382,9 +395,11 @@ struct Invariants {
         if state < promised.state, !promised.hasLostState {
             fail("had its state at \(promised.state), finds \(state)")
         }
+        // What rotted is named, and comes from peers; of a batch that cannot be read not even the terms are known.
+        let named = log.damage.entries.first { $0.group == group }?.indexes ?? []
         for (position, term) in promised.terms.enumerated() {
             let index = LogIndex(promised.start.raw + 1 + UInt64(position))
-            guard index > log.start(of: group).index else { continue }
+            guard index > log.start(of: group).index, !named.contains(index) else { continue }
             if log.term(of: group, at: index) != term { fail("lost entry \(index)@\(term)") }
         }
     }

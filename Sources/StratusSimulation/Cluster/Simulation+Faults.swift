@@ -239,11 +239,11 @@ extension Simulation {
         self.note("faults end")
         self.timeline?.faultsEnded(at: self.now)
         self.cuts = []
+        // A pause ends when it would have: what was put off until then must not be overtaken by what comes now.
         for node in self.nodes {
             node.setRate(1_000, at: self.now)
             node.wallOffset = 0
             node.slowness = 0
-            node.pausedUntil = min(node.pausedUntil, self.now)
             node.files.clearFaults()
             node.files.setCapacity(nil)
             if !node.isUp, self.placed?.lost.contains(node.id) != true { self.start(node) }
@@ -268,9 +268,9 @@ extension Simulation {
 
     /// Before a process begins, a hand or the years may have been at its disk: S-14, S-16, S-28. Of every
     /// entry and state a sound copy must be left on a majority, so that one node at most is struck until
-    /// it is whole again, and none while somebody who is gone is not replaced.
+    /// it is whole again, and none while somebody who is gone is not replaced, or where two are a majority of two.
     func damage(_ node: SimulatedNode) {
-        guard self.phase == .safety, node.incarnation > 1,
+        guard self.phase == .safety, node.incarnation > 1, self.options.voterCount > 2,
             self.options.faults.contains(.lostRows) || self.options.faults.contains(.rottenLog),
             !self.nodes.contains(where: \.isImpaired), self.isPlacedWhole
         else { return }

@@ -323,11 +323,12 @@ extension Simulation {
         }
     }
 
-    /// Looks at what a node now takes for committed. Called after everything it does.
+    /// Looks at whom a node now goes by and what it takes for committed. Called after everything it does.
     private func watch(_ node: SimulatedNode, _ only: GroupID?) {
         guard let host = node.host else { return }
         for group in only.map({ [$0] }) ?? self.groups {
             guard let replica = host.replica(of: group) else { continue }
+            self.invariants.goesBy(node.id, replica, at: self.now)
             let commit = replica.raft.commit
             let before = self.watched[node.id]?[group]
             guard commit != before else { continue }

@@ -47,6 +47,8 @@ package struct SimulationOptions: Sendable, Equatable {
         /// Processes end while they make durable what their predecessors left, or write a little later, with the
         /// power or without it; and the log has groups that are quiet for longer than its segments last.
         case recoveries
+        /// Many clients who hardly pause, and a fault now and then: as many operations as a core can simulate.
+        case crowds
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -383,6 +385,20 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = milliseconds(5, 20)
             self.syncMax = self.syncMin + milliseconds(5, 20)
             self.safetyTime = .seconds(draw(3...5))
+        case .crowds:
+            self.faults.subtract([.tinyLimits, .fullDisk])
+            self.clientCount = draw(24...96)
+            self.registerCount = draw(8...32)
+            self.thinkTimeMax = milliseconds(1, 4)
+            self.delayMin = .microseconds(50)
+            self.delayMax = .microseconds([200, 1_000][draw(0...1)])
+            self.syncMax = self.syncMin + .microseconds([100, 1_000][draw(0...1)])
+            self.segmentSize = .kibibytes([256, 1_024][draw(0...1)])
+            self.trailingEntryCount = UInt64([50, 500][draw(0...1)])
+            self.checkpointInterval = milliseconds(100, 500)
+            self.faultInterval = milliseconds(500, 1_000, 2_000)
+            self.restartMax = milliseconds(20, 200)
+            self.safetyTime = .seconds(draw(5...15))
         }
     }
 

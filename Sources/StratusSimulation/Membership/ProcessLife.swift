@@ -64,8 +64,9 @@ final class ProcessLife: @unchecked Sendable {
     }
 
     func sleep(until time: MonotonicTime) async {
-        if self.isOver { return }
         await withCheckedContinuation { continuation in
+            // Here, not before: it may have ended between the call and its turn.
+            if self.isOver { return continuation.resume() }
             self.sleepCount += 1
             self.sleepers[self.sleepCount] = continuation
             self.simulation.queue.add(
@@ -81,8 +82,8 @@ final class ProcessLife: @unchecked Sendable {
     func ask(_ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime) async
         -> PeerResponse.Answer
     {
-        if self.isOver { return .outcomeUnknown }
-        return await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
+            if self.isOver { return continuation.resume(returning: .outcomeUnknown) }
             let token = self.simulation.drawToken()
             self.askers[token] = continuation
             // Nobody is asked any more; the end answers.

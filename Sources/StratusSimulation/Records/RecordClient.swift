@@ -34,7 +34,7 @@ extension RecordCommand {
         case .modifyRecords(let modify): modify.database
         case .modifyZones(let modify): modify.database
         case .eraseDatabase(let erase): erase.database
-        case .schema, .continueJobs, .reserveReferences, .recover: nil
+        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks: nil
         }
     }
 }
