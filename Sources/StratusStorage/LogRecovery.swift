@@ -34,7 +34,10 @@ struct LogRecovery {
         self.limits = limits
     }
 
-    mutating func run(isNew: Bool) throws(DiskError) {
+    /// - Parameter progress: called before the first segment is read back and after each.
+    mutating func run(
+        isNew: Bool, progress: (SegmentedLog.RecoveryProgress) -> Void = { _ in }
+    ) throws(DiskError) {
         let files = self.world.files
         if try !files.exists(self.directory) {
             guard isNew else {
@@ -55,16 +58,23 @@ struct LogRecovery {
             self.refusal = LogError(.corrupt, "the log '\(self.directory)' holds no segment")
             return
         }
+        let count = self.segments.count
+        progress(SegmentedLog.RecoveryProgress(segmentsRead: 0, segmentCount: count))
         for (number, segment) in self.segments.enumerated() {
             let isLast = number == self.segments.count - 1
             if number > 0,
                 segment.header!.sequence != self.segments[number - 1].header!.sequence + 1
             {
-                // What is missing between may be a spare or a loss: the state behind it will tell.
+                // The oldest go first: what stands before was let go, and is a spare that was not used again yet. With
+                // what replaced its entries gone it would contradict what follows. Or what is missing is a loss:
+                // the state behind it says how far every group had come, whatever was before.
+                self.groups = [:]
                 self.damage.hasUnknownLoss = true
                 self.expected = nil
             }
             try self.replay(segment, isLast: isLast, buffer)
+            progress(
+                SegmentedLog.RecoveryProgress(segmentsRead: number + 1, segmentCount: count))
         }
         self.batchNumber = self.expected ?? 1
         for group in self.groups.keys.sorted() {
@@ -112,8 +122,7 @@ struct LogRecovery {
                     buffer)
             }
         }
-        // A spare that was not used again looks as it did when it was let go: old, and harmless, since the
-        // state at the head of the next segment says what of it still counts.
+        // A spare that was not used again looks as it did when it was let go.
         self.segments.sort { $0.header!.sequence < $1.header!.sequence }
     }
 

@@ -58,6 +58,32 @@ import Testing
         }
     }
 
+    /// Seed 12830: of two segments that were let go the newer was used again. What it had put in the place of entries of
+    /// the older was gone, those were there again, and a release of one of them forgot all that followed.
+    @Test func `S-22 a spare that is older than one used again tells nothing`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        func append(_ range: ClosedRange<UInt64>, term: UInt64 = 2) {
+            log.append(1, range, term: term)
+            log.flushAll()
+        }
+        for start in [1, 11, 21] as [UInt64] { append(start...start + 9, term: 1) }
+        log.submit([
+            LogBatch(
+                group: self.a, truncateFrom: LogIndex(21),
+                entries: LogBench.entries(21...30, term: 2))
+        ])
+        log.flushAll()
+        for start in stride(from: 31 as UInt64, to: 81, by: 10) { append(start...start + 9) }
+        for (released, next) in [(22, 81), (60, 91), (70, 101), (70, 111), (70, 121)] {
+            log.release(self.a, through: LogIndex(UInt64(released)))
+            append(UInt64(next)...UInt64(next) + 9)
+        }
+        let again = try bench.open(isNew: false)
+        #expect(again.damage == SegmentedLog.Damage())
+        #expect(try again.indexes(1) == Array(71...130))
+    }
+
     @Test func `S-01 S-15 a spare whose sync failed is made again before it is used`() throws {
         try self.check(1...16, without: nil) { seed, bench in
             do {
