@@ -175,6 +175,17 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
+    /// Has the buckets of the public database compare their references; the answer is how many have begun.
+    func auditLinks(in container: ContainerReference) async throws -> HTTPResponse {
+        guard let count = try await LinkAudit(self.people).begin(in: container) else {
+            throw Refusal.missing("container that may be used")
+        }
+        try await self.note("references audit", "", container)
+        var json = JSONWriter()
+        json.object { $0.member("buckets", count) }
+        return AdminAnswer.json(json.finish(), status: 202)
+    }
+
     // MARK: Resetting
 
     /// Shuts a development environment, to take it back to production's schema and to no records; `…/reset/piece` does

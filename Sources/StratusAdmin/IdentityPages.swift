@@ -64,6 +64,7 @@ struct IdentityPages {
             }
         case .erasure(let container): return try await self.eraseContainer(container)
         case .usage(let container): return try await self.showUsage(of: container)
+        case .linkAudit(let container): return try await self.auditLinks(in: container)
         case .reset(let container): return try await self.resetEnvironment(container)
         case .resetPiece(let container): return try await self.continueReset(container)
         case .tokens(let container):

@@ -7,6 +7,7 @@ enum IdentityRoute: Equatable {
     case container(ContainerReference)
     case erasure(ContainerReference)
     case usage(ContainerReference)
+    case linkAudit(ContainerReference)
     case reset(ContainerReference)
     case resetPiece(ContainerReference)
     case tokens(ContainerReference)
@@ -38,7 +39,7 @@ enum IdentityRoute: Equatable {
         "/v1/users", "/v1/users/{email}", "/v1/users/{email}/{action}", "/v1/audit",
         "/v1/sealing-keys", "/v1/sealing-keys/revocation",
         Self.container + "/schema/reset", Self.container + "/schema/reset/piece",
-        Self.container + "/usage",
+        Self.container + "/usage", Self.container + "/references/audit",
     ]
 
     init?(_ path: String) {
@@ -83,6 +84,7 @@ enum IdentityRoute: Equatable {
             switch (segments[5], segments.count) {
             case ("erasure", 6): self = .erasure(container)
             case ("usage", 6): self = .usage(container)
+            case ("references", 7) where segments[6] == "audit": self = .linkAudit(container)
             case ("schema", 7) where segments[6] == "reset": self = .reset(container)
             case ("schema", 8) where segments[6] == "reset" && segments[7] == "piece":
                 self = .resetPiece(container)
@@ -118,6 +120,7 @@ enum IdentityRoute: Equatable {
         case .reset: Self.templates[15]
         case .resetPiece: Self.templates[16]
         case .usage: Self.templates[17]
+        case .linkAudit: Self.templates[18]
         }
     }
 
@@ -127,7 +130,9 @@ enum IdentityRoute: Equatable {
         case .token, .key: ["DELETE"]
         case .user: ["GET", "DELETE"]
         case .container: ["GET", "POST", "DELETE"]
-        case .access, .userAction, .erasure, .reset, .resetPiece, .sealingKeyRevocation: ["POST"]
+        case .access, .userAction, .erasure, .reset, .resetPiece, .linkAudit,
+            .sealingKeyRevocation:
+            ["POST"]
         case .audit, .containers, .usage: ["GET"]
         }
     }

@@ -32,7 +32,7 @@ package enum AddingCommands {
         case .modifyZones(let modify): modify.operations.contains { $0.kind == .create }
         case .schema(.extend), .reserveReferences: true
         // Without the schema in force nothing could be deleted either.
-        case .schema(.install), .continueJobs, .eraseDatabase, .recover: false
+        case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks: false
         }
     }
 }

@@ -146,6 +146,7 @@ import Testing
         ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
         ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
         ("command-recover-1", .recover),
+        ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [

@@ -4,18 +4,25 @@ package import StratusIdentity
 package import StratusModel
 import StratusRecords
 package import StratusRuntime
-import Synchronization
 
 /// Everything a container holds about one of its users: written out, or destroyed.
 ///
 /// An archive is JSON lines: the first says whom it is about, each other one is a record as the web services
 /// write it, with its database. The private database comes whole; of the public one the user's own record and
 /// every record the user created.
+///
+/// A zone's feed may lose its place while it is read: too many deletions are forgotten, the zone is made again, its
+/// partition is recovered. Then it is read from its beginning once more, after a line with `begunAgain` that takes
+/// back what was said of the zone so far; and after ``restartCountMax`` times a line with `incomplete` says that the
+/// archive lacks records of it.
 package struct UserArchive: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess
     private let registry: ContainerRegistry
     private var store: IdentityStore { self.accounts.store }
+
+    /// How often one zone is begun again.
+    package static let restartCountMax = 8
 
     package init(_ people: SignInService) {
         self.accounts = people.accounts
@@ -52,17 +59,18 @@ package struct UserArchive: Sendable {
             $0.member("createdMilliseconds", account.createdMilliseconds)
         }
         let walk = try await self.walk(name, in: container)
-        return Lines(head: head.finish() + [0x0A], walk: walk)
+        return ArchiveLines(head: head.finish() + [0x0A], walk: walk)
     }
 
-    private func walk(_ user: String, in container: ContainerReference) async throws -> Walk {
-        let reader = Reader(store: self.store)
+    private func walk(_ user: String, in container: ContainerReference) async throws -> ArchiveWalk
+    {
+        let reader = ArchiveReader(store: self.store)
         let owned = DatabaseID(container: container, scope: .private, owner: user)
         let open = try await self.registry.publicDatabase(of: container)
         let types = try await reader.schema(of: container).types.map(\.name)
-        var steps: [Walk.Step] = []
+        var steps: [ArchiveWalk.Step] = []
         for zone in try await reader.zones(of: owned) where zone != ZoneID.defaultName {
-            steps.append(.feed(owned, zone: zone, after: nil))
+            steps.append(.feed(owned, zone: zone, after: nil, restartCount: 0))
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
         steps.append(.record(open.part(of: user), name: user))
@@ -71,85 +79,7 @@ package struct UserArchive: Sendable {
                 steps.append(.type(part, type, after: nil, creator: user))
             }
         }
-        return Walk(reader: reader, steps: steps)
-    }
-
-    /// Pages of records, one step after the other.
-    private struct Walk: Sendable {
-        enum Step: Sendable {
-            case feed(DatabaseID, zone: String, after: FeedPosition?)
-            case type(DatabaseID, String, after: Bytes?, creator: String?)
-            case record(DatabaseID, name: String)
-        }
-
-        let reader: Reader
-        var steps: [Step]
-
-        /// The next page with the database it is of; nil at the end.
-        mutating func next() async throws -> (DatabaseScope, [Record])? {
-            guard let step = self.steps.first else { return nil }
-            switch step {
-            case .feed(let database, let zone, let after):
-                let page = try await self.reader.changes(in: zone, of: database, after: after)
-                if page.moreComing {
-                    self.steps[0] = .feed(database, zone: zone, after: page.position)
-                } else {
-                    self.steps.removeFirst()
-                }
-                let records = page.changes.compactMap { change -> Record? in
-                    if case .changed(let record) = change { record } else { nil }
-                }
-                return (database.scope, records)
-            case .type(let database, let type, let after, let creator):
-                let page = try await self.reader.page(of: type, in: database, after: after)
-                if let next = page.next {
-                    self.steps[0] = .type(database, type, after: next, creator: creator)
-                } else {
-                    self.steps.removeFirst()
-                }
-                let records = page.records.filter {
-                    creator == nil || $0.created.userRecordName == creator
-                }
-                return (database.scope, records)
-            case .record(let database, let name):
-                self.steps.removeFirst()
-                return (database.scope, try await self.reader.record(name, in: database))
-            }
-        }
-    }
-
-    /// The archive as it goes out: a page in memory, never more.
-    private final class Lines: ResponseBody {
-        private let state: Mutex<(head: Bytes?, walk: Walk)>
-
-        init(head: Bytes, walk: Walk) { self.state = Mutex((head, walk)) }
-
-        func next() async throws -> Bytes? {
-            let head = self.state.withLock { state -> Bytes? in
-                defer { state.head = nil }
-                return state.head
-            }
-            if let head { return head }
-            // Asked for one piece at a time, so nobody else moves the walk meanwhile.
-            var walk = self.state.withLock { $0.walk }
-            defer { self.state.withLock { [walk] in $0.walk = walk } }
-            while let (scope, records) = try await walk.next() {
-                if records.isEmpty { continue }
-                var lines = Bytes()
-                for record in records {
-                    var writer = JSONWriter(reserving: 512)
-                    writer.object {
-                        $0.member("database", scope.name)
-                        $0.key("record")
-                        $0.writeRecord(record, AnswerShape())
-                    }
-                    lines += writer.finish()
-                    lines.append(0x0A)
-                }
-                return lines
-            }
-            return nil
-        }
+        return ArchiveWalk(reader: reader, steps: steps)
     }
 
     // MARK: Erasure
@@ -180,7 +110,7 @@ package struct UserArchive: Sendable {
     private func erase(
         _ user: String, in container: ContainerReference, _ receipt: inout Receipt
     ) async throws {
-        let reader = Reader(store: self.store)
+        let reader = ArchiveReader(store: self.store)
         let owned = DatabaseID(container: container, scope: .private, owner: user)
         let erased = try await DatabaseErasure(store: self.store).run(owned)
         receipt.zoneCount += Int(clamping: erased.zoneCount)
@@ -188,98 +118,6 @@ package struct UserArchive: Sendable {
         let open = try await self.registry.publicDatabase(of: container).part(of: user)
         if !(try await reader.record(user, in: open)).isEmpty {
             if try await reader.delete(user, in: open) { receipt.recordCount += 1 }
-        }
-    }
-
-    // MARK: Reading and writing as Stratus itself
-
-    private struct Reader: Sendable {
-        let store: IdentityStore
-        private static let patience = Duration.seconds(30)
-
-        private func ask(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
-            let query = RecordQuery(principal: Principal(kind: .system), ask)
-            let answer = try await self.store.router.read(
-                query.enveloped(), at: key, deadline: self.store.world.now + Self.patience)
-            return try RecordAnswer(decoding: answer.body)
-        }
-
-        func schema(of container: ContainerReference) async throws -> Schema {
-            guard
-                case .schema(let schema) = try await self.ask(
-                    .schema(container), at: .container(container))
-            else { throw RouteError.refused("no schema where one was asked for") }
-            return schema ?? Schema()
-        }
-
-        func zones(of database: DatabaseID) async throws -> [String] {
-            guard
-                case .zones(let zones) = try await self.ask(
-                    .zones(database, names: nil), at: .database(database))
-            else { throw RouteError.refused("no zones where some were asked for") }
-            return zones.compactMap { zone in
-                if case .zone(let summary) = zone { summary.name } else { nil }
-            }
-        }
-
-        func changes(in zone: String, of database: DatabaseID, after: FeedPosition?) async throws
-            -> ZoneChangesPage
-        {
-            let ask = ZoneChangesAsk(database: database, zone: zone, after: after)
-            switch try await self.ask(.zoneChanges(ask), at: .database(database)) {
-            case .zoneChanges(let page): return page
-            // Deleted meanwhile: nothing of it is left to tell.
-            case .zoneRefused:
-                return ZoneChangesPage(
-                    changes: [],
-                    position: FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0)),
-                    moreComing: false)
-            default: throw RouteError.refused("no changes where some were asked for")
-            }
-        }
-
-        func page(of type: String, in database: DatabaseID, after: Bytes?) async throws
-            -> QueryPage
-        {
-            let ask = QueryPageAsk(
-                database: database, predicate: RecordPredicate(recordType: type), after: after,
-                requiresIndexes: false)
-            switch try await self.ask(.page(ask), at: .database(database)) {
-            case .page(let page): return page
-            // A partition that never saw the type has no records of it.
-            case .refused(let refusal) where refusal.reason == .typeUnknown:
-                return QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
-            default: throw RouteError.refused("no page where one was asked for")
-            }
-        }
-
-        func record(_ name: String, in database: DatabaseID) async throws -> [Record] {
-            let ask = RecordLookup(database: database, names: [name])
-            guard
-                case .lookup(let found) = try await self.ask(
-                    .lookup(ask), at: .database(database))
-            else { return [] }
-            return found.items.compactMap { item in
-                if case .found(let record) = item { record } else { nil }
-            }
-        }
-
-        /// False: others' VALIDATE references keep the record where it is.
-        func delete(_ name: String, in database: DatabaseID) async throws -> Bool {
-            let outcome = try await self.store.submit(
-                .modifyRecords(
-                    ModifyRecords(
-                        database: database, drawnIncarnation: ZoneIncarnation(0),
-                        operations: [RecordOperation(.forceDelete, recordName: name)])),
-                to: database)
-            guard case .records(let modified) = outcome, let result = modified.results.first else {
-                throw RouteError.refused("an outcome of another kind")
-            }
-            switch result {
-            case .saved, .deleted: return true
-            case .refused(let refusal) where refusal.reason == .referenced: return false
-            case .refused: throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
         }
     }
 }

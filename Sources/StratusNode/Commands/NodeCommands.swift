@@ -78,6 +78,7 @@ enum NodeCommands {
         // Before the first thread: all of them inherit it.
         ProcessSignals.block()
         ProcessFacts.raiseDescriptorLimit()
+        ProcessMemory.giveBack()
         let result: ConfigurationReader.Result
         do throws(ConfigurationLoading.Refusal) {
             result = try ConfigurationLoading.load(path, overrides: overrides)

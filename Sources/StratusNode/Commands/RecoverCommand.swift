@@ -207,7 +207,9 @@ struct RecoveryReport {
                     + "tell how much that is." + (oldest ?? ""),
                 "Clients of these partitions fetch their zones from the beginning. What was revoked, deleted or "
                     + "changed in the last",
-                "moments may be as it was before: schemas, sessions and references between buckets are worth a look.",
+                "moments may be as it was before: schemas and sessions are worth a look. References between buckets are "
+                    + "compared and",
+                "mended once the nodes run.",
             ]
         }
         self.text = lines.joined(separator: "\n") + "\n"

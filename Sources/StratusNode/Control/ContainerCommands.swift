@@ -60,6 +60,15 @@ struct ContainerCommands {
                         .flag("all", nil, "Every user, not only the twenty who hold most")
                     ]),
                 CommandDefinition(
+                    "audit", "Compare and mend the references between a public database's buckets",
+                    discussion: [
+                        "A reference from one bucket to another is known at both ends. 'stratus cluster recover' may "
+                            + "leave them in disagreement, and has this done for every container; should you "
+                            + "doubt, do it again, at any time. Records are not touched, and clients go on. The "
+                            + "command begins the work, which goes on by itself."
+                    ],
+                    options: Self.place),
+                CommandDefinition(
                     "delete", "Shut a container for everybody and remove everything it holds",
                     discussion: [
                         "Records, zones, tokens, keys, users and sessions of one environment. Every node "
@@ -97,6 +106,7 @@ struct ContainerCommands {
         case ["container", "list"]: return try await self.list()
         case ["container", "show"]: return try await self.showOne()
         case ["container", "usage"]: return try await self.usage()
+        case ["container", "audit"]: return try await self.audit()
         case ["container", "delete"]: return try await self.delete()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
@@ -215,6 +225,16 @@ struct ContainerCommands {
         json.member("zones", row.zones)
         json.member("records", row.records)
         json.member("bytes", row.bytes)
+    }
+
+    private func audit() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("POST", self.target() + "/references/audit")
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let count = try self.document(answer)["buckets"]?.int64 ?? 0
+        return self.show(
+            count == 0
+                ? "there are no buckets that anything was written to\n"
+                : "\(count) buckets compare their references now\n")
     }
 
     // MARK: Deleting

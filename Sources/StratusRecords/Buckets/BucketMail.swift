@@ -6,7 +6,7 @@ import StratusModel
 // | bytes | what                                                                                |
 // | ----- | ----------------------------------------------------------------------------------- |
 // | 1     | format, 1                                                                           |
-// | 1     | kind: 1 confirmed, 2 removed, 3 settled, 4 cascade, 5 question                       |
+// | 1     | kind: 1 confirmed, 2 removed, 3 settled, 4 cascade, 5 question, 6 stated, 7 inquiry  |
 // | …     | the receiver's bucket: text container, 1 environment, 1 scope (3), 1 number, 1 count |
 // | …     | the link: text target, 1 action, text referrer, 8 + 8 identity                       |
 
@@ -35,8 +35,18 @@ struct BucketMail: Equatable {
         case cascade = 4
         /// To the referrer's bucket, after the reservation's deadline: has the save happened?
         case question = 5
+        /// To the target's bucket, from an audit: the referrer holds the reference, whatever is known of it there.
+        case stated = 6
+        /// To the referrer's bucket, from an audit, after the reservation's deadline: does it hold the reference? The
+        /// answer is `stated` or `removed`.
+        case inquiry = 7
 
-        var goesToTarget: Bool { self.rawValue <= Kind.settled.rawValue }
+        var goesToTarget: Bool {
+            switch self {
+            case .confirmed, .removed, .settled, .stated: true
+            case .cascade, .question, .inquiry: false
+            }
+        }
     }
 
     var kind: Kind

@@ -9,11 +9,11 @@ import StratusModel
 // |                                                                 | 2 confirmed, 3 recalled; varint tag; signed deadline |
 // | 4 zone, referrer, 0x00, 0xF0 + action, target                   | at the referrer: 1 format, 1; 16 identity  |
 //
-// And in the mail table, for as long as a link is no more than reserved:
+// And in the mail table, for as long as a link is no more than reserved, or an audit waits for its deadline:
 //
 // | key                                                             | row                                       |
 // | --------------------------------------------------------------- | ----------------------------------------- |
-// | 0x04, 8 deadline, 4 zone, then as the link's key                 | 1 format, 1; a `BucketMail` question, prefixed |
+// | 0x04, 8 deadline, 4 zone, then as the link's key                 | 1 format, 1; a `BucketMail` to post then, prefixed |
 
 /// A link as the target's bucket knows it. It is counted with the target's referrers, whatever its state.
 struct InboundLink: Equatable {
@@ -131,15 +131,34 @@ struct LinkRows {
         _ link: Link, _ question: BucketMail, _ state: InboundLink, into rows: inout some RowStore
     ) throws(StoreError) {
         try self.put(link, state, into: &rows)
-        var row = ByteWriter(reserving: 128)
-        row.write(1 as UInt8)
-        row.write(prefixed: question.encoded())
-        try rows.put(
-            .mail, LinkKeys.deadline(state.deadlineMilliseconds, self.zone, link), row.bytes)
+        try self.ask(question, state, into: &rows)
         try self.count(link, by: 1, over: &rows)
     }
 
-    /// The question of a reservation whose deadline has come.
+    /// Has a mail posted about a link when the deadline of its reservation has come, instead of what was to be posted
+    /// then.
+    func ask(
+        _ mail: BucketMail, _ state: InboundLink, into rows: inout some RowStore
+    ) throws(StoreError) {
+        var row = ByteWriter(reserving: 128)
+        row.write(1 as UInt8)
+        row.write(prefixed: mail.encoded())
+        try rows.put(
+            .mail, LinkKeys.deadline(state.deadlineMilliseconds, self.zone, mail.link), row.bytes)
+    }
+
+    /// A link that its referrer holds and of which nothing is known here. No deadline: the save has happened.
+    func restore(_ link: Link, _ zone: ZoneRow, over rows: inout some RowStore)
+        throws(StoreError)
+    {
+        // As old as now: a deletion that is being told of came before it was known.
+        let state = InboundLink(
+            state: .confirmed, tag: ChangeTag(zone.lastTag), deadlineMilliseconds: 0)
+        try self.put(link, state, into: &rows)
+        try self.count(link, by: 1, over: &rows)
+    }
+
+    /// What a deadline has posted: a `BucketMail`.
     static func question(_ row: Bytes) throws(StoreError) -> BucketMail {
         try decodingRow("reservation") { () throws(DecodingError) in
             var reader = ByteReader(row)
@@ -165,7 +184,7 @@ struct LinkRows {
         try self.count(link, by: -1, over: &rows)
     }
 
-    private func forgetDeadline(
+    func forgetDeadline(
         _ link: Link, _ state: InboundLink, over rows: inout some RowStore
     ) throws(StoreError) {
         try rows.remove(.mail, LinkKeys.deadline(state.deadlineMilliseconds, self.zone, link))
@@ -222,62 +241,5 @@ struct LinkRows {
         writer.write(1 as UInt8)
         writer.write(identity)
         try rows.put(.reference, key, writer.bytes)
-    }
-}
-
-enum LinkKeys {
-    static let deadlines: Bytes = [0x04]
-
-    static func inbound(_ zone: ZoneNumber, target: String, _ action: Reference.Action) -> Bytes {
-        var key = Keys.referencePrefix(zone, target: target)
-        key.append(0x80 | action.rawValue)
-        return key
-    }
-
-    static func inbound(_ zone: ZoneNumber, _ link: Link) -> Bytes {
-        Self.inbound(zone, target: link.target, link.action) + Self.tail(link)
-    }
-
-    private static func tail(_ link: Link) -> Bytes {
-        var tail = Bytes(link.referrer.utf8)
-        tail.append(0)
-        Keys.append(link.identity.high, to: &tail)
-        Keys.append(link.identity.low, to: &tail)
-        return tail
-    }
-
-    /// The referrer and the identity in the rest of an inbound link's key.
-    static func rest(of key: Bytes, after count: Int) throws(StoreError)
-        -> (referrer: String, identity: RequestIdentity)
-    {
-        let end = key.count - 17
-        guard end > count, key[end] == 0,
-            let referrer = String(validating: key[count..<end], as: UTF8.self)
-        else { throw StoreError(.unreadable, "link key") }
-        func word(_ start: Int) -> UInt64 {
-            key[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        return (referrer, RequestIdentity(high: word(end + 1), low: word(end + 9)))
-    }
-
-    static func outbound(_ zone: ZoneNumber, _ reference: ActingReference, of referrer: String)
-        -> Bytes
-    {
-        var key = Keys.referencePrefix(zone, target: referrer)
-        key.append(0xF0 | reference.action.rawValue)
-        key.append(contentsOf: reference.target.utf8)
-        return key
-    }
-
-    /// Reservations in the order of their deadlines.
-    static func deadline(_ milliseconds: Int64, _ zone: ZoneNumber, _ link: Link) -> Bytes {
-        Self.deadlines(before: milliseconds) + Self.inbound(zone, link)
-    }
-
-    /// The first key of a deadline at or after this time.
-    static func deadlines(before milliseconds: Int64) -> Bytes {
-        var key = Self.deadlines
-        Keys.append(UInt64(bitPattern: milliseconds) ^ 1 << 63, to: &key)
-        return key
     }
 }

@@ -144,6 +144,10 @@ extension RecordState {
             // Whether or not there is anything left here that it could be about.
             return try Self.leave(.settled, link, answer, at: letter.database, over: &rows)
         }
+        if letter.kind == .inquiry {
+            // Looked up when it leaves: until then the reference may come and go.
+            return try Self.leave(.stated, link, answer, at: letter.database, over: &rows)
+        }
         guard let zone = try self.liveZone(ZoneID.defaultName, of: letter.database, over: rows)
         else { return true }
         let links = LinkRows(zone: zone.number)
@@ -153,18 +157,22 @@ extension RecordState {
             try rows.put(.job, job.key, job.encoded())
             return true
         }
-        guard let state = try links.inbound(link, over: rows) else { return true }
+        guard let state = try links.inbound(link, over: rows) else {
+            if letter.kind == .stated { try links.restore(link, zone, over: &rows) }
+            return true
+        }
         switch (letter.kind, state.state) {
-        case (.confirmed, .reserved): try links.confirm(link, state, over: &rows)
-        case (.confirmed, .recalled):
+        case (.confirmed, .reserved), (.stated, .reserved):
+            try links.confirm(link, state, over: &rows)
+        case (.confirmed, .recalled), (.stated, .recalled):
             // The target went while the save was on its way.
             try links.remove(link, state, over: &rows)
             _ = try Self.leave(.cascade, link, answer, at: letter.database, over: &rows)
         case (.removed, _): try links.remove(link, state, over: &rows)
         case (.settled, .reserved), (.settled, .recalled):
             try links.remove(link, state, over: &rows)
-        case (.confirmed, .confirmed), (.settled, .confirmed): break
-        case (.cascade, _), (.question, _): preconditionFailure("decided above")
+        case (.confirmed, .confirmed), (.stated, .confirmed), (.settled, .confirmed): break
+        case (.cascade, _), (.question, _), (.inquiry, _): preconditionFailure("decided above")
         }
         return true
     }

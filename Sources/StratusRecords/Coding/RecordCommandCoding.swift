@@ -9,7 +9,7 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
 // |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows), |
-// |       | 9 reserve references, of the second edition                                     |
+// |       | 9 reserve references, of the second edition, 10 audit links                     |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
 // Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -28,7 +28,7 @@ package import StratusModel
 // tombstones; 2: the same and a varint database size. Of the second 3 standard; 4: as 2.
 // Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
 // Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
-// Erase database: database, varint zones.
+// Erase database: database, varint zones. Audit links: database.
 // Reserve references: database, 8 bytes drawn incarnation, varint referrers, count of wishes, each text target,
 // 1 action, text referrer.
 
@@ -60,6 +60,9 @@ extension RecordCommand {
             writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
             reserve.write(to: &writer)
         case .recover: writer.write(8 as UInt8)
+        case .auditLinks(let audit):
+            writer.write(10 as UInt8)
+            writer.write(partOf: audit.database)
         }
         return writer.bytes
     }
@@ -86,6 +89,9 @@ extension RecordCommand {
         case 9:
             self = .reserveReferences(
                 try ReserveReferences(from: &reader, container: container, .second))
+        case 10:
+            self = .auditLinks(
+                AuditLinks(database: try reader.databasePart(container: container)))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

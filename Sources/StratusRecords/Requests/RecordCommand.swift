@@ -13,6 +13,8 @@ package enum RecordCommand: Sendable, Equatable {
     case reserveReferences(ReserveReferences)
     /// Stratus' own: the first command of a partition that goes on from one replica, its majority being lost.
     case recover
+    /// Stratus' own: after a partition of its database was recovered, or because an operator says so.
+    case auditLinks(AuditLinks)
 }
 
 /// `records/modify`: operations on one zone.

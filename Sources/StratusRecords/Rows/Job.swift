@@ -15,7 +15,8 @@ import StratusModel
 // | varint | trim: the last tag looked at                                                 |
 // | …      | dispatch: as a cascade, but the cursor is a key, prefixed                     |
 // | …      | recall: place, text target, 1 action, text referrer, 8 + 8 identity           |
-// | …      | letter: a `BucketMail`, prefixed                                              |
+// | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is not so when it leaves |
+// | …      | audit: place, and the last key looked at, prefixed                            |
 
 /// Whose zone a job works in.
 struct JobPlace: Equatable {
@@ -40,6 +41,8 @@ enum Job: Equatable {
     case recall(ZoneNumber, JobPlace, Link)
     /// Answer a mail, when there is room.
     case letter(LetterName, BucketMail)
+    /// Compare what this bucket knows of links with their other ends, from behind the key `cursor`.
+    case audit(ZoneNumber, JobPlace, cursor: Bytes)
 
     /// Which mail a letter answers.
     struct LetterName: Equatable {
@@ -50,6 +53,7 @@ enum Job: Equatable {
     static let dispatchKind: UInt8 = 0x40
     static let recallKind: UInt8 = 0x41
     static let letterKind: UInt8 = 0x42
+    static let auditKind: UInt8 = 0x43
 
     static let cascadeKind: UInt8 = 1
     static let trimKind: UInt8 = 2
@@ -65,6 +69,7 @@ enum Job: Equatable {
             [Self.dispatchKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
         case .recall(let zone, _, let link): Self.recallKey(zone, link)
         case .letter(let name, _): Self.letterKey(name)
+        case .audit(let zone, _, _): [Self.auditKind] + Keys.zoneStart(zone)
         }
     }
 
@@ -94,7 +99,7 @@ enum Job: Equatable {
     var posts: Bool {
         switch self {
         case .cascade(_, let place, _, _, _): place.database.bucket != nil
-        case .dispatch, .recall, .letter: true
+        case .dispatch, .recall, .letter, .audit: true
         case .trim, .purge, .index: false
         }
     }
@@ -128,6 +133,10 @@ enum Job: Equatable {
             writer.write(text: link.referrer)
             writer.write(link.identity)
         case .letter(_, let mail): writer.write(prefixed: mail.encoded())
+        case .audit(_, let place, let cursor):
+            writer.write(place.database)
+            writer.write(text: place.zone)
+            writer.write(prefixed: cursor)
         }
         return writer.bytes
     }
@@ -180,6 +189,9 @@ enum Job: Equatable {
                 sender: GroupID(UInt16(key[1]) << 8 | UInt16(key[2])),
                 sequence: key[3...].reduce(0) { $0 << 8 | UInt64($1) })
             self = .letter(name, try BucketMail(decoding: try reader.prefixed()))
+        case Self.auditKind:
+            let place = try reader.jobPlace()
+            self = .audit(zone, place, cursor: try reader.prefixed())
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()

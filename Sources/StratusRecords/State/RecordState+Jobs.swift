@@ -29,8 +29,10 @@ extension RecordState {
             case .recall: work = try self.recall(job, at: time, over: &rows)
             case .letter(_, let mail):
                 try rows.remove(.job, job.key)
-                try self.post([mail], at: time, into: &rows)
+                try self.post(
+                    [try self.asItIsNow(mail, over: rows)], at: time, into: &rows)
                 work = JobWork(rowCount: 1)
+            case .audit: work = try self.audit(job, budget: rest, at: time, over: &rows)
             }
             // Even a job that finds nothing to do costs something.
             rowCount += max(1, work.rowCount)

@@ -2,6 +2,7 @@ import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusRecords
 import StratusRuntime
 import StratusSimulation
 import Testing
@@ -92,9 +93,151 @@ import Testing
         #expect(!zones.text.contains("Shelves"))
     }
 
+    /// A private zone of `count` records, and where it is.
+    private func shelves(_ count: Int, of email: String, in town: Neighbourhood) async throws
+        -> (AccountID, DatabaseID)
+    {
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken()
+        let ann = try await town.account(email)
+        let token = try await town.signIn(ann)
+        _ = try await town.post(
+            "private/zones/modify",
+            [
+                "operations": [
+                    ["operationType": "create", "zone": ["zoneID": ["zoneName": "Shelves"]]]
+                ]
+            ], api: api, user: token)
+        for start in stride(from: 0, to: count, by: 150) {
+            let answer = try await town.post(
+                "private/records/modify",
+                [
+                    "zoneID": ["zoneName": "Shelves"],
+                    "operations": .array(
+                        (start..<min(start + 150, count)).map { number in
+                            [
+                                "operationType": "create",
+                                "record": [
+                                    "recordName": .string("r\(number)"), "recordType": "Book",
+                                    "fields": ["title": ["value": "planted"]],
+                                ],
+                            ]
+                        }),
+                ], api: api, user: token)
+            #expect(!answer.text.contains("serverErrorCode"), "\(answer)")
+        }
+        let database = DatabaseID(
+            container: Neighbourhood.container, scope: .private, owner: town.recordName(ann))
+        return (ann, database)
+    }
+
+    /// No position in any feed of the database's partition is honoured any more, and nothing else is changed.
+    private func expirePositions(of database: DatabaseID, in town: Neighbourhood) async throws {
+        try await self.submit(.recover, to: database, in: town)
+    }
+
+    private func submit(
+        _ command: RecordCommand, to database: DatabaseID, in town: Neighbourhood
+    ) async throws {
+        let outcome = try await town.router.submit(
+            command.enveloped(
+                container: database.container, identity: town.world.drawIdentity(),
+                deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system)),
+            to: .database(database), deadline: town.world.now)
+        #expect(outcome.verdict == .decided)
+    }
+
+    private func shelved(_ lines: [JSON]) -> [String] {
+        lines.compactMap { line in
+            guard line["record"]["zoneID"]["zoneName"].text == "Shelves" else { return nil }
+            return line["record"]["recordName"].text
+        }
+    }
+
+    @Test func `a zone whose feed loses its place is begun again, and is whole`() async throws {
+        let town = Neighbourhood()
+        let (ann, database) = try await self.shelves(450, of: "ann@example.org", in: town)
+        let archive = try #require(
+            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+        var pieces: [Bytes] = []
+        while let piece = try await archive.next() {
+            pieces.append(piece)
+            // The head, then a page of the zone.
+            if pieces.count == 2 { try await self.expirePositions(of: database, in: town) }
+        }
+        let lines = try self.lines(pieces)
+        let place = try #require(lines.firstIndex { $0["begunAgain"] != nil })
+        #expect(lines[place]["zoneID"]["zoneName"] == "Shelves")
+        #expect(lines[place]["database"] == "private")
+        #expect(lines.count { $0["begunAgain"] != nil } == 1)
+        #expect(!lines.contains { $0["incomplete"] != nil })
+        let names = self.shelved(Array(lines[place...]))
+        #expect(Set(names) == Set((0..<450).map { "r\($0)" }))
+        #expect(names.count == 450)
+    }
+
+    @Test func `a zone that was made again meanwhile is in the archive as it is now`() async throws
+    {
+        let town = Neighbourhood()
+        let (ann, database) = try await self.shelves(250, of: "ann@example.org", in: town)
+        let archive = try #require(
+            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+        var pieces: [Bytes] = []
+        while let piece = try await archive.next() {
+            pieces.append(piece)
+            guard pieces.count == 2 else { continue }
+            for (kind, number) in [(ModifyZones.Kind.delete, 5), (.create, 6)] {
+                let command = RecordCommand.modifyZones(
+                    ModifyZones(
+                        database: database,
+                        operations: [
+                            .init(
+                                kind, zone: "Shelves",
+                                drawnIncarnation: ZoneIncarnation(UInt64(number)))
+                        ]))
+                try await self.submit(command, to: database, in: town)
+            }
+            let save = RecordCommand.modifyRecords(
+                ModifyRecords(
+                    database: database, zone: "Shelves", drawnIncarnation: ZoneIncarnation(7),
+                    operations: [
+                        RecordOperation(.create, recordName: "new", recordType: "Book")
+                    ]))
+            try await self.submit(save, to: database, in: town)
+        }
+        let lines = try self.lines(pieces)
+        let place = try #require(lines.firstIndex { $0["begunAgain"] != nil })
+        #expect(self.shelved(Array(lines[place...])) == ["new"])
+    }
+
+    @Test func `a zone that never comes to its end is said to be incomplete`() async throws {
+        let town = Neighbourhood()
+        let (ann, database) = try await self.shelves(250, of: "ann@example.org", in: town)
+        let archive = try #require(
+            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+        var pieces: [Bytes] = []
+        while let piece = try await archive.next() {
+            pieces.append(piece)
+            try await self.expirePositions(of: database, in: town)
+            try #require(pieces.count < 100, "it does not end")
+        }
+        let lines = try self.lines(pieces)
+        #expect(
+            lines.count { $0["begunAgain"] != nil } == UserArchive.restartCountMax)
+        let last = try #require(lines.lastIndex { $0["zoneID"] != nil })
+        #expect(lines[last]["incomplete"].bool == true)
+        #expect(lines[last]["zoneID"]["zoneName"] == "Shelves")
+        // What stands behind it is there still: the person's own record in the public database.
+        #expect(lines.last?["database"] == "public")
+    }
+
+    private func lines(_ pieces: [Bytes]) throws -> [JSON] {
+        try pieces.joined().split(separator: 0x0A).map { try JSON(parsing: Array($0)) }
+    }
+
     private func lines(_ body: any ResponseBody) async throws -> [JSON] {
-        var all: Bytes = []
-        while let piece = try await body.next() { all += piece }
-        return try all.split(separator: 0x0A).map { try JSON(parsing: Array($0)) }
+        var pieces: [Bytes] = []
+        while let piece = try await body.next() { pieces.append(piece) }
+        return try self.lines(pieces)
     }
 }

@@ -18,39 +18,44 @@ import Testing
             outboxCountMax: seed % 3 == 0 ? 3 : 50)
         let names = (0..<12).map { "r\($0)" }
         var prepared: [BucketWorld.Prepared] = []
-        for _ in 0..<steps {
-            let name = names.randomElement(using: &world.random)!
-            switch Int.random(in: 0..<12, using: &world.random) {
-            case 0...2:
-                var fields: [Field] = []
-                for field in ["a", "b"] where Bool.random(using: &world.random) {
-                    // VALIDATE points to earlier names only, as DELETE_SELF does to any: circles of both kinds
-                    // exist, but not of records that protect each other for ever.
-                    let isValidate = Int.random(in: 0..<3, using: &world.random) == 0
-                    let target = names.randomElement(using: &world.random)!
-                    if isValidate, target >= name { continue }
-                    fields.append(
-                        .refers(field, to: target, isValidate ? .validate : .deleteSelf))
-                }
-                prepared.append(
-                    try world.prepare(
-                        RecordOperation(
-                            .forceReplace, recordName: name, recordType: "Book", fields: fields)))
-            case 3, 4, 5:
-                guard !prepared.isEmpty else { continue }
-                let next = prepared.remove(
-                    at: Int.random(in: 0..<prepared.count, using: &world.random))
-                // A gateway may die before it comes to that.
-                if Int.random(in: 0..<6, using: &world.random) > 0 {
-                    _ = try world.finish(next)
-                }
-            case 6: try world.delete(name)
-            case 7, 8: try world.carry(from: world.groups.randomElement(using: &world.random)!)
-            case 9: try world.work(in: world.groups.randomElement(using: &world.random)!)
-            default: world.advance(by: Int64.random(in: 0...600, using: &world.random))
-            }
-        }
+        for _ in 0..<steps { try Self.step(&world, names, &prepared) }
         return (world, names)
+    }
+
+    /// Whatever a client, a gateway, mail, jobs or time may do next.
+    static func step(
+        _ world: inout BucketWorld, _ names: [String], _ prepared: inout [BucketWorld.Prepared]
+    ) throws {
+        let name = names.randomElement(using: &world.random)!
+        switch Int.random(in: 0..<12, using: &world.random) {
+        case 0...2:
+            var fields: [Field] = []
+            for field in ["a", "b"] where Bool.random(using: &world.random) {
+                // VALIDATE points to earlier names only, as DELETE_SELF does to any: circles of both kinds
+                // exist, but not of records that protect each other for ever.
+                let isValidate = Int.random(in: 0..<3, using: &world.random) == 0
+                let target = names.randomElement(using: &world.random)!
+                if isValidate, target >= name { continue }
+                fields.append(
+                    .refers(field, to: target, isValidate ? .validate : .deleteSelf))
+            }
+            prepared.append(
+                try world.prepare(
+                    RecordOperation(
+                        .forceReplace, recordName: name, recordType: "Book", fields: fields)))
+        case 3, 4, 5:
+            guard !prepared.isEmpty else { return }
+            let next = prepared.remove(
+                at: Int.random(in: 0..<prepared.count, using: &world.random))
+            // A gateway may die before it comes to that.
+            if Int.random(in: 0..<6, using: &world.random) > 0 {
+                _ = try world.finish(next)
+            }
+        case 6: try world.delete(name)
+        case 7, 8: try world.carry(from: world.groups.randomElement(using: &world.random)!)
+        case 9: try world.work(in: world.groups.randomElement(using: &world.random)!)
+        default: world.advance(by: Int64.random(in: 0...600, using: &world.random))
+        }
     }
 
     @Test func `both ends of every link agree, no protected record goes, and nothing is left over`()
@@ -93,7 +98,7 @@ import Testing
     }
 
     /// A target's count is that of its rows.
-    private static func expectCounts(in world: BucketWorld, _ names: [String], _ seed: UInt64)
+    static func expectCounts(in world: BucketWorld, _ names: [String], _ seed: UInt64)
         throws
     {
         for name in names {
@@ -187,7 +192,9 @@ import Testing
             identity: RequestIdentity(high: 1, low: 2))
         let own = DatabaseID(
             container: Bench.container, scope: .public, owner: "", bucket: Bucket(1, of: 7))
-        for kind in [BucketMail.Kind.confirmed, .removed, .settled, .cascade, .question] {
+        for kind in [
+            BucketMail.Kind.confirmed, .removed, .settled, .cascade, .question, .stated, .inquiry,
+        ] {
             let mail = try #require(BucketMail(kind, link, from: own))
             #expect(try BucketMail(decoding: mail.encoded()) == mail)
             let job = Job.letter(Job.LetterName(sender: GroupID(258), sequence: 1 << 40), mail)
@@ -197,6 +204,7 @@ import Testing
         let jobs: [Job] = [
             .recall(ZoneNumber(9), place, link),
             .dispatch(ZoneNumber(9), place, target: "t", before: ChangeTag(300), cursor: [4, 0]),
+            .audit(ZoneNumber(9), place, cursor: [0, 0, 0, 9, 4, 0]),
         ]
         for job in jobs {
             #expect(try Job(key: job.key, row: job.encoded()) == job)
