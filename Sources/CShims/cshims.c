@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cshims.h"
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +23,13 @@ int stratus_refuse_core_dumps(void) {
     struct rlimit none = {0, 0};
     if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return -errno;
     return 0;
+}
+
+void stratus_give_memory_back(int mapped, int spare) {
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, mapped);
+    mallopt(M_TRIM_THRESHOLD, spare);
+#endif
 }
 
 void stratus_name_this_thread(const char *name) {

@@ -200,15 +200,19 @@ package final class ClusterRouter: PartitionRouter {
 
     /// Whom to ask next, while nobody is known to be right.
     private struct Attempt {
+        /// The own replica first: it costs nothing to ask, and it knows who leads.
         private let candidates: [NodeID]
         private var position = 0
         private var forwardCount = 0
         private(set) var target: NodeID
 
         init(_ place: PlacedPartition, own: NodeID, known: NodeID?) {
-            // The own replica first: it costs nothing to ask, and it knows who leads.
-            self.candidates =
-                place.replicas.filter { $0 == own } + place.replicas.filter { $0 != own }
+            var candidates = place.replicas
+            if let position = candidates.firstIndex(of: own), position > 0 {
+                candidates.remove(at: position)
+                candidates.insert(own, at: 0)
+            }
+            self.candidates = candidates
             self.target = known ?? self.candidates.first ?? own
         }
 

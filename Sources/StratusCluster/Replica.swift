@@ -62,6 +62,8 @@ package final class Replica {
     package let state: any PartitionState
     private let log: any SharedLog
     private let tuning: Tuning
+    /// What counts the answers to reads; nil: nothing does.
+    private let answers: AnswerBudget?
     private let bugs: PlantedBugs
 
     /// In the order of their indices.
@@ -89,7 +91,7 @@ package final class Replica {
     ///   where the state stands.
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
-        log: any SharedLog, tuning: Tuning = Tuning(), seed: UInt64,
+        log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil, seed: UInt64,
         bugs: PlantedBugs = PlantedBugs()
     ) {
         self.group = group
@@ -97,6 +99,7 @@ package final class Replica {
         self.state = state
         self.log = log
         self.tuning = tuning
+        self.answers = answers
         self.bugs = bugs
         self.raft = RaftGroup(
             group: group, node: node, recovered: recovered, tuning: tuning.raft, seed: seed,
@@ -460,7 +463,13 @@ package final class Replica {
                 continue
             }
             do throws(StoreError) {
-                effects.append(.read(item.request, .success(try self.state.answer(item.query))))
+                var answer = try self.state.answer(item.query)
+                // One after the other: what has no room goes before the next is made. What nodes ask of each other always
+                // has some: it is little, and clears what clients wait for.
+                let isOwn = [.identity, .system, .mail].contains(item.query.kind)
+                let hasRoom = self.answers?.admit(&answer, always: isOwn) ?? true
+                effects.append(
+                    .read(item.request, hasRoom ? .success(answer) : .failure(.overloaded)))
             } catch {
                 effects.append(.read(item.request, .failure(.notExecuted)))
             }

@@ -1,33 +1,21 @@
 package import StratusModel
-import Synchronization
+import StratusRuntime
 
 /// The memory that requests' bodies may take in all connections together, from their first byte to their
 /// answers.
 ///
 /// A limit on one body and one on connections bound their product only: a thousand clients with the
-/// largest body each would take sixteen gigabytes. Large bodies may have three quarters: whoever sends
-/// them cannot keep out the small requests that most are.
+/// largest body each would take sixteen gigabytes.
 package final class BodyBudget: Sendable {
     /// Up to this size a body is small.
     package static let smallSizeMax = 64 << 10
 
-    private let sizeMax: Int
-    private let taken = Atomic(0)
+    private let bytes: ByteBudget
 
-    package init(_ sizeMax: ByteCount) { self.sizeMax = sizeMax.raw }
+    package init(_ sizeMax: ByteCount) { self.bytes = ByteBudget(sizeMax) }
 
     /// Bytes taken now.
-    package var size: Int { self.taken.load(ordering: .relaxed) }
-
-    fileprivate func take(_ size: Int, isLarge: Bool) -> Bool {
-        let most = isLarge ? self.sizeMax - self.sizeMax / 4 : self.sizeMax
-        let now = self.taken.add(size, ordering: .relaxed).newValue
-        if now <= most { return true }
-        self.taken.subtract(size, ordering: .relaxed)
-        return false
-    }
-
-    fileprivate func give(_ size: Int) { self.taken.subtract(size, ordering: .relaxed) }
+    package var size: Int { self.bytes.size }
 
     /// One request's part, given back when it is dropped.
     struct Share: ~Copyable {
@@ -36,12 +24,12 @@ package final class BodyBudget: Sendable {
 
         init(of budget: BodyBudget) { self.budget = budget }
 
-        deinit { self.budget.give(self.size) }
+        deinit { self.budget.bytes.give(self.size) }
 
         /// - Returns: whether there is room for `count` more bytes; if not, nothing is taken.
         mutating func grow(by count: Int) -> Bool {
             let isLarge = self.size + count > BodyBudget.smallSizeMax
-            guard self.budget.take(count, isLarge: isLarge) else { return false }
+            guard self.budget.bytes.take(count, isLarge: isLarge) else { return false }
             self.size += count
             return true
         }

@@ -17,6 +17,8 @@ package struct Limits: Sendable, Equatable {
     package var requestSizeMax: ByteCount = .mebibytes(16)
     /// Bodies of requests held at once, over all connections. Beyond: `TRY_AGAIN_LATER`.
     package var bufferedBodySizeMax: ByteCount = .mebibytes(256)
+    /// Answers to reads held at once, from the rows until they have left. Beyond: the same.
+    package var bufferedAnswerSizeMax: ByteCount = .mebibytes(256)
     /// How long a command may wait to be applied, unless its sender says otherwise.
     package var commandDeadline: Duration = .seconds(30)
     package var commandDeadlineMax: Duration = .seconds(20 * 60)

@@ -102,7 +102,7 @@ package final class Node: Sendable {
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
                 feeds: feeds, settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
-                people: people, log: log)
+                answers: cluster.answers, people: people, log: log)
         }
         let front = ClientFront(makeGateway(settings), health: state.health)
         let clients = ObservedHandler(
@@ -169,7 +169,9 @@ package final class Node: Sendable {
         self.mail = state.runMail()
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
-        self.announcing = systemPartition.map { part in Task { await part.takePart() } }
+        self.announcing = systemPartition.map { part in
+            Task { await part.takePart { try await LinkAudit(people).beginEverywhere() } }
+        }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         state.health.clear("starting")
     }

@@ -21,6 +21,8 @@ final class NodeCluster: Sendable {
     let recovery: ClusterRecovery?
     /// What waits between partitions.
     let mail = MailWatch()
+    /// What answers to reads take, here and on their way to clients.
+    let answers: AnswerBudget
     private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
@@ -65,10 +67,12 @@ final class NodeCluster: Sendable {
         let directory = try Self.directory(formation, settings, world)
         let inbox = ReplicaInbox()
         let logLimits = NodePlan.logLimits(settings)
+        let start = StartLog(log, in: world, segmentSize: logLimits.segmentSize)
         let segments: SegmentedLog
         do throws(LogError) {
             segments = try SegmentedLog.open(
-                in: "log", of: world, limits: logLimits, reportingTo: inbox)
+                in: "log", of: world, limits: logLimits, progress: { start.read($0) },
+                reportingTo: inbox)
         } catch {
             throw NodeFailure(.inputOutput, "the log in '\(plan.dataDirectory)': \(error.text)")
         }
@@ -149,6 +153,8 @@ final class NodeCluster: Sendable {
         setup.silentThrough = { directory.silentThrough(of: $0) }
         setup.isClustered = certificates != nil
         setup.limits = limits
+        let answers = AnswerBudget(limits.bufferedAnswerSizeMax)
+        setup.answers = answers
         setup.reserve = settings.size("storage.reserve")
         setup.adds = AddingCommands.contains
         setup.events.reserveChanged = { isLow, free in
@@ -177,6 +183,7 @@ final class NodeCluster: Sendable {
                 log.error("storage", ["reason": .text(why)])
             }
         }
+        setup.events.opened = { count, total in start.opened(count, of: total) }
         setup.events.alarm = { group, what in
             log.error("partition", ["group": .describing(group), "reason": .text(what)])
         }
@@ -202,6 +209,7 @@ final class NodeCluster: Sendable {
         self.formation = formation
         self.replicas = replicas
         self.router = router
+        self.answers = answers
         self.links = linksMade
         self.sockets = sockets
         self.ownLoop = ownLoop

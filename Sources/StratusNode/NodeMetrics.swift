@@ -26,6 +26,9 @@ enum NodeMetrics {
         metrics.gauge("stratus_request_body_bytes", "Bodies of requests in memory") {
             Double(bodies.size)
         }
+        metrics.gauge("stratus_answer_bytes", "What was read for answers that have not left") {
+            [answers = state.cluster.answers] in Double(answers.size)
+        }
         metrics.counter("stratus_log_dropped_lines_total", "Log lines lost to a full buffer") {
             [log = state.log] in Double(log.droppedCount)
         }

@@ -34,6 +34,7 @@ package struct NodePlan: Sendable {
         var limits = Limits()
         limits.requestSizeMax = settings.size("limits.requestSizeMax")
         limits.bufferedBodySizeMax = settings.size("limits.bufferedBodySizeMax")
+        limits.bufferedAnswerSizeMax = settings.size("limits.bufferedAnswerSizeMax")
         limits.operationCountMax = settings.integer("limits.operationCountMax")
         limits.recordSizeMax = settings.size("limits.recordSizeMax")
         limits.privateDatabaseSizeMax = settings.size("limits.privateDatabaseSizeMax")

@@ -55,10 +55,14 @@ struct SystemPartition: ClusterControl {
     /// Says that this node was recovered, if it was, what the cluster is made of, then who this node is, until all is
     /// heard. Every founder says
     /// it at every start: the first one forms the cluster, the others hear that it is formed.
-    func takePart() async {
+    ///
+    /// - Parameter audit: begins to compare what partitions know of each other, once some were recovered. It may fail
+    ///   while one of them has no leader.
+    func takePart(auditing audit: @Sendable () async throws -> Int) async {
         let recovery = self.cluster.recovery
         let recovering = recovery.map { [SystemCommand.recover($0)] } ?? []
         let forming = self.formation.map { [SystemCommand.form($0)] } ?? []
+        var isRecovered = false
         for command in recovering + forming + [.announce(self.own)] {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
@@ -71,23 +75,44 @@ struct SystemPartition: ClusterControl {
                     if case .refused(let refusal) = outcome {
                         self.refused(refusal)
                     } else if case .recover = command {
-                        self.recovered()
+                        isRecovered = true
+                        self.log.info("the cluster goes on without the nodes that are lost")
                     }
                     break
                 }
                 // Nobody leads: too few peers are here yet.
                 try? await Task.sleep(for: pause)
                 pause = min(pause * 2, Self.pauseMax)
-                if self.world.wallMilliseconds > deadline - 60_000 { return await self.takePart() }
+                if self.world.wallMilliseconds > deadline - 60_000 {
+                    return await self.takePart(auditing: audit)
+                }
             }
         }
+        if isRecovered { await self.finishRecovery(auditing: audit) }
     }
 
-    private func recovered() {
-        do throws(DiskError) {
-            try RecoveryNote.remove(from: self.world.files)
-            self.log.info("the cluster goes on without the nodes that are lost")
-        } catch { self.log.error("membership", ["reason": .text("RECOVERED: \(error)")]) }
+    /// Until it is done the note stays: a node that ends meanwhile begins again.
+    private func finishRecovery(auditing audit: @Sendable () async throws -> Int) async {
+        var pause = Self.pause
+        while !Task.isCancelled {
+            do {
+                let count = try await audit()
+                self.log.info(
+                    "references between buckets are compared", ["buckets": .integer(Int64(count))])
+                break
+            } catch {
+                // Nodes that are left are not all here yet.
+                self.log.debug(
+                    "references between buckets are not compared yet",
+                    ["reason": .text("\(error)")])
+            }
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, Self.pauseMax)
+        }
+        if Task.isCancelled { return }
+        do throws(DiskError) { try RecoveryNote.remove(from: self.world.files) } catch {
+            self.log.error("membership", ["reason": .text("RECOVERED: \(error)")])
+        }
     }
 
     func submit(_ command: Command) async -> SystemOutcome? {

@@ -87,6 +87,8 @@ package struct HTTPResponse: Sendable {
     package var status: Int
     package var headers: HeaderFields
     package var body: Body
+    /// Lives until the answer has left, or nobody will take it any more.
+    package var held: (any AnyObject & Sendable)?
 
     package init(status: Int, headers: HeaderFields = HeaderFields(), body: Body = .empty) {
         self.status = status

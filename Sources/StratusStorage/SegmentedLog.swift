@@ -58,6 +58,17 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         package init() {}
     }
 
+    /// How far a start has read the log back.
+    package struct RecoveryProgress: Sendable, Equatable {
+        package var segmentsRead: Int
+        package var segmentCount: Int
+
+        package init(segmentsRead: Int, segmentCount: Int) {
+            self.segmentsRead = segmentsRead
+            self.segmentCount = segmentCount
+        }
+    }
+
     package let damage: Damage
     let world: any World
     let directory: DiskPath
@@ -90,15 +101,17 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     ///
     /// - Parameter isNew: whether there may be none. A log that is gone is never begun afresh under an
     ///   old identity: the caller remembers durably, after this has returned once, that there is one.
+    /// - Parameter progress: called while the log is read back, which takes a second for each gigabyte or so.
     package init(
         in directory: DiskPath, of world: any World, isNew: Bool, limits: Limits = Limits(),
-        onEvent: @escaping @Sendable (LogEvent) -> Void
+        onEvent: @escaping @Sendable (LogEvent) -> Void,
+        progress: (RecoveryProgress) -> Void = { _ in }
     ) throws(LogError) {
         precondition(
             limits.segmentSize.raw >= 4_096 && limits.segmentSize.raw <= 1 << 30
                 && limits.segmentSize.raw % 8 == 0, "a segment of \(limits.segmentSize)")
         var recovery = LogRecovery(in: directory, of: world, limits: limits)
-        do throws(DiskError) { try recovery.run(isNew: isNew) } catch {
+        do throws(DiskError) { try recovery.run(isNew: isNew, progress: progress) } catch {
             throw LogError(error.kind == .full ? .full : .disk, error.description)
         }
         if let refusal = recovery.refusal { throw refusal }

@@ -87,7 +87,7 @@ enum FaultList {
         S-27 | every refusal the rows can meet
         S-28 | rows that rot
         S-29 | rows ahead of their log
-        S-30 | no memory | the system ends the process, as `kill -9` does (C-01); a limit of its own needs control groups, which the test machine does not give
+        S-30 | no memory
         S-31 | no descriptors
         S-32 | a file system that turns read-only
         S-33 | a slow disk
@@ -99,7 +99,7 @@ enum FaultList {
         S-39 | a damaged or foreign backup
         S-40 | data that nobody reads, and that rots
         S-41 | a disk that says it has synced and has not
-        S-42 | a start with a long log | its log is bounded; how long it takes is measured, not tested: see the [figures](../benchmarks/storage.md); no progress is shown
+        S-42 | a start with a long log | its log is bounded; how long it takes is measured, not tested: see the [figures](../benchmarks/storage.md)
         S-43 | the same thing damaged everywhere
         S-44 | different things damaged everywhere
         S-45 | a checkpoint beside a commit
@@ -163,12 +163,12 @@ enum FaultList {
         G-25 | an outcome that nobody knows | clients get CloudKit's `TRY_AGAIN_LATER`; it has no code for "perhaps"
         G-26 | more requests than can be served | bounds are tested (C-35, G-15), the share of useful answers under overload is not measured
         G-27 | all clients trying again at once | not run
-        G-28 | a leader that moves inside a request | shown by the stages with processes, without the number
+        G-28 | a leader that moves inside a request
         G-29 | batches of operations
-        G-30 | writers who race for one tag | one wins by the order of the log: shown by the wire scenarios, without the number
+        G-30 | writers who race for one tag
         G-31 | tokens used where they do not belong
         G-32 | pages while others write
-        G-33 | queries as attacks | a query is a tree of known operators, never text that is executed; fuzzed without the number
+        G-33 | queries as attacks
         G-34 | requests at their limits
         G-35 | names of every kind
         G-36 | numbers and dates at their ends
@@ -181,8 +181,8 @@ enum FaultList {
         X-01 | every route for every caller
         X-02 | credentials in several places
         X-03 | headers that only the inside may set
-        X-04 | names that are guessed | what one may not read answers as what is not there, without the number
-        X-05 | fields that only the server sets | tested with the wire scenarios, without the number
+        X-04 | names that are guessed | nothing is shared yet, so there are no links to guess
+        X-05 | fields that only the server sets
         X-06 | a signed request that was changed
         X-07 | a signed request sent again
         X-08 | signatures that are none
@@ -194,21 +194,21 @@ enum FaultList {
         X-14 | secrets in logs
         X-15 | lines forged in logs
         X-16 | the administrators' side
-        X-17 | the peers' port | certificates are checked by the links' tests, without the number
-        X-18 | tokens to join with | tested with the membership, without the number
+        X-17 | the peers' port | there is no list of revoked certificates: a node is shut out by removing it; that one has ended is seen by OpenSSL and by no test
+        X-18 | tokens to join with
         X-19 | new certificates for all nodes | there is no rotation of the authority
         X-20 | names that become paths | no name does: files are named by numbers
         X-21 | text that becomes a statement
-        X-22 | numbers that end the process | decoders are fuzzed, without the number
+        X-22 | numbers that end the process
         X-23 | nesting without end
         X-24 | keys made to collide | Swift seeds its hashes for each process
-        X-25 | peers that send anything | framing and messages are fuzzed, without the number
+        X-25 | peers that send anything
         X-26 | more than one's share
-        X-27 | a neighbour that takes everything | rates are limited (X-26); the effect on others is not measured
+        X-27 | a neighbour that takes everything | rates are limited (X-26), memory is bounded and the other is served (S-30); how much longer it waits is printed by `54-memory` and not bounded
         X-28 | backups that were changed | there are dumps, not backups, and they are not signed
         X-29 | keys in memory
         X-30 | the first start
-        X-31 | answers that are kept by others | not tested
+        X-31 | answers that are kept by others
         X-32 | the trail of what administrators did
         X-33 | a person who is erased
         X-34 | roles that change while they are used
@@ -228,9 +228,9 @@ enum FaultList {
         O-09 | a frozen process
         O-10 | a full volume for logs | a log line that cannot be written is dropped and counted; no test with a volume
         O-11 | health that tells the truth
-        O-12 | faults that are seen | each alarm is a line in the log; no test compares the two
+        O-12 | faults that are seen | a wrong clock, a move that stands still, damage on the disk and mail that nobody takes are shown by tests of the doctor and of the nodes, not by real ones
         O-13 | one node of three lost, two, all | all: there are no backups yet
-        O-14 | dangerous commands | refusals are tested with the membership (M-20)
+        O-14 | dangerous commands | there are no backups to restore yet
         O-15 | a command that is cut off
         O-16 | nodes in containers | without an engine as processes in namespaces; with one it has run in containers
         O-17 | an address that cannot be had

@@ -25,7 +25,7 @@ import Testing
         )
     }
 
-    @Test func `X-21 a body for which there is no room is told to come again, small ones pass`()
+    @Test func `S-30 a body for which there is no room is told to come again, small ones pass`()
         async throws
     {
         var limits = Limits()

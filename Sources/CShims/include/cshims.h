@@ -18,6 +18,10 @@ ssize_t stratus_getrandom(void *bytes, size_t count);
 /// Returns 0, or -errno.
 int stratus_refuse_core_dumps(void);
 
+/// mallopt is not in the Glibc module. Buffers of `mapped` bytes are mappings of their own, and no heap keeps more than
+/// `spare` bytes free at its end.
+void stratus_give_memory_back(int mapped, int spare);
+
 /// Shows in ps, gdb and perf; at most 15 bytes are kept.
 void stratus_name_this_thread(const char *name);
 

@@ -8,6 +8,8 @@ extension NodeReplicas {
         package var peers: [NodeID]
         package var limits = Limits()
         package var tuning = Replica.Tuning()
+        /// What answers to reads may take together; nil: as much as they will.
+        package var answers: AnswerBudget?
         /// A partition's WAL is checkpointed when it has grown past this.
         package var checkpointSize: ByteCount = .mebibytes(4)
         /// Beyond so many segments the partitions that hold the oldest are checkpointed.
@@ -55,6 +57,9 @@ extension NodeReplicas {
         package var roomChanged: @Sendable (Bool) -> Void = { _ in }
         /// Whether the disk is down to its reserve, and what is free on it.
         package var reserveChanged: @Sendable (_ isLow: Bool, _ free: UInt64) -> Void = { _, _ in }
+        /// Of the groups that the disk held at the start so many are open, by ``NodeReplicas/openNext()`` or because
+        /// somebody asked for them.
+        package var opened: @Sendable (_ count: Int, _ of: Int) -> Void = { _, _ in }
         package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
         package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
             _, _, _, _ in

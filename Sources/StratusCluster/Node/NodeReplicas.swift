@@ -24,6 +24,8 @@ package actor NodeReplicas {
         var isCheckpointing = false
         /// The state's last refusal, until it works again.
         var problem: String?
+        /// It was that the disk is full.
+        var lacksRoom = false
         /// Applied up to here when jobs were last looked for.
         var jobsSeen: LogIndex?
         /// The partition's count of mail when it was last noted that there may be some to carry.
@@ -67,6 +69,7 @@ package actor NodeReplicas {
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
     private var unasked: [GroupID]?
+    private var foundCount = 0
     var waiting = WaitingQuestions()
     private var tokenCount: UInt64 = 0
     private var wakeAt: MonotonicTime?
@@ -237,7 +240,15 @@ package actor NodeReplicas {
     package func openNext() -> Bool {
         guard self.fault == nil, !self.isStopped else { return false }
         let now = self.world.now
-        if self.unasked == nil { self.unasked = self.log.groupIDs.reversed() }
+        if self.unasked == nil {
+            self.unasked = self.log.groupIDs.reversed()
+            self.foundCount = self.unasked?.count ?? 0
+            self.setup.events.opened(0, self.foundCount)
+        }
+        defer {
+            self.setup.events.opened(
+                self.foundCount - (self.unasked?.count ?? 0), self.foundCount)
+        }
         while let group = self.unasked?.popLast() {
             guard self.members[group] == nil else { continue }
             var effects: [ReplicaHost.Effect] = []
@@ -453,6 +464,7 @@ package actor NodeReplicas {
         case .failed(let error): self.failed(group, error)
         case .applied:
             self.members[group]?.problem = nil
+            self.members[group]?.lacksRoom = false
             if let member = self.members[group], member.partition.mailCount != member.mailSeen {
                 self.members[group]?.mailSeen = member.partition.mailCount
                 self.noteMail(of: group)
@@ -479,6 +491,7 @@ package actor NodeReplicas {
     private func failed(_ group: GroupID, _ error: StoreError) {
         let isNew = self.members[group]?.problem == nil
         self.members[group]?.problem = "\(error)"
+        self.members[group]?.lacksRoom = error.kind == .full
         if self.members[group]?.partition.hasFailedSync == true {
             self.fence("the rows of \(group) cannot be written: \(error)")
         } else if isNew {
@@ -562,7 +575,8 @@ package actor NodeReplicas {
             recovered.silentThrough = self.setup.silentThrough(group)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
-                log: self.log, tuning: self.setup.tuning, seed: self.world.random())
+                log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
+                seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }
@@ -591,7 +605,8 @@ package actor NodeReplicas {
             self.checkpoint(group)
         }
         self.lookAtSpace()
-        let hasRoom = !self.log.isFull
+        // The log has segments ready: the rows may lack room long before it does.
+        let hasRoom = !self.log.isFull && !self.members.values.contains(where: \.lacksRoom)
         if hasRoom != self.hasRoom {
             self.hasRoom = hasRoom
             self.setup.events.roomChanged(hasRoom)

@@ -8,15 +8,15 @@ extension SegmentedLog {
     /// is then a loss, and never begun afresh under the old identity.
     package static func open(
         in directory: DiskPath, of world: any World, limits: Limits = Limits(),
-        reportingTo inbox: ReplicaInbox
+        progress: (RecoveryProgress) -> Void = { _ in }, reportingTo inbox: ReplicaInbox
     ) throws(LogError) -> SegmentedLog {
         let mark = DiskPath(directory.raw + ".made")
         let files = world.files
         do {
             let isNew = try !files.exists(mark)
-            let log = try SegmentedLog(in: directory, of: world, isNew: isNew, limits: limits) {
-                inbox.receive($0)
-            }
+            let log = try SegmentedLog(
+                in: directory, of: world, isNew: isNew, limits: limits,
+                onEvent: { inbox.receive($0) }, progress: progress)
             if isNew {
                 _ = try files.open(mark, create: true)
                 try files.syncDirectory(mark.parent)

@@ -184,6 +184,11 @@ extension ConfigurationKey {
             "The bodies of all requests that are being read or answered, together; large ones may take "
                 + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
         ConfigurationKey(
+            "limits.bufferedAnswerSizeMax", .size(32 << 20...1 << 40), .size(.mebibytes(256)),
+            "What was read for all requests that are being answered, together, until their clients have taken "
+                + "it; large answers may take three quarters of it. Beyond it the answer is 503 "
+                + "TRY_AGAIN_LATER."),
+        ConfigurationKey(
             "limits.operationCountMax", .integer(1...200), .integer(200), reloads: true,
             "Operations in one modify, names in one lookup, records in one answer. CloudKit's is 200."
         ),

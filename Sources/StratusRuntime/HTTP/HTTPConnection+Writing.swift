@@ -6,6 +6,7 @@ extension HTTPConnection {
     /// Writes the answer, pulling its body as fast as the client takes it.
     func answer(_ exchange: HTTPExchange, with response: HTTPResponse) async {
         self.loop.assertCurrent()
+        defer { withExtendedLifetime(response.held) {} }
         // The client is gone, or was refused meanwhile.
         guard self.isAnswering(exchange) else { return }
         if let refusal = exchange.refusal {

@@ -60,6 +60,8 @@ package final class ByteStream: Channel, @unchecked Sendable {
     private var registration: Registration?
     private var phase: Phase
     private var timer: EventLoop.Timer?
+    /// Where what is read arrives: used again and again, and nobody else sees it.
+    private var room = Bytes(repeating: 0, count: 64 << 10)
     private var output: Bytes = []
     private var sent = 0
     private var isAsked = false
@@ -203,11 +205,9 @@ package final class ByteStream: Channel, @unchecked Sendable {
 
     private func receive() {
         for _ in 0..<Self.readTurnMax {
-            var room = Bytes(repeating: 0, count: 64 << 10)
-            switch room.withUnsafeMutableBytes({ self.transport.read(into: $0) }) {
+            switch self.room.withUnsafeMutableBytes({ self.transport.read(into: $0) }) {
             case .moved(let count):
-                room.removeLast(room.count - count)
-                self.user?.stream(self, received: room)
+                self.user?.stream(self, received: Bytes(self.room[..<count]))
                 guard self.phase == .open else { return }
             case .blocked: return
             case .ended: return self.end(.ended)

@@ -110,6 +110,9 @@ import Testing
             body: #"{"records":[{"recordName":"n"}]}"#)
         #expect(found.text.contains("secret words"))
         #expect(try await second.stop() == 0)
+        let start = second.running.errors
+        #expect(start.contains(#""text":"the log is read""#), "S-42: \(start)")
+        #expect(start.contains(#""text":"opening partitions""#), "S-42: \(start)")
     }
 
     @Test func `X-16 the administrators' API is not on the clients' port, whatever the token`()

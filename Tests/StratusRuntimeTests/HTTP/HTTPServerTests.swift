@@ -79,6 +79,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `S-30: what an answer holds is let go when it has left, and not before`(
+        _ isRead: Bool
+    ) async throws {
+        let (began, gone) = (Flag(), Flag())
+        let handler = ClosureHandler { _ in
+            var response = HTTPResponse.text(String(repeating: "a", count: 16_000_000))
+            response.held = Held(gone)
+            _ = began.raise()
+            return response
+        }
+        try await withServer(handler, gzipSizeMin: nil) { _, address in
+            var client: RawClient? = try RawClient(address, receiveBufferSize: 4_096)
+            client?.send("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            try await eventually { began.isRaised }
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(!gone.isRaised)
+            if isRead { _ = client?.receive() }
+            client = nil
+            try await eventually { gone.isRaised }
+        }
+    }
+
     @Test func `G-13: a client that waits for the go-ahead gets it when the body is asked for`()
         async throws
     {
@@ -441,6 +464,13 @@ private struct StreamCounter: HTTPHandler {
         }
         return .text("\(count)")
     }
+}
+
+/// Says when nobody holds it any more.
+private final class Held: Sendable {
+    private let gone: Flag
+    init(_ gone: Flag) { self.gone = gone }
+    deinit { _ = self.gone.raise() }
 }
 
 /// Pieces of digits, counted as they are pulled.

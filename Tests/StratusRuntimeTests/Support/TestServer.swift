@@ -35,6 +35,8 @@ extension HTTPServerLimits {
     static var forTests: HTTPServerLimits {
         var limits = HTTPServerLimits()
         limits.lingerDeadline = .milliseconds(500)
+        limits.timeouts.grace = .seconds(300)
+        limits.timeouts.header = .seconds(300)
         return limits
     }
 }

@@ -1,0 +1,80 @@
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRuntime
+import Testing
+
+@testable import StratusGateway
+
+/// What all requests' answers together may take.
+@Suite struct AnswerBudgetTests {
+    private let budget = AnswerBudget(ByteCount(1_200_000))
+    private let handler: CloudKitHandler
+
+    init() {
+        let wire = InProcess()
+        var settings = GatewaySettings()
+        settings.developmentSchema = .justInTime
+        self.handler = CloudKitHandler(
+            router: wire.router, authenticator: DevelopmentAuthenticator(), world: wire.world,
+            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, answers: self.budget)
+    }
+
+    private func post(_ operation: String, _ body: String) async -> HTTPResponse {
+        await self.handler.respond(
+            to: HTTPRequest(
+                head: RequestHead(
+                    method: "POST", path: "/database/1/iCloud.x/development/private/\(operation)",
+                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=me"),
+                body: CollectedBody(Bytes(body.utf8)), peer: "test",
+                identity: RequestIdentity(high: 1, low: 2)))
+    }
+
+    private func save(_ name: String, size: Int) async -> Int {
+        await self.post(
+            "records/modify",
+            #"""
+            {"operations":[{"operationType":"create","record":{"recordName":"\#(name)",
+            "recordType":"Text","fields":{"text":{"value":"\#(String(repeating: "x", count: size))"}}}}]}
+            """#
+        ).status
+    }
+
+    private func lookUp(_ names: String...) async -> HTTPResponse {
+        let records = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
+        return await self.post("records/lookup", #"{"records":[\#(records)]}"#)
+    }
+
+    @Test func `S-30 an answer for which there is no room is told to come again, small ones pass`()
+        async throws
+    {
+        #expect(await self.save("big", size: 600_000) == 200)
+        #expect(await self.save("small", size: 100) == 200)
+        #expect(self.budget.size == 0)
+
+        // Large ones may have three quarters: 900,000.
+        var first: HTTPResponse? = await self.lookUp("big")
+        #expect(first?.status == 200)
+        #expect(self.budget.size > 600_000)
+        let refused = await self.lookUp("big")
+        #expect(refused.status == 503)
+        #expect(refused.headers["Retry-After"] == "1")
+        #expect(await self.lookUp("small").status == 200)
+
+        first = nil
+        #expect(self.budget.size == 0)
+        #expect(await self.lookUp("big").status == 200)
+        #expect(self.budget.size == 0)
+    }
+
+    @Test func `S-30 a query and a feed are counted as well`() async throws {
+        #expect(await self.save("big", size: 600_000) == 200)
+        let query = #"{"query":{"recordType":"Text"}}"#
+        let first = await self.post("records/query", query)
+        #expect(first.status == 200)
+        #expect(self.budget.size > 600_000)
+        #expect(await self.post("records/query", query).status == 503)
+        withExtendedLifetime(first.held) {}
+    }
+}
