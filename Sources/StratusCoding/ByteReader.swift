@@ -140,8 +140,8 @@ package struct ByteReader: Sendable {
     package mutating func text() throws(DecodingError) -> String {
         let start = self.offset
         let count = try self.count()
-        let slice = self.bytes[self.offset..<(self.offset + count)]
-        guard let text = String(validating: slice, as: UTF8.self) else {
+        let range = self.offset..<(self.offset + count)
+        guard let text = String(utf8: self.bytes.span.extracting(range)) else {
             throw DecodingError(.malformed, at: start)
         }
         self.offset += count

@@ -24,6 +24,7 @@ package final class CloudKitHandler: HTTPHandler {
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
     private let bodies: BodyBudget
+    private let answers: AnswerBudget
     private let rates: RequestRates?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
@@ -31,13 +32,15 @@ package final class CloudKitHandler: HTTPHandler {
     /// - Parameter feeds: what seals them instead, where its keys change; made with `tokenKey`.
     /// - Parameter bodies: shared by every handler of a node, so that one that follows another counts what
     ///   the other still holds; nil: one of its own, by the limits.
+    /// - Parameter answers: the same of answers, shared with the node's replicas.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, feeds: TokenCipher? = nil, settings: GatewaySettings = GatewaySettings(),
-        limits: Limits = Limits(), bodies: BodyBudget? = nil, people: SignInService? = nil,
-        log: Log = .silent()
+        limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
+        people: SignInService? = nil, log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
+        self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
         self.router = router
         self.authenticator = authenticator
         self.world = world
@@ -69,8 +72,11 @@ package final class CloudKitHandler: HTTPHandler {
             // Known once the credentials were found good; then its token comes back with errors too.
             var token: String?
             do {
-                let bytes = try await self.answer(request, token: &token)
+                let room = AnswerRoom(of: self.answers)
+                let bytes = try await self.answer(request, token: &token, room)
+                try room.settle(bytes.count)
                 response = HTTPResponse(status: 200, body: .bytes(bytes))
+                response.held = room
             } catch {
                 response = self.failure(ClientError(error), uuid: uuid, cause: error)
             }
@@ -92,12 +98,14 @@ package final class CloudKitHandler: HTTPHandler {
         writer.writeFailure(ClientError(refusal), uuid: uuid)
         let headers: HeaderFields = [
             "Content-Type": "application/json; charset=UTF-8", "X-Apple-Request-UUID": uuid,
-            "Access-Control-Allow-Origin": "*",
+            "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store",
         ]
         return (headers, writer.finish())
     }
 
-    private func answer(_ request: HTTPRequest, token: inout String?) async throws -> Bytes {
+    private func answer(
+        _ request: HTTPRequest, token: inout String?, _ room: AnswerRoom
+    ) async throws -> Bytes {
         try self.rates?.check(address: request.peer, at: self.world.now)
         let route = try Route(path: request.head.path)
         guard route.operation.takes(method: request.head.method) else {
@@ -120,7 +128,7 @@ package final class CloudKitHandler: HTTPHandler {
         if !needsBody { body = try await self.collect(request.body, &share) }
         let exchange = Exchange(
             handler: self, route: route, authentication: authentication, head: request.head,
-            body: body, isSecure: request.isSecure)
+            body: body, isSecure: request.isSecure, room: room)
         return try await exchange.answer(try self.input(body))
     }
 

@@ -185,16 +185,19 @@ extension Exchange {
             return DatabaseChangesPage(
                 changes: [], position: after ?? .start, moreComing: false)
         }
-        return try await self.databasePage(after: after, limit: limit)
+        return try Self.page(try await self.databaseAnswer(after: after, limit: limit))
     }
 
-    private func databasePage(
+    private func databaseAnswer(
         after: DatabasePosition?, limit: Int
-    ) async throws -> DatabaseChangesPage {
-        let answer = try await self.read(
+    ) async throws -> RecordAnswer {
+        try await self.read(
             .databaseChanges(
                 DatabaseChangesAsk(database: self.ownDatabase, after: after, limit: limit)),
             at: .database(self.ownDatabase))
+    }
+
+    private static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
         switch answer {
         case .databaseChanges(let page): return page
         case .zoneRefused(let refusal): throw ClientError(refusal)
@@ -202,14 +205,30 @@ extension Exchange {
         }
     }
 
+    /// How often a walk to a feed's end begins again.
+    private static let restartCountMax = 8
+
     /// No changes, and the feed's end.
+    ///
+    /// A position on the way may expire, as any may. The client named none, so it is not told: the walk begins again.
     private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
         var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
         if self.route.scope == .shared { return page }
         var after: DatabasePosition?
+        var restartCount = 0
         repeat {
-            page = try await self.databasePage(
+            let answer = try await self.databaseAnswer(
                 after: after, limit: self.handler.limits.operationCountMax)
+            if after != nil, case .zoneRefused(.positionExpired) = answer {
+                guard restartCount < Self.restartCountMax else {
+                    throw ClientError(
+                        .tryAgainLater, "the database changes too fast", retryAfter: 1)
+                }
+                restartCount += 1
+                after = nil
+                continue
+            }
+            page = try Self.page(answer)
             // A page that does not move would be asked for for ever.
             if page.position == after { break }
             after = page.position

@@ -65,16 +65,26 @@ extension Exchange {
             try await self.teach(schema, to: place.database)
         }
         var items: [LookupAnswer.Item] = []
+        var zone: ZoneSummary?
         var roundCount = 0
         while true {
             roundCount += 1
             let rest = Array(names[items.count...])
-            guard
-                case .lookup(let answer) = try await self.read(
+            let read: RecordAnswer
+            do {
+                read = try await self.read(
                     .lookup(
                         RecordLookup(database: place.database, zone: place.zone.name, names: rest)),
-                    at: place.key), answer.items.count == rest.count
-            else { throw RouteError.refused("an answer of another kind") }
+                    at: place.key)
+            } catch RouteError.notExecuted where !items.isEmpty && roundCountMax < .max {
+                // What was found already need not be asked for again.
+                items += Array(repeating: .deferred, count: rest.count)
+                return (items, zone)
+            }
+            guard case .lookup(let answer) = read, answer.items.count == rest.count else {
+                throw RouteError.refused("an answer of another kind")
+            }
+            zone = answer.zone
             let ready = answer.items.prefix { $0 != .deferred }
             items += ready
             if items.count == names.count { return (items, answer.zone) }

@@ -24,6 +24,7 @@ extension Exchange {
             }
         }
         let zone: ZoneSummary?
+        var results: [OperationResult] = []
         let modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
             drawnIncarnation: draws.incarnation(), rules: self.rules, operations: accepted)
@@ -43,12 +44,7 @@ extension Exchange {
             }
         } else if let buckets = place.buckets {
             zone = self.wantsSyncToken ? try await self.summary(of: place) : nil
-            let results = await self.modify(modify, in: buckets, at: place, schema: schema)
-            let answered = try await self.items(results, of: accepted, at: place)
-            var next = answered.makeIterator()
-            for (position, result) in compiled.enumerated() {
-                if case .success = result, let item = next.next() { items[position] = item }
-            }
+            results = await self.modify(modify, in: buckets, at: place, schema: schema)
         } else {
             let outcome = try await self.submit(
                 .modifyRecords(modify), to: place.database, schema: schema
@@ -57,9 +53,11 @@ extension Exchange {
                 modified.results.count == accepted.count
             else { throw RouteError.refused("an outcome of another kind") }
             zone = modified.zone
-            let answered = try await self.items(
-                modified.results.map { .success($0) }, of: accepted, at: place)
-            var next = answered.makeIterator()
+            results = modified.results.map { .success($0) }
+        }
+        if !results.isEmpty {
+            let remembered = try await self.remembered(results, of: accepted, at: place)
+            var next = self.items(results, of: accepted, remembered: remembered).makeIterator()
             for (position, result) in compiled.enumerated() {
                 if case .success = result, let item = next.next() { items[position] = item }
             }
@@ -143,20 +141,15 @@ extension Exchange {
             $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
         }.map(\.recordName)
         guard !names.isEmpty else { return [:] }
-        let (items, _) = try await self.lookUp(names, at: place)
-        var types: [String: String] = [:]
-        for (name, item) in zip(names, items) {
-            if case .found(let record) = item { types[name] = record.type }
-        }
-        return types
+        return try await self.records(named: names, at: place).mapValues(\.type)
     }
 
     // MARK: Answering
 
-    private func items(
+    /// An outcome remembered for a repeated request holds no records: they are looked up.
+    private func remembered(
         _ results: [OperationResult], of operations: [RecordOperation], at place: Place
-    ) async throws -> [Item] {
-        // An outcome remembered for a repeated request holds no records: they are looked up.
+    ) async throws -> [String: Record] {
         let forgotten = zip(results, operations).compactMap { result, operation in
             if case .success(.saved(let saved)) = result, saved.record == nil {
                 operation.recordName
@@ -164,12 +157,23 @@ extension Exchange {
                 nil as String?
             }
         }
+        return forgotten.isEmpty ? [:] : try await self.records(named: forgotten, at: place)
+    }
+
+    /// Apart from its callers, who seldom need it: what it takes of memory is several times what they take.
+    @inline(never)
+    private func records(named names: [String], at place: Place) async throws -> [String: Record] {
+        let (items, _) = try await self.lookUp(names, at: place)
         var found: [String: Record] = [:]
-        if !forgotten.isEmpty {
-            let (items, _) = try await self.lookUp(forgotten, at: place)
-            for case .found(let record) in items { found[record.name] = record }
-        }
-        return zip(results, operations).map { result, operation in
+        for case .found(let record) in items { found[record.name] = record }
+        return found
+    }
+
+    private func items(
+        _ results: [OperationResult], of operations: [RecordOperation],
+        remembered found: [String: Record]
+    ) -> [Item] {
+        zip(results, operations).map { result, operation in
             switch result {
             case .success(.saved(let saved)):
                 (saved.record ?? found[operation.recordName]).map { .saved($0) }

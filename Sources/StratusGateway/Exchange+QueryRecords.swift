@@ -137,6 +137,7 @@ extension Exchange {
             let query = RecordQuery(principal: self.principal, .page(ask)).enveloped()
             let answer = try await self.handler.router.read(
                 query, at: key, deadline: self.deadline)
+            try self.room.keep(answer)
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)

@@ -14,6 +14,7 @@ struct Exchange {
     /// As received; part of what a request's own name stands for.
     let body: Bytes
     let isSecure: Bool
+    let room: AnswerRoom
     /// Asks for the zone's token in answers that otherwise have none.
     let wantsSyncToken: Bool
     let deadline: MonotonicTime
@@ -21,7 +22,7 @@ struct Exchange {
 
     init(
         handler: CloudKitHandler, route: Route, authentication: Authentication,
-        head: RequestHead, body: Bytes, isSecure: Bool
+        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom
     ) {
         self.handler = handler
         self.route = route
@@ -29,7 +30,9 @@ struct Exchange {
         self.head = head
         self.body = body
         self.isSecure = isSecure
-        self.wantsSyncToken = QueryParameters(head.query).isTrue("getCurrentSyncToken")
+        self.room = room
+        self.wantsSyncToken = QueryParameters.isTrue(
+            "getCurrentSyncToken", in: head.query)
         let patience = handler.limits.commandDeadline
         // The gateway waits a little longer than the command lives, so that "expired" can arrive.
         self.deadline = handler.world.now + patience + .milliseconds(500)
@@ -162,6 +165,7 @@ struct Exchange {
     func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
         let query = RecordQuery(principal: self.principal, ask).enveloped()
         let answer = try await self.handler.router.read(query, at: key, deadline: self.deadline)
+        try self.room.keep(answer)
         let decoded = try RecordAnswer(decoding: answer.body)
         if case .refused(let refusal) = decoded { throw ClientError(refusal) }
         return decoded

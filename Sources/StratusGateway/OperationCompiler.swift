@@ -55,7 +55,8 @@ struct OperationCompiler {
         for member in object {
             let name = member.name
             let definition = type?.field(named: name)
-            guard definition != nil || NameRules.isIdentifier(name, limit: 255) else {
+            // A schema names the system's fields too; only the system sets them.
+            guard NameRules.isIdentifier(name, limit: 255) else {
                 throw .nameInvalid(field: name)
             }
             let value = try self.reader.value(

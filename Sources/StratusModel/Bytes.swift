@@ -13,6 +13,15 @@ package struct ByteCount: Sendable, Hashable, Comparable, ExpressibleByIntegerLi
     package static func mebibytes(_ count: Int) -> Self { Self(count << 20) }
 }
 
+extension String {
+    /// Text, if the bytes are UTF-8. For bytes in one piece; what takes any sequence costs several times as much.
+    @inline(__always)
+    package init?(utf8 bytes: Span<UInt8>) {
+        guard let text = try? UTF8Span(validating: bytes) else { return nil }
+        self.init(copying: text)
+    }
+}
+
 extension Array where Element == UInt8 {
     /// Copies a borrowed view into bytes of one's own.
     package init(copying view: borrowing RawSpan) {

@@ -169,6 +169,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             self.position.digest = rows.digest
             var store = rows
             try self.position.write(to: &store)
+            try rows.writePending()
             try self.gate.commit(through: self.position.index) { () throws(StoreError) in
                 try rows.commitTransaction()
             }

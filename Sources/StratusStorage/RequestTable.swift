@@ -60,7 +60,10 @@ package struct RequestTable: Sendable {
         in rows: inout some RowStore
     ) throws(StoreError) {
         try self.load(rows)
-        var row: Bytes = [1, outcome.verdict.rawValue]
+        var row = Bytes()
+        row.reserveCapacity(2 + outcome.body.count)
+        row.append(1)
+        row.append(outcome.verdict.rawValue)
         row.append(contentsOf: outcome.body)
         try rows.put(.request, Self.key(deadline, identity).span.bytes, row.span.bytes)
         self.deadlines?[identity] = deadline
@@ -113,15 +116,23 @@ package struct RequestTable: Sendable {
     }
 
     private static func order(_ milliseconds: Int64) -> Bytes {
-        Self.bigEndian(UInt64(bitPattern: milliseconds) ^ 1 << 63)
+        var key = Bytes()
+        key.reserveCapacity(24)
+        Self.append(UInt64(bitPattern: milliseconds) ^ 1 << 63, to: &key)
+        return key
     }
 
     private static func key(_ deadline: Int64, _ identity: RequestIdentity) -> Bytes {
-        Self.order(deadline) + Self.bigEndian(identity.high) + Self.bigEndian(identity.low)
+        var key = Self.order(deadline)
+        Self.append(identity.high, to: &key)
+        Self.append(identity.low, to: &key)
+        return key
     }
 
-    private static func bigEndian(_ value: UInt64) -> Bytes {
-        (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) }
+    private static func append(_ value: UInt64, to key: inout Bytes) {
+        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
+            key.append(UInt8(truncatingIfNeeded: value >> shift))
+        }
     }
 
     private static func read(_ key: Bytes) throws(StoreError) -> (Int64, RequestIdentity) {

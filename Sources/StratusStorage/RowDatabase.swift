@@ -6,6 +6,9 @@ package import StratusSQLite
 /// The digest follows every put and remove, which therefore read the row they replace. Rows of
 /// `Table.meta` are not in it.
 ///
+/// Within a transaction rows are kept back until the commit, or until their table is scanned: of what a batch of
+/// commands writes again and again SQLite sees the last. Every read here sees them all the same.
+///
 /// Not `Sendable`: it belongs to the executor that owns the partition.
 package final class RowDatabase: RowStore {
     private enum Kind: Int, CaseIterable {
@@ -18,6 +21,14 @@ package final class RowDatabase: RowStore {
     package private(set) var writeCount = 0
     /// Of them, rows put into `Table.mail`: whoever carries mail looks only where this has moved.
     package private(set) var mailCount = 0
+
+    /// Bytes kept back in one table before they are written after all.
+    private static let pendingSizeMax = 1 << 20
+    private static let pendingCountMax = 4_096
+
+    /// What is kept back, by the number of the table.
+    private var pending = Array(repeating: PendingRows(), count: Table.all.count)
+    private var isKeepingBack = false
 
     private let connection: Connection
     private var statements: [Statement?]
@@ -50,83 +61,6 @@ package final class RowDatabase: RowStore {
         }
     }
 
-    private static func makeTables(on connection: Connection) throws(SQLiteError) {
-        let present = try connection.prepare(
-            "SELECT count(*) FROM sqlite_master WHERE type='table'")
-        let isComplete = try present.step() && present.integer(in: 0) == Table.all.count
-        present.reset()
-        if isComplete { return }
-        try connection.execute("BEGIN")
-        for table in Table.all {
-            try connection.execute(
-                """
-                CREATE TABLE IF NOT EXISTS t\(table.rawValue)
-                (k BLOB NOT NULL PRIMARY KEY, r BLOB NOT NULL) WITHOUT ROWID
-                """)
-        }
-        try connection.execute("COMMIT")
-    }
-
-    /// Makes an empty database at `path`, durably: after a crash it is there whole or not at all.
-    package static func make(_ path: DiskPath, in system: FileSystem, fileTag: UInt32)
-        throws(StoreError)
-    {
-        let unfinished = DiskPath(path.raw + ".new")
-        try Self.discard(unfinished, in: system.files)
-        // What lies beside an absent database belongs to one that is gone: never merged.
-        try Self.discard(path, in: system.files)
-        try storing { () throws(SQLiteError) in
-            let options = Connection.Options(synchronous: .normal, fileTag: fileTag)
-            let connection = try Connection(unfinished, in: system, options)
-            try Self.makeTables(on: connection)
-            guard try connection.checkpoint().isComplete else {
-                preconditionFailure("a checkpoint of a new database has nobody to wait for")
-            }
-        }
-        try onDisk { () throws(DiskError) in
-            try system.files.remove(DiskPath(unfinished.raw + "-wal"))
-            try system.files.rename(unfinished, to: path)
-            try system.files.syncDirectory(path.parent)
-        }
-    }
-
-    /// Removes a database and what SQLite keeps beside it. Absent files are no error.
-    package static func discard(_ path: DiskPath, in files: any Files) throws(StoreError) {
-        try onDisk { () throws(DiskError) in
-            for suffix in ["", "-wal", "-journal"] {
-                let file = DiskPath(path.raw + suffix)
-                if try files.exists(file) { try files.remove(file) }
-            }
-        }
-    }
-
-    /// Makes what a database and its WAL show durable. To be done before the first open of a process.
-    ///
-    /// If a sync failed in an earlier one, the system may show pages as clean that the medium never got,
-    /// and commits appended behind them would be lost with them: the WAL's bytes are written back over
-    /// themselves and synced. If an earlier one died between making a file and syncing its directory, a
-    /// power cut would take the file: all directories above are synced.
-    package static func makeDurable(_ path: DiskPath, in files: any Files) throws(StoreError) {
-        try onDisk { () throws(DiskError) in
-            try files.syncDirectories(upFrom: path.parent)
-            let path = DiskPath(path.raw + "-wal")
-            guard try files.exists(path) else { return }
-            let file = try files.open(path, create: false)
-            let length = try file.length
-            if length == 0 { return }
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-            defer { buffer.deallocate() }
-            var offset: UInt64 = 0
-            while offset < length {
-                let count = try file.read(buffer, at: offset)
-                if count == 0 { break }
-                try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: offset)
-                offset += UInt64(count)
-            }
-            try file.sync()
-        }
-    }
-
     // MARK: Transactions
 
     package var isInTransaction: Bool { self.connection.isInTransaction }
@@ -135,14 +69,40 @@ package final class RowDatabase: RowStore {
 
     package func beginTransaction() throws(StoreError) {
         try storing { () throws(SQLiteError) in try self.begin.run() }
+        self.isKeepingBack = true
     }
 
     package func commitTransaction() throws(StoreError) {
+        try self.writePending()
+        self.isKeepingBack = false
         try storing { () throws(SQLiteError) in try self.end.run() }
+    }
+
+    /// Gives SQLite all that was kept back. What a commit does too; before it, no lock is held meanwhile.
+    package func writePending() throws(StoreError) {
+        for table in Table.all { try self.writePending(table) }
+    }
+
+    private func writePending(_ table: Table) throws(StoreError) {
+        guard !self.pending[Int(table.rawValue)].isEmpty else { return }
+        // Without its transaction each row would stand alone.
+        guard self.connection.isInTransaction else {
+            throw StoreError(.io, "SQLite has ended the transaction")
+        }
+        for change in self.pending[Int(table.rawValue)].take() {
+            try change.key.span.bytes.withUnsafeBytes { (key) throws(StoreError) in
+                guard let row = change.row else { return try self.erase(table, key) }
+                try row.span.bytes.withUnsafeBytes { (row) throws(StoreError) in
+                    try self.write(table, key, row)
+                }
+            }
+        }
     }
 
     /// Ends the transaction, if SQLite has not done so by itself after an error.
     package func rollBack() throws(StoreError) {
+        self.isKeepingBack = false
+        for position in self.pending.indices { self.pending[position].removeAll() }
         guard self.connection.isInTransaction else { return }
         try storing { () throws(SQLiteError) in try self.undo.run() }
     }
@@ -181,7 +141,12 @@ package final class RowDatabase: RowStore {
     // MARK: Rows
 
     package func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes? {
-        try key.withUnsafeBytes { (key) throws(StoreError) in
+        if !self.pending[Int(table.rawValue)].isEmpty,
+            let change = self.pending[Int(table.rawValue)][Bytes(copying: key)]
+        {
+            return change.row
+        }
+        return try key.withUnsafeBytes { (key) throws(StoreError) in
             try self.withRow(table, key) { row in row.map { Bytes($0) } }
         }
     }
@@ -194,25 +159,62 @@ package final class RowDatabase: RowStore {
                 try self.put(table, key, row)
             }
         }
+        self.writeCount += 1
         if table == .mail { self.mailCount += 1 }
+    }
+
+    private func put(
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
+    ) throws(StoreError) {
+        if table == .meta { return try self.write(table, key, row) }
+        let hash = RowHash.of(table, key, row)
+        if self.isKeepingBack {
+            try self.keepBack(table, key, Bytes(row), hash)
+        } else {
+            if let old = try self.storedHash(table, key) { self.digest.subtract(old) }
+            try self.write(table, key, row)
+        }
+        self.digest.add(hash)
     }
 
     package func remove(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) {
         try key.withUnsafeBytes { (key) throws(StoreError) in
-            guard try self.subtractOld(table, key) else { return }
-            try storing { () throws(SQLiteError) in
-                let statement = try self.statement(.remove, table)
-                try statement.bind(unownedUntilReset: key, at: 1)
-                try statement.run()
+            if self.isKeepingBack, table != .meta {
+                guard try self.keepBack(table, key, nil, nil) else { return }
+            } else {
+                if table != .meta {
+                    guard let old = try self.storedHash(table, key) else { return }
+                    self.digest.subtract(old)
+                }
+                try self.erase(table, key)
             }
             self.writeCount += 1
         }
+    }
+
+    /// - Returns: whether there was a row.
+    @discardableResult
+    private func keepBack(
+        _ table: Table, _ key: UnsafeRawBufferPointer, _ row: Bytes?, _ hash: StateDigest?
+    ) throws(StoreError) -> Bool {
+        let place = Int(table.rawValue)
+        let old = try self.pending[place].set(Bytes(key), to: row, hash: hash) {
+            () throws(StoreError) in try self.storedHash(table, key)
+        }
+        if let old { self.digest.subtract(old) }
+        if self.pending[place].size > Self.pendingSizeMax
+            || self.pending[place].count > Self.pendingCountMax
+        {
+            try self.writePending(table)
+        }
+        return old != nil
     }
 
     package func scan(
         _ table: Table, from: borrowing RawSpan, to: borrowing RawSpan, descending: Bool,
         _ body: (_ key: borrowing RawSpan, _ row: borrowing RawSpan) -> ScanStep
     ) throws(StoreError) {
+        try self.writePending(table)
         try from.withUnsafeBytes { (from) throws(StoreError) in
             try to.withUnsafeBytes { (to) throws(StoreError) in
                 try storing { () throws(SQLiteError) in
@@ -222,28 +224,30 @@ package final class RowDatabase: RowStore {
         }
     }
 
-    private func put(
+    private func write(
         _ table: Table, _ key: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
     ) throws(StoreError) {
-        _ = try self.subtractOld(table, key)
         try storing { () throws(SQLiteError) in
             let statement = try self.statement(.put, table)
             try statement.bind(unownedUntilReset: key, at: 1)
             try statement.bind(unownedUntilReset: row, at: 2)
             try statement.run()
         }
-        if table != .meta { self.digest.add(RowHash.of(table, key, row)) }
-        self.writeCount += 1
     }
 
-    /// Takes the row under `key` out of the digest. Returns whether there is one.
-    private func subtractOld(_ table: Table, _ key: UnsafeRawBufferPointer) throws(StoreError)
-        -> Bool
+    private func erase(_ table: Table, _ key: UnsafeRawBufferPointer) throws(StoreError) {
+        try storing { () throws(SQLiteError) in
+            let statement = try self.statement(.remove, table)
+            try statement.bind(unownedUntilReset: key, at: 1)
+            try statement.run()
+        }
+    }
+
+    /// Of the row that SQLite has under `key`.
+    private func storedHash(_ table: Table, _ key: UnsafeRawBufferPointer) throws(StoreError)
+        -> StateDigest?
     {
-        if table == .meta { return true }
-        let old = try self.withRow(table, key) { row in row.map { RowHash.of(table, key, $0) } }
-        if let old { self.digest.subtract(old) }
-        return old != nil
+        try self.withRow(table, key) { row in row.map { RowHash.of(table, key, $0) } }
     }
 
     private func withRow<Result>(

@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: 0..<500 as Range<UInt64>)
-    func `random bytes never trap a decoder`(seed: UInt64) {
+    func `X-22 random bytes never trap a decoder`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var bytes = Self.command.encoded()
         for _ in 0..<Int.random(in: 1...8, using: &random) {

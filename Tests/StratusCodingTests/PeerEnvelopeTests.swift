@@ -135,7 +135,7 @@ import Testing
     }
 
     @Test(arguments: (messages + withData + ofMembers).map(\.name))
-    func `an envelope cut short or with one bit changed is refused or another, and never traps`(
+    func `X-22 X-25 an envelope cut short or changed is refused or another, and never traps`(
         name: String
     ) throws {
         let all = Self.messages + Self.withData + Self.ofMembers

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: messages.map(\.name))
-    func `a message cut short or with one byte changed is refused or read, and never traps`(
+    func `X-22 X-25 a message cut short or changed is refused or read, and never traps`(
         name: String
     ) throws {
         let message = try #require(Self.messages.first { $0.name == name }).message

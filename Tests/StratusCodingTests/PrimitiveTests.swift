@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a lie in a length reserves nothing`() {
+    @Test func `X-22 a lie in a length reserves nothing`() {
         var writer = ByteWriter()
         writer.write(varint: 1 << 60)
         #expect(throws: DecodingError(.truncated, at: 0)) {

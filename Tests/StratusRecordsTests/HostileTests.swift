@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: 0..<300 as Range<UInt64>)
-    func `damaged commands, outcomes, queries and answers never trap a decoder`(
+    func `X-22 damaged commands, outcomes, queries and answers never trap a decoder`(
         seed: UInt64
     ) throws {
         var random = SeededGenerator(seed: seed)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: 0..<300 as Range<UInt64>)
-    func `random bytes are an unreadable command and change nothing`(seed: UInt64) throws {
+    func `X-22 random bytes are an unreadable command and change nothing`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let bytes = (0..<Int.random(in: 0...200, using: &random)).map { _ in
             UInt8.random(in: 0...255, using: &random)

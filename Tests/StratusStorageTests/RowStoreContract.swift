@@ -4,10 +4,11 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What every `RowStore` promises. Each test runs over the rows in memory and the rows in SQLite.
+/// What every `RowStore` promises. Each test runs over the rows in memory, the rows in SQLite, and those that a
+/// transaction keeps back.
 @Suite struct RowStoreContract {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
-        case memory, sqlite
+        case memory, sqlite, transaction
         var testDescription: String { self.rawValue }
     }
 
@@ -19,11 +20,12 @@ import Testing
         init(_ kind: Kind) throws {
             switch kind {
             case .memory: self.memory = MemoryRowStore()
-            case .sqlite:
+            case .sqlite, .transaction:
                 let system = FileSystem(SimulatedFiles(seed: 1))
                 try RowDatabase.make("rows.db", in: system, fileTag: 7)
                 self.database = try RowDatabase(
                     "rows.db", in: system, Connection.Options(synchronous: .normal, fileTag: 7))
+                if kind == .transaction { try self.database?.beginTransaction() }
             }
         }
 

@@ -71,6 +71,25 @@ extension SegmentedLog {
     let a = GroupID(1)
     let b = GroupID(2)
 
+    @Test func `S-42 a log says how far it is read back`() throws {
+        let bench = LogBench()
+        let log = try bench.open()
+        for start in stride(from: UInt64(1), to: 200, by: 10) {
+            log.append(1, start...start + 9)
+            log.flushAll()
+        }
+        #expect(log.segmentCount > 3)
+        var progress: [SegmentedLog.RecoveryProgress] = []
+        let again = try SegmentedLog(
+            in: "log", of: bench.world, isNew: false, limits: bench.limits, onEvent: { _ in },
+            progress: { progress.append($0) })
+        #expect(
+            progress
+                == (0...again.segmentCount).map {
+                    .init(segmentsRead: $0, segmentCount: again.segmentCount)
+                })
+    }
+
     @Test func `one event for each group tells what one sync made durable`() throws {
         let bench = LogBench()
         let log = try bench.open()

@@ -95,6 +95,11 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
 
     package mutating func append(_ name: String, _ value: String) {
         let start = self.text.count
+        if start == 0 {
+            // What an answer usually has.
+            self.text.reserveCapacity(768)
+            self.fields.reserveCapacity(12)
+        }
         self.text.append(contentsOf: name.utf8)
         let middle = self.text.count
         self.text.append(contentsOf: value.utf8)
@@ -107,6 +112,8 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
     }
 
     package mutating func remove(_ name: String) {
+        // Nearly always there is none.
+        guard self.contains(name) else { return }
         let wanted = name.utf8Span.span
         var kept: [Field] = []
         for field in self.fields where !self.isNamed(field, wanted) { kept.append(field) }

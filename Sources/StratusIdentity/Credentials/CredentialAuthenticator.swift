@@ -163,9 +163,9 @@ package final class CredentialAuthenticator: Authenticator {
         _ text: String, _ credentials: TokenCredentials, _ request: PresentedRequest,
         _ known: Credentials
     ) async throws -> Authentication {
-        let hash = self.hash(of: text, among: known)
-        let token = known.tokens[hash]
         let isOpen = self.isOpen(request.container)
+        let hash = self.hash(of: text, among: known, keepsAny: isOpen)
+        let token = known.tokens[hash]
         guard token != nil || isOpen else { throw AuthenticationRefusal.wrong }
         if let token, !token.allows(origin: request.head.headers["Origin"]) {
             throw AuthenticationRefusal.denied(reason: "origin not allowed")
@@ -173,7 +173,7 @@ package final class CredentialAuthenticator: Authenticator {
         let receivesNames = token?.receivesNames ?? true
         guard let userText = credentials.webAuthToken else {
             if let development, isOpen, development.settings.signsInWithoutUserToken {
-                return try await self.developer(development, request)
+                return try await self.developer(development, credentials, request)
             }
             guard request.scope == .public else {
                 throw self.signInNeeded(request, tokenHash: hash)
@@ -182,7 +182,7 @@ package final class CredentialAuthenticator: Authenticator {
                 principal: Principal(kind: .anonymous), receivesNames: receivesNames)
         }
         if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix) {
-            var stranger = try await self.developer(development, request)
+            var stranger = try await self.developer(development, credentials, request)
             stranger.receivesNames = true
             return stranger
         }
@@ -216,10 +216,11 @@ package final class CredentialAuthenticator: Authenticator {
 
     /// One of the development users, whom the container knows like any other: what it holds of them is
     /// found when it is deleted.
-    private func developer(_ development: DevelopmentAuthenticator, _ request: PresentedRequest)
-        async throws -> Authentication
-    {
-        let authentication = try await development.authenticate(request)
+    private func developer(
+        _ development: DevelopmentAuthenticator, _ credentials: TokenCredentials,
+        _ request: PresentedRequest
+    ) async throws -> Authentication {
+        let authentication = try await development.authenticate(request, credentials)
         let name = authentication.principal.userRecordName
         if !name.isEmpty, try await self.user(name, in: request.container) == nil {
             try await self.access.changeUser(name, account: nil, in: request.container) { _ in }
@@ -247,10 +248,11 @@ package final class CredentialAuthenticator: Authenticator {
             ? standing.nextText : token.text(in: container, sealedWith: self.store.keys.cipher)
     }
 
-    private func hash(of token: String, among known: Credentials) -> Bytes {
+    /// - Parameter keepsAny: a token that the container does not have may be sent again too.
+    private func hash(of token: String, among known: Credentials, keepsAny: Bool) -> Bytes {
         if let hash = self.tokenHashes.withLock({ $0[token] }) { return hash }
         let hash = self.store.keys.hash(ofToken: token)
-        guard known.tokens[hash] != nil else { return hash }
+        guard keepsAny || known.tokens[hash] != nil else { return hash }
         self.tokenHashes.withLock { hashes in
             if hashes.count >= 4_096 { hashes = [:] }
             hashes[token] = hash

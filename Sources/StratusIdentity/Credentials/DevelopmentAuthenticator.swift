@@ -33,7 +33,13 @@ package struct DevelopmentAuthenticator: Authenticator {
     package func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
         -> Authentication
     {
-        let credentials = TokenCredentials(query: request.head.query)
+        try await self.authenticate(request, TokenCredentials(query: request.head.query))
+    }
+
+    /// For whoever has read the credentials already.
+    func authenticate(_ request: PresentedRequest, _ credentials: TokenCredentials)
+        async throws(AuthenticationRefusal) -> Authentication
+    {
         guard let apiToken = credentials.apiToken else { throw .none }
         guard TokenCredentials.isWellFormed(apiToken: apiToken),
             request.container.environment == .development

@@ -9,26 +9,30 @@ package enum PercentEncoding {
     }
 
     package static func decode(_ encoded: ArraySlice<UInt8>) -> String? {
-        guard encoded.contains(UInt8(ascii: "%")) else {
-            return String(validating: encoded, as: UTF8.self)
-        }
+        Self.decode(encoded.span)
+    }
+
+    package static func decode(_ encoded: Span<UInt8>) -> String? {
+        var position = 0
+        while position < encoded.count, encoded[position] != UInt8(ascii: "%") { position += 1 }
+        if position == encoded.count { return String(utf8: encoded) }
         var bytes: Bytes = []
         bytes.reserveCapacity(encoded.count)
-        var position = encoded.startIndex
-        while position < encoded.endIndex {
+        for position in 0..<position { bytes.append(encoded[position]) }
+        while position < encoded.count {
             let byte = encoded[position]
             position += 1
             guard byte == UInt8(ascii: "%") else {
                 bytes.append(byte)
                 continue
             }
-            guard position + 1 < encoded.endIndex, let high = Self.digit(encoded[position]),
+            guard position + 1 < encoded.count, let high = Self.digit(encoded[position]),
                 let low = Self.digit(encoded[position + 1])
             else { return nil }
             bytes.append(high << 4 | low)
             position += 2
         }
-        return String(validating: bytes, as: UTF8.self)
+        return String(utf8: bytes.span)
     }
 
     private static func digit(_ byte: UInt8) -> UInt8? {

@@ -8,13 +8,34 @@ package struct QueryParameters: Sendable, Equatable {
     package init(_ query: String?) {
         self.pairs = []
         guard let query else { return }
-        // Every request comes by here, some twice: bytes, not characters.
-        for pair in Bytes(query.utf8).split(separator: UInt8(ascii: "&")) {
-            let middle = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
-            guard let name = PercentEncoding.decode(pair[..<middle]),
-                let value = PercentEncoding.decode(pair[middle...].dropFirst())
-            else { continue }
-            self.pairs.append((name, value))
+        self.pairs.reserveCapacity(4)
+        var pairs = self.pairs
+        Self.visit(query) { name, value in
+            if let name = PercentEncoding.decode(name), let value = PercentEncoding.decode(value) {
+                pairs.append((name, value))
+            }
+        }
+        self.pairs = pairs
+    }
+
+    /// Every pair as it was sent. Every request comes by here: bytes, not characters, and none of them copied.
+    private static func visit(
+        _ query: String, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
+    ) {
+        let bytes = query.utf8Span.span
+        var start = 0
+        while start < bytes.count {
+            var end = start
+            var middle: Int?
+            while end < bytes.count, bytes[end] != UInt8(ascii: "&") {
+                if middle == nil, bytes[end] == UInt8(ascii: "=") { middle = end }
+                end += 1
+            }
+            if end > start {
+                let name = bytes.extracting(start..<(middle ?? end))
+                body(name, bytes.extracting((middle.map { $0 + 1 } ?? end)..<end))
+            }
+            start = end + 1
         }
     }
 
@@ -25,8 +46,24 @@ package struct QueryParameters: Sendable, Equatable {
 
     /// Booleans arrive as `true`, `True` or `1`.
     package func isTrue(_ name: String) -> Bool {
-        guard let value = self[name] else { return false }
-        return value == "1" || value.lowercased() == "true"
+        self[name].map(Self.isTrue(value:)) ?? false
+    }
+
+    /// The same of one parameter, without a look at the others' values.
+    package static func isTrue(_ wanted: String, in query: String?) -> Bool {
+        guard let query else { return false }
+        var found: Bool?
+        Self.visit(query) { name, value in
+            guard found == nil, PercentEncoding.decode(name) == wanted,
+                let value = PercentEncoding.decode(value)
+            else { return }
+            found = Self.isTrue(value: value)
+        }
+        return found ?? false
+    }
+
+    private static func isTrue(value: String) -> Bool {
+        value == "1" || value.lowercased() == "true"
     }
 
     package static func == (one: Self, other: Self) -> Bool {

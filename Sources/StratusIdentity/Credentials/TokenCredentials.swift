@@ -3,29 +3,35 @@ package struct TokenCredentials: Sendable, Equatable {
     package var apiToken: String?
     package var webAuthToken: String?
 
-    package init(query: String?) { self.init(QueryParameters(query)) }
+    package init(query: String?) {
+        let (apiToken, texts) = Self.read(QueryParameters(query))
+        self.init(apiToken: apiToken, webAuthToken: texts.token ?? texts.session)
+    }
 
-    private init(_ parameters: QueryParameters) {
-        self.apiToken = parameters["ckAPIToken"].flatMap { $0.isEmpty ? nil : $0 }
-        // Older clients say ckSession; signed out they send the words null or undefined.
-        self.webAuthToken =
-            [parameters["ckWebAuthToken"], parameters["ckSession"]]
-            .compactMap { $0.flatMap(Self.webAuthToken) }.first
+    private init(apiToken: String?, webAuthToken: String?) {
+        self.apiToken = apiToken
+        self.webAuthToken = webAuthToken
     }
 
     /// Nil where a credential stands more than once: two readers could take two different ones.
     package init?(unambiguous query: String?) {
         let parameters = QueryParameters(query)
-        for name in ["ckAPIToken", "ckWebAuthToken", "ckSession"]
-        where parameters.count(of: name) > 1 {
-            return nil
-        }
-        self.init(parameters)
+        guard parameters.count(of: "ckAPIToken") <= 1, parameters.count(of: "ckWebAuthToken") <= 1,
+            parameters.count(of: "ckSession") <= 1
+        else { return nil }
+        let (apiToken, texts) = Self.read(parameters)
         // Both names of the user's token at once: 1.x clients' null beside a real one is no conflict.
-        let texts = ["ckWebAuthToken", "ckSession"].compactMap { name in
-            parameters[name].flatMap(Self.webAuthToken)
-        }
-        if texts.count == 2, texts[0] != texts[1] { return nil }
+        if let token = texts.token, let session = texts.session, token != session { return nil }
+        self.init(apiToken: apiToken, webAuthToken: texts.token ?? texts.session)
+    }
+
+    /// Older clients say ckSession; signed out they send the words null or undefined.
+    private static func read(
+        _ parameters: QueryParameters
+    ) -> (apiToken: String?, texts: (token: String?, session: String?)) {
+        let apiToken = parameters["ckAPIToken"].flatMap { $0.isEmpty ? nil : $0 }
+        let token = parameters["ckWebAuthToken"].flatMap(Self.webAuthToken)
+        return (apiToken, (token, parameters["ckSession"].flatMap(Self.webAuthToken)))
     }
 
     /// 64 lower-case hexadecimal digits.

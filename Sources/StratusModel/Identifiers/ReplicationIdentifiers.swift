@@ -68,6 +68,6 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
             let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * (position & 15))) & 15
             text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
-        return String(decoding: text, as: UTF8.self)
+        return String(utf8: text.span) ?? ""
     }
 }

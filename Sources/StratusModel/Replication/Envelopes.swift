@@ -101,7 +101,12 @@ package struct Query: Sendable, Equatable {
 
 package struct QueryAnswer: Sendable, Equatable {
     package var body: Bytes
+    /// What counts the body's memory for as long as somebody holds on to this. Stays on its node.
+    package var share: (any AnyObject & Sendable)?
+
     package init(body: Bytes) { self.body = body }
+
+    package static func == (one: Self, other: Self) -> Bool { one.body == other.body }
 }
 
 /// What the log carries: a position, a time, and what to do there.

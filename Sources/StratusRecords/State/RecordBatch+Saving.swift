@@ -170,21 +170,22 @@ extension RecordBatch {
         let stamp = ChangeStamp(
             milliseconds: self.edit.milliseconds, userRecordName: self.principal.userRecordName,
             deviceID: self.modify.deviceID)
-        var record = Record(
-            name: operation.recordName, type: typeName, zone: self.edit.id,
-            tag: self.edit.nextTag, created: existing?.created ?? stamp, modified: stamp,
-            fields: operation.fields, parent: nil,
-            shortGUID: existing?.shortGUID ?? operation.drawnShortGUID, share: existing?.share)
+        var fields = operation.fields
+        var parent: String?
         if operation.kind.merges, let existing {
-            record.fields = Self.merge(existing.fields, operation)
-            record.parent = existing.parent
+            fields = Self.merge(existing.fields, operation)
+            parent = existing.parent
         }
         switch operation.parent {
         case .unmentioned: break
-        case .cleared: record.parent = nil
-        case .set(let parent): record.parent = parent
+        case .cleared: parent = nil
+        case .set(let name): parent = name
         }
-        return record
+        return Record(
+            name: operation.recordName, type: typeName, zone: self.edit.id,
+            tag: self.edit.nextTag, created: existing?.created ?? stamp, modified: stamp,
+            fields: fields, parent: parent,
+            shortGUID: existing?.shortGUID ?? operation.drawnShortGUID, share: existing?.share)
     }
 
     /// Both sides are sorted by name, and so is what comes out.

@@ -119,6 +119,7 @@ struct RecordBatch {
     /// needs comes before it. A circle of needs is entered where the request enters it.
     private func order() -> [Int] {
         let operations = self.modify.operations
+        if operations.count == 1 { return [0] }
         let needs = operations.map(\.neededNames)
         if needs.allSatisfy(\.isEmpty) { return Array(operations.indices) }
         var makers: [String: Int] = [:]

@@ -83,6 +83,9 @@ package struct RecordState: ReplicatedState {
             let outcome = try self.apply(reserve, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
         case .recover: return try self.recover(command, over: &rows)
+        case .auditLinks(let audit):
+            let outcome = try self.apply(audit, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         }
     }
 

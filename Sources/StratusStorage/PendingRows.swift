@@ -1,0 +1,65 @@
+import StratusModel
+
+/// What a transaction has put and removed in one table and SQLite has not been told: a row that every command of
+/// a batch writes again reaches SQLite once.
+struct PendingRows {
+    struct Change {
+        let key: Bytes
+        /// Nil: removed.
+        var row: Bytes?
+        /// Of `row`, as it stands in the digest.
+        var hash: StateDigest?
+        /// Whether SQLite has a row under this key.
+        let isStored: Bool
+    }
+
+    private var changes: [Change] = []
+    private var positions: [Bytes: Int] = [:]
+    /// Bytes put since this was last empty.
+    private(set) var size = 0
+
+    var isEmpty: Bool { self.changes.isEmpty }
+    var count: Int { self.changes.count }
+
+    /// Nil where SQLite has the last word.
+    subscript(_ key: Bytes) -> Change? {
+        self.changes.isEmpty ? nil : self.positions[key].map { self.changes[$0] }
+    }
+
+    /// Notes what is under a key now.
+    ///
+    /// - Parameter isStored: whether SQLite has a row there; asked when the key is new here.
+    /// - Returns: the hash of the row that was there.
+    mutating func set(
+        _ key: Bytes, to row: Bytes?, hash: StateDigest?,
+        stored: () throws(StoreError) -> StateDigest?
+    ) throws(StoreError) -> StateDigest? {
+        self.size += row?.count ?? 0
+        if let position = self.positions[key] {
+            let old = self.changes[position].hash
+            self.changes[position].row = row
+            self.changes[position].hash = hash
+            return old
+        }
+        let old = try stored()
+        // What is not there need not be removed.
+        if row == nil, old == nil { return nil }
+        self.positions[key] = self.changes.count
+        self.changes.append(Change(key: key, row: row, hash: hash, isStored: old != nil))
+        self.size += key.count
+        return old
+    }
+
+    /// Everything that SQLite has to be told, in the order of the keys; afterwards nothing is pending.
+    mutating func take() -> [Change] {
+        defer { self.removeAll() }
+        return self.changes.filter { $0.row != nil || $0.isStored }
+            .sorted { $0.key.lexicographicallyPrecedes($1.key) }
+    }
+
+    mutating func removeAll() {
+        self.changes.removeAll(keepingCapacity: true)
+        self.positions.removeAll(keepingCapacity: true)
+        self.size = 0
+    }
+}
