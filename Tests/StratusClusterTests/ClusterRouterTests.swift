@@ -1,10 +1,65 @@
 import StratusCluster
 import StratusModel
 import StratusSimulation
+import Synchronization
 import Testing
 
 struct ClusterRouterTests {
-    @Test("What was asked of a leader that hangs is asked of the next one as soon as there is one")
+    /// Two that take each other for the leader, for ever.
+    private final class Circle: PeerSender {
+        let router = Mutex<ClusterRouter?>(nil)
+        let asked = Mutex<[MonotonicTime]>([])
+        private let world: any World
+
+        init(_ world: any World) { self.world = world }
+
+        func send(_ message: PeerMessage, to node: NodeID) -> Bool {
+            guard case .request(let request) = message else { return false }
+            self.asked.withLock { $0.append(self.world.now) }
+            let other = NodeID(node.raw == 2 ? 3 : 2)
+            self.router.withLock { $0 }?.receive(
+                PeerResponse(number: request.number, answer: .notLeader(other)), from: node)
+            return true
+        }
+    }
+
+    @Test("G-28 Two that take each other for the leader are asked a few times, and never for ever")
+    func circle() throws {
+        let world = SimulatedWorld(seed: 1)
+        let executor = SimulatedExecutor(world: world, seed: 1)
+        let circle = Circle(world)
+        let replicas = ClusterFollowerTests.Replicas()
+        let place = PlacedPartition(
+            group: ThreeNodes.group, replicas: [NodeID(1), NodeID(2), NodeID(3)], epoch: 1)
+        let router = ClusterRouter(
+            replicas, sender: circle, in: world, on: executor, place: { _ in place },
+            placeOfGroup: { _ in place },
+            sleep: { time in await executor.sleep(for: max(.zero, time - world.now)) })
+        circle.router.withLock { $0 = router }
+        let failure = Shared<RouteError?>(nil)
+        let begun = world.now
+        Task(executorPreference: executor) {
+            do throws(RouteError) {
+                _ = try await router.read(
+                    RegisterQuery.value([1]).query, at: ThreeNodes.group,
+                    deadline: world.now + .seconds(30))
+            } catch { failure.withLock { $0 = error } }
+        }
+        executor.run(until: begun + .seconds(6))
+        guard case .notExecuted(let retryAfter)? = failure.withLock({ $0 }), retryAfter > .zero
+        else {
+            Issue.record("\(String(describing: failure.withLock { $0 }))")
+            return
+        }
+        // Four in a row, then a pause.
+        let times = circle.asked.withLock { $0 }
+        var counts: [MonotonicTime: Int] = [:]
+        for time in times { counts[time, default: 0] += 1 }
+        #expect(counts.values.allSatisfy { $0 <= 4 } && counts.values.contains(4))
+        #expect(times.count < 250)
+    }
+
+    @Test("G-28 What was asked of a leader that hangs is asked of the next one once there is one")
     func hangingLeader() throws {
         let seed = UInt64.random(in: 0...1 << 32)
         print("seed \(seed)")

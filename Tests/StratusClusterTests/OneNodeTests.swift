@@ -99,6 +99,68 @@ import Testing
         #expect(refusedCount > 0 && refusedCount < 12)
     }
 
+    @Test func `S-42 a start counts the partitions that it opens`() throws {
+        let first = try OneNode(seed: 3, groupCount: 5)
+        for number in 0..<5 {
+            let identity = first.world.drawIdentity()
+            Task(executorPreference: first.executor) {
+                _ = await first.submit(
+                    .write([1], value: [1]), identity, to: .account("\(number)"))
+            }
+        }
+        first.settle()
+        let counts = Shared<[[Int]]>([])
+        let node = try OneNode(seed: 4, world: first.world, groupCount: 5) {
+            $0.events.opened = { count, total in counts.withLock { $0.append([count, total]) } }
+        }
+        Task(executorPreference: node.executor) { while await node.replicas.openNext() {} }
+        node.settle()
+        #expect(
+            counts.withLock { $0 }
+                == [[0, 5], [1, 5], [2, 5], [3, 5], [4, 5], [5, 5], [5, 5]])
+    }
+
+    @Test func `S-30 answers that nobody has let go of bound what is read`() throws {
+        let budget = AnswerBudget(ByteCount(50_000))
+        let node = try OneNode(seed: 1) { $0.answers = budget }
+        let identity = node.world.drawIdentity()
+        Task(executorPreference: node.executor) {
+            _ = await node.submit(.write([1], value: Bytes(repeating: 1, count: 20_000)), identity)
+        }
+        node.settle()
+        let answers = Shared<[QueryAnswer]>([])
+        let refusedCount = Shared(0)
+        func read(times: Int) {
+            for _ in 0..<times {
+                Task(executorPreference: node.executor) {
+                    do throws(RouteError) {
+                        let answer = try await node.router.read(
+                            RegisterQuery.value([1]).query, at: OneNode.key, deadline: node.deadline
+                        )
+                        answers.withLock { $0.append(answer) }
+                    } catch {
+                        guard case .notExecuted(let retryAfter) = error, retryAfter > .zero else {
+                            Issue.record("\(error)")
+                            return
+                        }
+                        refusedCount.withLock { $0 += 1 }
+                    }
+                }
+            }
+            node.settle()
+        }
+        // All of them in one turn.
+        read(times: 10)
+        #expect(answers.withLock { $0.count } == 2)
+        #expect(refusedCount.withLock { $0 } == 8)
+        #expect(budget.size > 40_000 && budget.size <= 50_000)
+        answers.withLock { _ = $0.removeLast() }
+        read(times: 1)
+        #expect(answers.withLock { $0.count } == 2)
+        answers.withLock { $0 = [] }
+        #expect(budget.size == 0)
+    }
+
     @Test func `S-05 a full disk is told, and that there is room again without anybody asking`()
         throws
     {
@@ -140,6 +202,30 @@ import Testing
         #expect(news.withLock { $0 } == [false, true])
         #expect(try node.readNow([1]).get()?.first.map { $0 >= last } == true)
         #expect(try write(60))
+    }
+
+    @Test func `S-04 S-05 a disk full for the rows is told, though the log has room`() throws {
+        let news = Shared<[Bool]>([])
+        let node = try OneNode(seed: 1) {
+            $0.events.roomChanged = { hasRoom in news.withLock { $0.append(hasRoom) } }
+        }
+        func write(_ number: UInt8) {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                _ = await node.submit(.write([1], value: [number]), identity)
+            }
+            node.executor.run(until: node.world.now + .seconds(2))
+        }
+        write(1)
+        let files = node.world.simulatedFiles
+        files.setCapacity(files.usedSize)
+        write(2)
+        #expect(!node.log.isFull)
+        #expect(news.withLock { $0 } == [false])
+        files.setCapacity(nil)
+        node.settle()
+        #expect(news.withLock { $0 } == [false, true])
+        #expect(try node.readNow([1]).get() == [2])
     }
 
     @Test func `S-42 the log that a start reads back is short, however much was written`() throws {

@@ -123,7 +123,7 @@ import Testing
     ]
 
     @Test(arguments: violations.map(\.name))
-    func `bytes that are no frames end the link`(name: String) throws {
+    func `X-25 bytes that are no frames end the link`(name: String) throws {
         let row = try #require(Self.violations.first { $0.name == name })
         var reader = PeerFrameReader(limits: Self.small())
         var messages: [PeerFrameReader.Message] = []
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(arguments: 0..<2_000 as Range<UInt64>)
-    func `hostile bytes never trap, and never hold more than the limits`(seed: UInt64) {
+    func `X-22 X-25 hostile bytes never trap, and never hold more than the limits`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var reader = PeerFrameReader(limits: Self.small())
         for _ in 0..<8 {

@@ -92,7 +92,7 @@ import Testing
         again.loop.stop()
     }
 
-    @Test func `M-30 a node of another cluster is refused, in plain words`() async throws {
+    @Test func `M-18 a node of another cluster is refused, in plain words`() async throws {
         let pair = try await LinkPair.make(clusterOfTwo: ClusterID(high: 9, low: 9))
         defer { pair.stop() }
         let said = await LinkPair.eventually {
@@ -102,7 +102,7 @@ import Testing
         #expect(!pair.one.isOpen(to: NodeID(2)))
     }
 
-    @Test func `a certificate of another authority is refused`() async throws {
+    @Test func `X-17 a certificate of another authority is refused`() async throws {
         let pair = try await LinkPair.make(
             authorityOfTwo: try .make(
                 commonName: "another", now: 1_700_000_000, validSeconds: 4_000_000_000))
@@ -114,7 +114,7 @@ import Testing
         #expect(!pair.one.isOpen(to: NodeID(2)) && !pair.two.isOpen(to: NodeID(1)))
     }
 
-    @Test func `a certificate speaks for the node it names, and for no other`() {
+    @Test func `X-17 a certificate speaks for the node it names, and for no other`() {
         let own = PeerIdentity(
             cluster: ClusterID(high: 1, low: 2), node: NodeID(1), name: "a",
             incarnation: NodeIncarnation(5), data: RequestIdentity(high: 1, low: 1))

@@ -112,6 +112,39 @@ import Testing
         #expect(!["d", "e", "f", "g"].contains(where: parameters.isTrue))
     }
 
+    /// Goal: one pass over the bytes reads what splitting them would. Method: random queries of awkward pieces.
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func `a query is read as its pairs one by one`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let pieces = [
+            "a", "b", "=", "=", "&", "&", "1", "true", "%", "%61", "%3D", "%26", "%zz", "é", "%C3",
+        ]
+        for round in 0..<400 {
+            let query = (0..<Int.random(in: 0..<12, using: &random))
+                .map { _ in pieces.randomElement(using: &random)! }.joined()
+            var expected: [(name: String, value: String)] = []
+            for pair in query.split(separator: "&") {
+                let parts = pair.split(
+                    separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                if let name = PercentEncoding.decode(parts[0]),
+                    let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "")
+                {
+                    expected.append((name, value))
+                }
+            }
+            let parameters = QueryParameters(query)
+            let place = "seed \(seed) round \(round): \(query)"
+            for name in ["a", "b", "", "aa", "ab", "é", "1"] {
+                let named = expected.filter { $0.name == name }
+                #expect(parameters[name] == named.first?.value, "\(place)")
+                #expect(parameters.count(of: name) == named.count, "\(place)")
+                let isTrue = ["1", "true"].contains(named.first?.value)
+                #expect(parameters.isTrue(name) == isTrue, "\(place)")
+                #expect(QueryParameters.isTrue(name, in: query) == isTrue, "\(place)")
+            }
+        }
+    }
+
     private func authenticate(
         _ authenticator: DevelopmentAuthenticator, _ query: String?, _ scope: DatabaseScope,
         _ environment: Environment

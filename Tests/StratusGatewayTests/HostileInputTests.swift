@@ -84,7 +84,8 @@ import Testing
     ]
 
     @Test(arguments: 0..<8 as Range<UInt64>)
-    func `every mutation of a request gets a documented answer`(seed: UInt64) async throws {
+    func `G-33 X-22 every mutation of a request gets a documented answer`(seed: UInt64) async throws
+    {
         let wire = InProcess()
         let caller = Caller(wire: wire, container: try await wire.makeContainer())
         try await caller.makeZone("Shelves")

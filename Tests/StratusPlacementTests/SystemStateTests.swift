@@ -5,7 +5,7 @@ import Testing
 
 /// What the system partition answers, and what it refuses.
 @Suite struct SystemStateTests {
-    @Test func `M-18 a cluster is formed once, whoever says it and how often`() throws {
+    @Test func `M-18 O-14 a cluster is formed once, whoever says it and how often`() throws {
         var bench = SystemBench()
         #expect(
             try bench.refusal(.drain(NodeID(1), leavesWhenEmpty: false, acceptedReplicaCount: nil))
@@ -53,7 +53,7 @@ import Testing
         #expect(try bench.refusal(.undrain(NodeID(1)), as: .administrator) == nil)
     }
 
-    @Test func `a token opens once, and a lost answer is given again`() throws {
+    @Test func `X-18 a token opens once, and a lost answer is given again`() throws {
         var bench = try SystemBench(formed: 3)
         let node = SystemBench.newcomer(9)
         let token = SystemBench.token
@@ -119,7 +119,7 @@ import Testing
         #expect(try bench.refusal(.announce(node)) == .addressTaken)
     }
 
-    @Test func `M-20 a drain that leaves too few nodes is refused, unless the number is named`()
+    @Test func `M-20 O-14 a drain that leaves too few is refused, unless the number is named`()
         throws
     {
         var bench = try SystemBench(formed: 3)
@@ -138,7 +138,7 @@ import Testing
         #expect(try bench.view.node(NodeID(1))?.state == .active)
     }
 
-    @Test func `M-20 a removal that costs a majority needs the number of groups it costs`() throws {
+    @Test func `M-20 O-14 a removal that costs a majority needs the number it costs`() throws {
         var bench = try SystemBench(formed: 3)
         func remove(_ node: UInt32, _ accepted: Int?) -> SystemCommand {
             .remove(NodeID(node), acceptedLossCount: accepted)

@@ -16,7 +16,7 @@ package struct Scenario: Sendable {
 
     package static let all =
         Scenario.rules + Scenario.checklist + Scenario.decisions + Scenario.tolerances
-        + Scenario.sentences
+        + Scenario.sentences + Scenario.faults
 }
 
 extension Scenario {
@@ -25,7 +25,7 @@ extension Scenario {
     package var isAlsoOfPublicRecords: Bool {
         ![
             "rule 9:", "rule 19:", "whole 421, 401:", "the zone of the records counts",
-            "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:",
+            "zoneWide asks", "Photos:", "a marker is good for", "§4.2, §4.6:", "X-04:",
         ].contains { self.name.hasPrefix($0) }
     }
 }

@@ -2,17 +2,19 @@
 """How fast loaded partitions move to a node that joins, and what those who are served meanwhile feel of it.
 
     swift build -c release
-    Tests/Benchmarks/cluster-move/run.py [--people 8] [--records 40000] [--rate 200] [--json FILE]
+    Tests/Benchmarks/cluster-move/run.py [--people 8] [--records 40000] [--value-size 300] [--rate 200] [--json FILE]
 
 Three nodes hold the records of some people, each person's in a partition that others may share; then a fourth joins and gets
 its share. An open loop of half saves, half look-ups goes on at the same rate before, during and after; the latencies
 are its own, second by second. Moved is what the newcomer's partitions occupy at the end; the least that could have
 moved is the same files where they came from. Every process started here is ended here.
+
+STRATUS_RELEASE names another folder of programs than .build/release.
 """
 import argparse, json, os, statistics, subprocess, tempfile, time, urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
-RELEASE = os.path.join(ROOT, ".build/release")
+RELEASE = os.environ.get("STRATUS_RELEASE", os.path.join(ROOT, ".build/release"))
 
 
 def cluster(directory, *words):
@@ -36,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=int, default=8)
     parser.add_argument("--records", type=int, default=40000, help="of each")
+    parser.add_argument("--value-size", type=int, default=300, help="bytes of text in a record")
     parser.add_argument("--rate", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=120, help="of load: 20 before the newcomer, 20 after it is done")
     parser.add_argument("--partitions", type=int, default=8)
@@ -52,7 +55,8 @@ def main():
                 data=schema, headers={"Authorization": f"Bearer {token}"}, method="PUT"), timeout=10).read()
             words = [f"{RELEASE}/stratus-load", "run", *(word for url in facts["urls"] for word in ("--url", url)),
                      *(word for number in range(options.people) for word in ("--web-auth-token", f"person{number}")),
-                     "--api-token", facts["apiToken"], "--records", str(options.records), "--workload", "ycsb-a"]
+                     "--api-token", facts["apiToken"], "--records", str(options.records),
+                     "--value-size", str(options.value_size), "--workload", "ycsb-a"]
             begin = time.monotonic()
             subprocess.run([*words, "--clients", "8", "--seconds", "1"], check=True, capture_output=True)
             print(f"{options.people * options.records} records saved in {time.monotonic() - begin:.0f} s", flush=True)
