@@ -51,7 +51,7 @@ private struct TelemetryBench {
         await self.measure("a latency into a histogram") { histogram.record(nanoseconds: 183_000) }
         await self.measure("the clock, read once") { Self.swallow(RealClock.now) }
 
-        let silent = Log(level: .info, format: .json) { _ in }
+        let silent = Log(level: .info, format: .json) { $0.count }
         await self.measure("a line below the level") {
             silent.debug("request", ["status": .count(200)])
         }
@@ -68,6 +68,7 @@ private struct TelemetryBench {
             let written = Atomic<Int>(0)
             let log = Log(level: .info, format: format, capacity: 1 << 20) { bytes in
                 written.add(bytes.count, ordering: .relaxed)
+                return bytes.count
             }
             let observed = ObservedHandler(
                 Bare(), listener: "client", log: log, metrics: Metrics(), writesLines: lines,

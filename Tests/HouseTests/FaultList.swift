@@ -226,7 +226,7 @@ enum FaultList {
         O-07 | clocks far apart | in the simulator only (C-05, C-42)
         O-08 | next to no processor
         O-09 | a frozen process
-        O-10 | a full volume for logs | a log line that cannot be written is dropped and counted; no test with a volume
+        O-10 | a full volume for logs
         O-11 | health that tells the truth
         O-12 | faults that are seen | a wrong clock, a move that stands still, damage on the disk and mail that nobody takes are shown by tests of the doctor and of the nodes, not by real ones
         O-13 | one node of three lost, two, all | all: there are no backups yet

@@ -6,7 +6,8 @@ import Synchronization
 ///
 /// - Logging never waits for the terminal, the pipe or the disk behind it. A line is put into a bounded
 ///   buffer under a lock held for the length of an append; formatting and writing happen elsewhere.
-/// - When the buffer is full the new line is dropped and counted, and a later line says how many.
+/// - When the buffer is full, or the sink does not take what it is given, lines are lost and counted, and a
+///   later line says how many.
 /// - Lines are written in the order logged. ``flush()`` returns once every line logged before is written.
 /// - A line below the level costs one load: its fields are not even made.
 package final class Log: Sendable {
@@ -31,11 +32,11 @@ package final class Log: Sendable {
     /// - Parameters:
     ///   - capacity: lines that may wait before new ones are dropped.
     ///   - wall: milliseconds since 1970, for the stamps.
-    ///   - sink: takes whole lines, on the log's own thread; may block.
+    ///   - sink: takes lines, on the log's own thread; may block. Returns how many bytes it took.
     package init(
         level: LogLevel, format: LogFormat, capacity: Int = 8_192,
         wall: @escaping @Sendable () -> Int64 = WallTime.now,
-        sink: @escaping @Sendable (Bytes) -> Void
+        sink: @escaping @Sendable (Bytes) -> Int
     ) {
         precondition(capacity > 0, "a log that keeps nothing drops everything")
         self.capacity = capacity
@@ -52,7 +53,7 @@ package final class Log: Sendable {
         let colour = isTerminal && getenv("NO_COLOR") == nil
         self.init(
             level: level, format: format ?? (isTerminal ? .terminal(colour: colour) : .json),
-            sink: { LogOutput.writeAll($0, to: descriptor) })
+            sink: { LogOutput.write($0, to: descriptor) })
     }
 
     /// A log that nobody reads: no thread, and every line is below its level.
@@ -71,7 +72,7 @@ package final class Log: Sendable {
         set { self.minimum.store(newValue.rawValue, ordering: .relaxed) }
     }
 
-    /// Lines lost since the start because the buffer was full.
+    /// Lines lost since the start: the buffer was full, or the sink did not take them.
     package var droppedCount: UInt64 { self.dropped.load(ordering: .relaxed) }
 
     package func debug(_ text: StaticString, _ fields: @autoclosure () -> LogFields = [:]) {
@@ -126,9 +127,11 @@ package final class Log: Sendable {
         self.work.raise()
     }
 
-    private func run(format: LogFormat, sink: (Bytes) -> Void) {
+    private func run(format: LogFormat, sink: (Bytes) -> Int) {
         var batch: [LogRecord] = []
-        var bytes = Bytes()
+        var outgoing = Outgoing()
+        // Lines that the sink did not take, and of which no line has told yet. It is told with the next that comes.
+        var untold: UInt64 = 0
         while true {
             let (dropped, isClosing) = self.buffer.withLock { buffer in
                 batch.removeAll(keepingCapacity: true)
@@ -142,17 +145,18 @@ package final class Log: Sendable {
                 continue
             }
             for record in batch {
-                format.write(record, into: &bytes)
-                if bytes.count >= 1 << 16 { Self.hand(&bytes, to: sink) }
+                format.write(record, into: &outgoing.bytes)
+                if outgoing.bytes.count >= 1 << 16 { untold += self.hand(&outgoing, to: sink) }
             }
-            if dropped > 0 {
+            untold += self.hand(&outgoing, to: sink) + dropped
+            if untold > 0 {
                 format.write(
                     LogRecord(
-                        wallMilliseconds: self.wall(), level: .warning,
-                        text: "log lines were dropped: the buffer was full",
-                        fields: ["count": .integer(Int64(clamping: dropped))]), into: &bytes)
+                        wallMilliseconds: self.wall(), level: .warning, text: "log lines were lost",
+                        fields: ["count": .integer(Int64(clamping: untold))]),
+                    into: &outgoing.bytes)
+                if outgoing.hand(to: sink) == 0 { untold = 0 }
             }
-            Self.hand(&bytes, to: sink)
             self.buffer.withLock { $0.writtenCount += UInt64(batch.count) }
             self.progress.raise()
             // What is logged in the next moments goes out together: one wake and one write for all.
@@ -160,9 +164,28 @@ package final class Log: Sendable {
         }
     }
 
-    private static func hand(_ bytes: inout Bytes, to sink: (Bytes) -> Void) {
-        if bytes.isEmpty { return }
-        sink(bytes)
-        bytes.removeAll(keepingCapacity: true)
+    private func hand(_ outgoing: inout Outgoing, to sink: (Bytes) -> Int) -> UInt64 {
+        let lost = UInt64(outgoing.hand(to: sink))
+        if lost > 0 { self.dropped.add(lost, ordering: .relaxed) }
+        return lost
+    }
+
+    /// Lines on their way to the sink.
+    private struct Outgoing {
+        var bytes = Bytes()
+        /// The sink took a part of a line last: what follows it begins a new one.
+        private var isMidLine = false
+
+        /// Returns how many lines the sink did not take whole.
+        mutating func hand(to sink: (Bytes) -> Int) -> Int {
+            if self.bytes.isEmpty { return 0 }
+            defer { self.bytes.removeAll(keepingCapacity: true) }
+            let newline = UInt8(ascii: "\n")
+            let start = self.isMidLine ? 1 : 0
+            if self.isMidLine { self.bytes.insert(newline, at: 0) }
+            let taken = sink(self.bytes)
+            if taken > 0 { self.isMidLine = self.bytes[taken - 1] != newline }
+            return self.bytes[max(taken, start)...].count { $0 == newline }
+        }
     }
 }

@@ -6,14 +6,13 @@ import Synchronization
 /// The writing of the log. It stands alone so that the log works before the runtime does and after it
 /// has gone.
 enum LogOutput {
-    /// Writes all of it. A reader that went away takes the rest of the log with it: there is nobody left
-    /// to tell.
-    static func writeAll(_ bytes: Bytes, to descriptor: Int32) {
+    /// Writes all of it, unless the descriptor takes no more: its disk is full, its reader has gone.
+    /// - Returns: how many bytes were written.
+    static func write(_ bytes: Bytes, to descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { buffer in
             var offset = 0
-            while offset < buffer.count {
-                guard let start = buffer.baseAddress else { return }
-                let count = write(descriptor, start + offset, buffer.count - offset)
+            while offset < buffer.count, let start = buffer.baseAddress {
+                let count = Glibc.write(descriptor, start + offset, buffer.count - offset)
                 if count > 0 {
                     offset += count
                 } else if errno == EAGAIN {
@@ -21,9 +20,10 @@ enum LogOutput {
                     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&ready, 1, 1_000)
                 } else if errno != EINTR {
-                    return
+                    break
                 }
             }
+            return offset
         }
     }
 }

@@ -58,6 +58,7 @@ import Testing
         ) async -> (status: Int, text: String, answer: HTTPResponse, log: String) {
             let log = Log(level: .debug, format: .json) { bytes in
                 self.paper.withLock { $0 += bytes }
+                return bytes.count
             }
             let handler = AdminHandler(
                 control: self.control, health: self.health, metrics: self.metrics, log: log,

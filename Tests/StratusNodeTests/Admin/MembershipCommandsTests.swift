@@ -19,7 +19,7 @@ import Testing
         let route = try #require(ClusterRoute(path))
         #expect(route.methods.contains(method))
         let stage = AdminHandlerTests.Stage()
-        let log = Log(level: .error, format: .json) { _ in }
+        let log = Log(level: .error, format: .json) { $0.count }
         let handler = AdminHandler(
             control: stage.control, health: stage.health, metrics: stage.metrics, log: log,
             settings: stage.settings, cluster: cluster)

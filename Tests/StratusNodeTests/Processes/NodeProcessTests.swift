@@ -19,10 +19,16 @@ import Testing
         init(_ data: String, _ more: [String] = [], environment: [String: String] = [:])
             async throws
         {
-            self.running = try Program.start(
-                "stratus",
-                ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data] + more,
-                environment: environment)
+            try await self.init(
+                Program.start("stratus", Self.arguments(data) + more, environment: environment))
+        }
+
+        static func arguments(_ data: String) -> [String] {
+            ["dev", "--json", "--listen", "127.0.0.1:0", "--data", data]
+        }
+
+        init(_ running: ChildProcess) async throws {
+            self.running = running
             let text = try #require(await self.running.firstLine(), "\(self.running.errors)")
             let line = try #require(
                 try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -425,6 +431,30 @@ import Testing
         #expect(fresh.receiveAll().hasSuffix("alive\n"))
         running.signal(SIGTERM)
         #expect(try await running.end().code == 0)
+    }
+
+    @Test func `O-10 a node whose log finds no room serves on, and counts the lines`() async throws
+    {
+        let dev = try await Dev(
+            ChildProcess(
+                "/bin/sh",
+                ["-c", #"exec "$0" "$@" 2>/dev/full"#, Program.path("stratus")]
+                    + Dev.arguments(self.directory.path + "/log")))
+        let path = "/database/1/iCloud.x/development/private/records/"
+        let tokens = "?ckAPIToken=\(dev.text("apiToken"))&ckWebAuthToken=me"
+        let operation =
+            #"{"operationType":"forceUpdate","record":{"recordType":"Note","recordName":"n"}}"#
+        for _ in 0..<3 {
+            let saved = try await Self.get(
+                dev.text("url") + path + "modify" + tokens,
+                body: #"{"operations":[\#(operation)]}"#)
+            #expect(saved.status == 200, "\(saved.text)")
+        }
+        let status = try await dev.control("status", "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(status.output.utf8))
+        let lost = (object as? [String: Any])?["droppedLogLines"] as? Int
+        #expect(try #require(lost, "\(status)") >= 3)
+        #expect(try await dev.stop() == 0)
     }
 
     @Test func `dev without a directory leaves none behind`() async throws {

@@ -7,7 +7,18 @@ import Testing
     /// Collects what a log wrote.
     final class Paper: Sendable {
         let bytes = Mutex(Bytes())
+        /// Bytes that it takes yet.
+        let room = Mutex(Int.max)
         var text: String { String(decoding: self.bytes.withLock { $0 }, as: UTF8.self) }
+
+        func take(_ bytes: Bytes) -> Int {
+            let count = self.room.withLock { room in
+                defer { room -= min(room, bytes.count) }
+                return min(room, bytes.count)
+            }
+            self.bytes.withLock { $0 += bytes.prefix(count) }
+            return count
+        }
     }
 
     static let stamp: Int64 = 1_795_194_245_123
@@ -68,9 +79,7 @@ import Testing
 
     @Test func `lines come out in the order logged, and flush waits for them`() {
         let paper = Paper()
-        let log = Log(level: .info, format: .terminal(colour: false)) { bytes in
-            paper.bytes.withLock { $0 += bytes }
-        }
+        let log = Log(level: .info, format: .terminal(colour: false)) { paper.take($0) }
         for number in 0..<1_000 { log.info("line", ["number": .count(number)]) }
         log.flush()
         let numbers = paper.text.split(separator: "\n").map { $0.split(separator: "=").last ?? "" }
@@ -80,9 +89,7 @@ import Testing
 
     @Test func `below the level nothing is even made`() {
         let paper = Paper()
-        let log = Log(level: .warning, format: .json) { bytes in
-            paper.bytes.withLock { $0 += bytes }
-        }
+        let log = Log(level: .warning, format: .json) { paper.take($0) }
         var made = 0
         func fields() -> LogFields {
             made += 1
@@ -104,7 +111,7 @@ import Testing
         // The sink takes the gate for each batch: while the test holds it, nothing is written.
         let log = gate.withLock { _ in
             let log = Log(level: .info, format: .json, capacity: 10) { bytes in
-                gate.withLock { _ in paper.bytes.withLock { $0 += bytes } }
+                gate.withLock { _ in paper.take(bytes) }
             }
             for number in 0..<100 { log.info("line", ["number": .count(number)]) }
             return log
@@ -115,7 +122,31 @@ import Testing
         log.close()
         let lines = paper.text.split(separator: "\n")
         #expect(lines.count { $0.contains("\"line\"") } == 100 - Int(dropped))
-        #expect(paper.text.contains("log lines were dropped"))
+        #expect(paper.text.contains("log lines were lost"))
+    }
+
+    @Test
+    func `O-10: a sink without room costs lines, which are counted and told of when there is room`()
+    {
+        let paper = Paper()
+        paper.room.withLock { $0 = 20 }
+        let log = Log(level: .info, format: .terminal(colour: false)) { paper.take($0) }
+        func say(_ name: StaticString) {
+            log.info(name)
+            log.flush()
+        }
+        say("cut off in the middle")
+        for _ in 0..<5 { say("never seen") }
+        #expect(log.droppedCount == 6)
+        paper.room.withLock { $0 = .max }
+        say("seen")
+        say("seen again")
+        log.close()
+        let lines = paper.text.split(separator: "\n")
+        #expect(lines.count == 4 && lines[0].utf8.count == 20, "\(paper.text)")
+        #expect(lines[1].hasSuffix(" seen") && lines[3].hasSuffix(" seen again"), "\(paper.text)")
+        #expect(lines[2].contains("log lines were lost") && lines[2].contains("count=6"))
+        #expect(log.droppedCount == 6)
     }
 
     static let times: [(milliseconds: Int64, text: String)] = [

@@ -43,9 +43,7 @@ import Testing
 
         init(writesLines: Bool = true) {
             let paper = self.paper
-            self.log = Log(level: .info, format: .json) { bytes in
-                paper.bytes.withLock { $0 += bytes }
-            }
+            self.log = Log(level: .info, format: .json) { paper.take($0) }
             let clock = Atomic<Int64>(0)
             let box = Box(clock)
             self.handler = ObservedHandler(
