@@ -29,9 +29,10 @@ enum NodeMetrics {
         metrics.gauge("stratus_answer_bytes", "What was read for answers that have not left") {
             [answers = state.cluster.answers] in Double(answers.size)
         }
-        metrics.counter("stratus_log_dropped_lines_total", "Log lines lost: the buffer was full, or nobody took them") {
-            [log = state.log] in Double(log.droppedCount)
-        }
+        metrics.counter(
+            "stratus_log_dropped_lines_total",
+            "Log lines lost: the buffer was full, or nobody took them"
+        ) { [log = state.log] in Double(log.droppedCount) }
         Self.registerScrub(state)
         Self.registerRoom(state)
         metrics.gauge(
