@@ -234,7 +234,7 @@ enum FaultList {
         O-15 | a command that is cut off
         O-16 | nodes in containers | without an engine as processes in namespaces; with one it has run in containers
         O-17 | an address that cannot be had
-        O-18 | ten times as much of everything | not measured
+        O-18 | ten times as much of everything | measured, not tested: see the [figures](../benchmarks/node.md)
         O-19 | a state of the past | not built
         O-20 | names in metrics
         """

@@ -16,7 +16,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 LOAD = os.path.join(ROOT, ".build/release/stratus-load")
 BINARY = os.path.join(ROOT, ".build/release/stratus")
 TICK = os.sysconf("SC_CLK_TCK")
-OPERATION = "/database/1/iCloud.bench/development/private/records/%s?ckAPIToken=%s&ckWebAuthToken=%s"
+OPERATION = "/database/1/iCloud.bench/development/private/%s?ckAPIToken=%s&ckWebAuthToken=%s"
 WORKS = ["save", "lookup"]
 
 
@@ -96,13 +96,13 @@ class Cluster:
         urllib.request.urlopen(request, timeout=10).read()
 
 def save(cluster, number):
-    return cluster.ask(number, "modify", f"user{number}", {"operations": [{"operationType": "forceUpdate", "record": {
+    return cluster.ask(number, "records/modify", f"user{number}", {"operations": [{"operationType": "forceUpdate", "record": {
         "recordType": "Note", "recordName": "only", "fields": {"text": {"value": "x" * 300}}}}]})
 
 
 def found(cluster, number):
     for attempt in range(600):
-        answer = cluster.ask(number + attempt, "lookup", f"user{number}", {"records": [{"recordName": "only"}]})
+        answer = cluster.ask(number + attempt, "records/lookup", f"user{number}", {"records": [{"recordName": "only"}]})
         if answer and "recordChangeTag" in answer["records"][0]:
             return True
         time.sleep(0.05)
