@@ -44,7 +44,7 @@ package final class Replica {
         package init() {}
     }
 
-    private struct Waiting {
+    struct Waiting {
         let request: Request
         let point: LogPoint
     }
@@ -60,39 +60,46 @@ package final class Replica {
     package let node: NodeID
     package private(set) var raft: RaftGroup
     package let state: any PartitionState
-    private let log: any SharedLog
-    private let tuning: Tuning
+    let log: any SharedLog
+    let tuning: Tuning
     /// What counts the answers to reads; nil: nothing does.
     private let answers: AnswerBudget?
-    private let bugs: PlantedBugs
+    let bugs: PlantedBugs
 
     /// In the order of their indices.
-    private var waiting: [Waiting] = []
+    var waiting: [Waiting] = []
     private var reads: [WaitingRead] = []
     /// Some of `reads` got their index since they were last looked through.
     private var hasReadyReads = false
     private var changes: [Request] = []
     /// Ordered by consensus, perhaps not yet applied.
-    private var ordered: LogIndex
-    package private(set) var appliedTime: HybridTime
-    private var released: LogIndex
+    var ordered: LogIndex
+    package internal(set) var appliedTime: HybridTime
+    var released: LogIndex
     /// While the state is not well: when it is tried again.
-    private var retryAt: MonotonicTime?
+    var retryAt: MonotonicTime?
     private var hasInhibitedItself = false
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
-    private var mustReset = false
+    var mustReset = false
     private var raftWakeAt: MonotonicTime?
-    private var streams = SnapshotStreams()
+    var streams = SnapshotStreams()
+    /// What is done a slice a turn. The snapshot for the peer is sent when it is spooled.
+    var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
+    var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
+    /// When the next slice is due.
+    var turnAt: MonotonicTime?
+    /// Nil: slices follow each other at once.
+    let pace: SnapshotPace?
     /// What consensus asked for while its actions are being carried out.
-    private var pendingEvents: [RaftGroup.Event] = []
+    var pendingEvents: [RaftGroup.Event] = []
     private var isRunning = false
 
     /// - Parameter recovered: what the log and the state were found to hold. `recovered.snapshot` is
     ///   where the state stands.
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
-        log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil, seed: UInt64,
-        bugs: PlantedBugs = PlantedBugs()
+        log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil,
+        pace: SnapshotPace? = nil, seed: UInt64, bugs: PlantedBugs = PlantedBugs()
     ) {
         self.group = group
         self.node = node
@@ -100,6 +107,7 @@ package final class Replica {
         self.log = log
         self.tuning = tuning
         self.answers = answers
+        self.pace = pace
         self.bugs = bugs
         self.raft = RaftGroup(
             group: group, node: node, recovered: recovered, tuning: tuning.raft, seed: seed,
@@ -147,14 +155,15 @@ package final class Replica {
             self.retryAt = nil
             self.catchUp(at: now, into: &effects)
         }
+        if let time = self.turnAt, now >= time { self.takeTurn(at: now, into: &effects) }
         self.run(.woke, at: now, into: &effects)
         // Consensus may have nothing to wait for while the state still has.
         self.requestWake(into: &effects)
     }
 
-    private func requestWake(into effects: inout [Effect]) {
-        guard let time = self.raftWakeAt ?? self.retryAt else { return }
-        effects.append(.wake(at: min(time, self.retryAt ?? time)))
+    func requestWake(into effects: inout [Effect]) {
+        let times = [self.raftWakeAt, self.retryAt, self.turnAt].compactMap(\.self)
+        if let time = times.min() { effects.append(.wake(at: time)) }
     }
 
     package func submit(
@@ -246,7 +255,8 @@ package final class Replica {
         guard durable.raw > trailing else { return }
         // A follower that is being sent a snapshot needs what comes after it.
         let limit = min(
-            LogIndex(durable.raw - trailing), self.streams.oldestOutgoing ?? durable)
+            LogIndex(durable.raw - trailing), self.streams.oldestOutgoing ?? durable,
+            self.spooling?.identity.index ?? durable)
         guard limit > self.released else { return }
         self.released = limit
         self.run(.released(through: limit), at: now, into: &effects)
@@ -255,7 +265,7 @@ package final class Replica {
 
     // MARK: Carrying out
 
-    private func run(
+    func run(
         _ event: RaftGroup.Event, at now: MonotonicTime, into effects: inout [Effect]
     ) {
         self.pendingEvents.append(event)
@@ -323,13 +333,14 @@ package final class Replica {
         case .roleChanged(let role, let term, let leader):
             effects.append(.roleChanged(role, term: term, leader: leader))
         case .sendSnapshot(let to, let term):
-            self.sendSnapshot(to: to, term: term, into: &effects)
+            self.sendSnapshot(to: to, term: term, at: now, into: &effects)
         case .snapshotAcknowledged(let node, let index, let next, let term):
             if self.streams.acknowledged(by: node, index: index, next: next) {
-                self.sendSnapshot(to: node, term: term, into: &effects)
+                self.sendSnapshot(to: node, term: term, at: now, into: &effects)
             }
         case .stopSnapshot(let node):
             self.streams.stop(to: node)
+            if self.spooling?.peer == node { self.spooling = nil }
         case .receiveChunk(let chunk, _):
             self.receive(chunk, into: &effects)
         case .install(let identity):
@@ -495,7 +506,7 @@ package final class Replica {
         }
     }
 
-    private func resetState(into effects: inout [Effect]) throws(StoreError) {
+    func resetState(into effects: inout [Effect]) throws(StoreError) {
         let index = try self.state.reset()
         self.mustReset = false
         // A commit that reported an error may have been kept: what it answered is not known here.
@@ -503,79 +514,6 @@ package final class Replica {
             effects.append(.answered(item.request, .failure(.outcomeUnknown)))
         }
         self.waiting.removeAll { $0.point.index <= index }
-    }
-
-    // MARK: Snapshots
-
-    /// The last entry of a damaged log, as long as it is not whole again.
-    private var owed: (LogIndex, Term)? { self.raft.mustReach.map { ($0.index, $0.term) } }
-
-    private func sendSnapshot(to node: NodeID, term: Term, into effects: inout [Effect]) {
-        do throws(StoreError) {
-            if !self.streams.isSending(to: node) {
-                guard self.isStateWell,
-                    let identity = self.raft.snapshotIdentity(
-                        at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
-                else { return }
-                try self.streams.open(to: node, identity, from: try self.state.snapshot())
-            }
-            if let chunk = try self.streams.chunk(for: node) {
-                effects.append(.send(ConsensusMessage(term: term, .snapshotChunk(chunk)), to: node))
-            }
-        } catch {
-            self.streams.stop(to: node)
-            effects.append(.failed(error))
-        }
-    }
-
-    private func receive(_ chunk: SnapshotChunk, into effects: inout [Effect]) {
-        let mixes = self.bugs.contains(.mixedSnapshotStreams)
-        var next: UInt32 = 0
-        do throws(StoreError) {
-            next = try self.streams.receive(
-                chunk, in: self.raft.term, of: self.state, mixes: mixes)
-        } catch {
-            // The stream begins again, when there is room.
-            effects.append(.failed(error))
-        }
-        self.pendingEvents.append(.snapshotProgressed(chunk.identity, next: next))
-        if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
-    }
-
-    private func install(
-        _ identity: SnapshotIdentity, at now: MonotonicTime, into effects: inout [Effect]
-    ) {
-        do throws(StoreError) {
-            guard let source = try self.streams.takeComplete(identity) else {
-                self.pendingEvents.append(.snapshotRefused(identity))
-                return
-            }
-            try self.state.install(identity, from: source)
-        } catch {
-            effects.append(.failed(error))
-            self.mustReset = true
-            do throws(StoreError) { try self.resetState(into: &effects) } catch {
-                self.retryAt = now + self.tuning.retryDelay
-                self.requestWake(into: &effects)
-            }
-            self.pendingEvents.append(.snapshotRefused(identity))
-            return
-        }
-        // The state first: if the process ends here, the log is restarted when it comes back.
-        if !self.raft.keepsLog(after: identity) {
-            self.log.restart(self.group, after: identity, owing: self.owed)
-        }
-        self.ordered = identity.index
-        self.released = identity.index
-        self.appliedTime = max(self.appliedTime, identity.time)
-        self.retryAt = nil
-        self.mustReset = false
-        for item in self.waiting where item.point.index <= identity.index {
-            effects.append(.answered(item.request, .failure(.outcomeUnknown)))
-        }
-        self.waiting.removeAll { $0.point.index <= identity.index }
-        self.pendingEvents.append(.snapshotInstalled(identity))
-        effects.append(.applied(through: identity.index))
     }
 }
 

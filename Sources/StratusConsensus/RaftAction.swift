@@ -89,6 +89,8 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case transferStarted, transferCompleted, transferTimedOut, transferReplaced
     case jointLeft, jointRolledBack, leaderRemoved, learnerPromoted
     case snapshotNeeded, snapshotUnneeded, snapshotInstalled, snapshotKeptTail
+    case spooledInSlices, spoolingHurried, endedWhileSpooling
+    case installedInSlices, newTermWhileInstalling, endedWhileInstalling
     case sentFromLog, resent, inFlightFull, overloaded
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
     case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain

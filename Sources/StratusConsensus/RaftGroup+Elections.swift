@@ -267,6 +267,7 @@ extension RaftGroup {
         if term > self.term {
             self.remember(HardState(term: term, vote: nil))
             self.verified = self.commit
+            if self.installing != nil { actions.append(.reached(.newTermWhileInstalling)) }
         }
         self.leaveLeadership(into: &actions)
         self.votes = []

@@ -23,6 +23,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case readCountsOldRound
     // Snapshots.
     case lateSnapshotInstalled, snapshotVouchesForTail, mixedSnapshotStreams
+    case snapshotOfManyStates
     // The replica around the core.
     case applyTwiceAfterRestart, releaseThroughApplied, identityForgottenOnSnapshot
     case deadlineIgnored, applyDependsOnReplica, timeFromWallClock, answerBeforeCommit

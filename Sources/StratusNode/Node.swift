@@ -209,7 +209,11 @@ package final class Node: Sendable {
         }
         self.state.settings.withLock { $0 = settings }
         let (replicas, reserve) = (self.cluster.replicas, settings.size("storage.reserve"))
-        Task { await replicas.keepFree(reserve) }
+        let rate = settings.size("storage.snapshotRate")
+        Task {
+            await replicas.keepFree(reserve)
+            await replicas.paceSnapshots(at: rate)
+        }
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
         self.front.replaceGateway(with: self.makeGateway(settings))

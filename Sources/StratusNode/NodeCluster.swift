@@ -156,6 +156,7 @@ final class NodeCluster: Sendable {
         let answers = AnswerBudget(limits.bufferedAnswerSizeMax)
         setup.answers = answers
         setup.reserve = settings.size("storage.reserve")
+        setup.snapshotRate = settings.size("storage.snapshotRate")
         setup.adds = AddingCommands.contains
         setup.events.reserveChanged = { isLow, free in
             if isLow {

@@ -6,13 +6,13 @@ import StratusSQLite
 /// ```text
 /// partitions/00012/rows-3.db        the rows; the highest number is the one that counts
 /// partitions/00012/rows-3.db-wal    SQLite's, beside it
-/// partitions/00012/rows-4.db.new    a snapshot being installed: not there yet
+/// partitions/00012/unfinished.db    a snapshot being installed: worthless after a restart
 /// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose their
 /// partitions/00012/arrivals         name as soon as they are open, and are worthless after a restart
 /// partitions/00012/damaged.db       rows that rotted, set aside until a snapshot has taken their place
 /// ```
 ///
-/// Installing a snapshot makes the next number and renames it into being: one atomic step, and nothing of
+/// Installing a snapshot makes a file and renames it to the next number: one atomic step, and nothing of
 /// the older database, above all not its WAL, can be taken for a part of the new one.
 struct PartitionFiles: Sendable {
     let directory: DiskPath
@@ -29,6 +29,7 @@ struct PartitionFiles: Sendable {
     var spool: DiskPath { self.directory.appending("snapshot") }
     var arrivals: DiskPath { self.directory.appending("arrivals") }
 
+    var unfinished: DiskPath { self.directory.appending("unfinished.db") }
     var aside: DiskPath { self.directory.appending("damaged.db") }
 
     func rows(_ number: Int) -> DiskPath { self.directory.appending("rows-\(number).db") }

@@ -22,11 +22,42 @@ package protocol PartitionState: AnyObject {
     func reset() throws(StoreError) -> LogIndex
     /// Answers a read at `applied`.
     func answer(_ query: Query) throws(StoreError) -> QueryAnswer
-    /// The rows in key order, in chunks, the digest at the end.
-    func snapshot() throws(StoreError) -> any SnapshotSource
+    /// The rows at `applied`, in key order, in chunks, the digest at the end. Entries may be applied between its
+    /// slices; a snapshot begun before that is not whole is given up.
+    func snapshot() throws(StoreError) -> any SnapshotSpooling
     /// Where a snapshot that arrives is kept until it is whole.
     func makeSpool() throws(StoreError) -> any SnapshotSpool
+    /// Replaces everything by a snapshot, at the last slice: until then, and after an error or a crash, the rows
+    /// are what they were. One at a time.
     func install(_ identity: SnapshotIdentity, from source: any SnapshotSource) throws(StoreError)
+        -> any SnapshotWork
+}
+
+/// What takes long with a snapshot, done a slice at a time so that others get their turn in between.
+package protocol SnapshotWork: AnyObject {
+    /// Does one slice more.
+    /// - Returns: the bytes that went through it; nil when all is done.
+    /// - Throws: it has come to nothing, and is not to go on.
+    func advance() throws(StoreError) -> ByteCount?
+}
+
+extension SnapshotWork {
+    /// Does what is left in one go.
+    package func finish() throws(StoreError) { while try self.advance() != nil {} }
+}
+
+package protocol SnapshotSpooling: SnapshotWork {
+    /// It holds up what has to be let go: nothing should slow it down.
+    var isUrgent: Bool { get }
+    /// What was spooled, from the first chunk. To be called when all is done.
+    func source() -> any SnapshotSource
+}
+
+extension SnapshotSpooling {
+    package func whole() throws(StoreError) -> any SnapshotSource {
+        try self.finish()
+        return self.source()
+    }
 }
 
 package protocol SnapshotSource: AnyObject {

@@ -21,8 +21,11 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         package var cacheSize: ByteCount = .mebibytes(2)
         /// What its cache is a share of, instead of having `cacheSize`.
         package var caches: CacheBudget?
-        /// Rows of a snapshot are put together up to this size.
-        package var snapshotFrameSize: ByteCount = .mebibytes(1)
+        /// While a snapshot is spooled the WAL may grow to so many times `walSizeMax`. The checkpoint after it
+        /// copies all of that while commits wait: no more than they may.
+        static var spoolingFactor: Int { 4 }
+        /// Rows of a snapshot are put together up to this size: what is spooled or installed in one go.
+        package var snapshotFrameSize: ByteCount = .kibibytes(256)
         package var bugs = PlantedBugs()
         package init() {}
     }
@@ -39,6 +42,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     /// nil while closed.
     private var rows: RowDatabase?
     private var cache: CacheBudget.Share?
+    /// The last snapshot, as long as somebody wants it.
+    private weak var spooling: PartitionSpooling?
     private var position: AppliedPosition
     private var committed: AppliedPosition
     package private(set) var durable: LogIndex
@@ -282,43 +287,67 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     // MARK: Snapshots
 
-    /// Spools the rows as of `applied` to a file of their own, and reads from there.
-    package func snapshot() throws(StoreError) -> any SnapshotSource {
+    /// Whether a snapshot holds a view of the rows: no checkpoint is complete before it is spooled.
+    package var isSpooling: Bool { self.spooling?.holdsView ?? false }
+
+    package func snapshot() throws(StoreError) -> any SnapshotSpooling {
         try self.commit()
-        let writer = try SnapshotWriter(
-            self.files.spool, in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
+        self.spooling?.giveUp()
+        let spooling = try PartitionSpooling(
+            self.makeView(), at: self.appliedPosition, into: self.files.spool,
+            in: self.system.files, frameSize: self.limits.snapshotFrameSize.raw,
             bugs: self.limits.bugs)
-        if self.number != nil {
-            try writer.write(self.openRows(), self.appliedPosition)
-        } else {
-            try writer.write(NoRows(), self.appliedPosition)
-        }
-        return writer.source()
+        self.spooling = spooling
+        return spooling
+    }
+
+    /// The rows as they are now, whatever is committed later. Nil while there is no file.
+    private func makeView() throws(StoreError) -> RowDatabase? {
+        guard self.number != nil else { return nil }
+        if self.limits.bugs.contains(.snapshotOfManyStates) { return try self.openRows() }
+        let view = try RowDatabase(
+            self.path, in: self.system,
+            Connection.Options(
+                synchronous: .normal, fileTag: self.files.tag, cacheSize: .kibibytes(256)))
+        try view.beginTransaction()
+        // The first read is what holds the rows.
+        _ = try AppliedPosition.read(from: view)
+        return view
     }
 
     package func makeSpool() throws(StoreError) -> any SnapshotSpool {
         try FileSpool(self.files.arrivals, in: self.system.files)
     }
 
-    /// Replaces everything by a snapshot: whole or, after an error or a crash, not at all.
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
-        throws(StoreError)
+        throws(StoreError) -> any SnapshotWork
     {
+        try self.makeDirectory()
+        return PartitionInstallation(
+            self.files.unfinished, identity, from: source, in: self.system,
+            fileTag: self.files.tag, bugs: self.limits.bugs
+        ) { (position) throws(StoreError) in try self.takeOver(at: position) }
+    }
+
+    /// Puts the database that a snapshot has made in the place of the one in use.
+    private func takeOver(at position: AppliedPosition) throws(StoreError) {
         let next = (self.number ?? 0) + 1
         let path = self.files.rows(next)
-        let position: AppliedPosition
-        try self.makeDirectory()
-        do throws(StoreError) {
-            position = try SnapshotInstaller.build(
-                path, identity, from: source, in: self.system, fileTag: self.files.tag,
-                bugs: self.limits.bugs)
-        } catch {
-            // Best effort: the next open removes it too.
-            try? RowDatabase.discard(DiskPath(path.raw + ".new"), in: self.system.files)
-            throw error
+        try onDisk { () throws(DiskError) in
+            let files = self.system.files
+            let wal = DiskPath(self.files.unfinished.raw + "-wal")
+            if try files.exists(wal) { try files.remove(wal) }
+            try files.rename(self.files.unfinished, to: path)
+        }
+        do throws(DiskError) { try self.system.files.syncDirectory(path.parent) } catch {
+            // The new file may count after the next start, or may not: nothing that is done to the old one
+            // now is sure to last. As final as a failed sync, and for the same reason.
+            self.system.noteFailedSync(path)
+            throw StoreError(error)
         }
         // Renamed and synced: from here on the new rows are the partition.
         let old = self.number
+        self.spooling?.giveUp()
         self.rows = nil
         self.application.forget()
         self.number = next
@@ -373,7 +402,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         var rows = try self.openRows()
         if rows.isInTransaction { return rows }
-        if self.walSize > self.limits.walSizeMax {
+        if self.walSize > self.limits.walSizeMax, !self.mayGrowFurther() {
             guard try self.checkpoint() else {
                 throw StoreError(.busy, "a reader holds back the checkpoint of a full WAL")
             }
@@ -381,6 +410,16 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         try rows.beginTransaction()
         return rows
+    }
+
+    /// Whether the WAL goes on growing because a snapshot holds the rows. It is told to hurry; where that does not
+    /// help, what is left of it is spooled here and now.
+    private func mayGrowFurther() -> Bool {
+        guard let spooling, spooling.holdsView else { return false }
+        spooling.isUrgent = true
+        if self.walSize.raw <= self.limits.walSizeMax.raw * Limits.spoolingFactor { return true }
+        spooling.hurry()
+        return false
     }
 
     private func makeDirectory() throws(StoreError) {

@@ -55,3 +55,43 @@ package final class MemorySpool: SnapshotSpool {
 extension PartitionState {
     package func makeSpool() throws(StoreError) -> any SnapshotSpool { MemorySpool() }
 }
+
+/// A spooled snapshot, frame by frame. A receiver that has some frames already skips them.
+package final class SpooledSnapshot: SnapshotSource {
+    private let file: any File
+    private var offset: UInt64 = 0
+    private let length: UInt64
+
+    init(_ file: any File, length: UInt64) {
+        self.file = file
+        self.length = length
+    }
+
+    package func next() throws(StoreError) -> Bytes? {
+        guard let size = try self.frameSize() else { return nil }
+        let frame = try onDisk { () throws(DiskError) in
+            try self.file.bytes(size, at: self.offset + 4)
+        }
+        guard frame.count == size else { throw StoreError(.corrupt, "a spooled snapshot is cut") }
+        self.offset += 4 + UInt64(size)
+        return frame
+    }
+
+    /// Passes over the next frame without reading it. Returns whether there was one.
+    package func skip() throws(StoreError) -> Bool {
+        guard let size = try self.frameSize() else { return false }
+        self.offset += 4 + UInt64(size)
+        return true
+    }
+
+    private func frameSize() throws(StoreError) -> Int? {
+        guard self.offset < self.length else { return nil }
+        let prefix = try onDisk { () throws(DiskError) in try self.file.bytes(4, at: self.offset) }
+        guard prefix.count == 4 else { throw StoreError(.corrupt, "a spooled snapshot is cut") }
+        let size = prefix.reversed().reduce(0) { $0 << 8 | Int($1) }
+        guard UInt64(size) <= self.length - self.offset else {
+            throw StoreError(.corrupt, "a spooled snapshot is cut")
+        }
+        return size
+    }
+}

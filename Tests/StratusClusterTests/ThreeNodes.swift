@@ -164,6 +164,8 @@ struct ThreeNodes {
     /// From now on the node neither hears nor is heard; nobody is told.
     func hang(_ node: Node) { self.wires.hanging.withLock { $0 = node.id } }
 
+    func hearAgain() { self.wires.hanging.withLock { $0 = nil } }
+
     func command(_ register: Bytes, _ value: Bytes) -> Command {
         Command(
             kind: .reference, identity: self.clock.drawIdentity(),

@@ -155,6 +155,82 @@ import Testing
         #expect(bench.actions == [])
     }
 
+    // MARK: An install takes its time
+
+    private static func installing() -> Bench {
+        var bench = Bench(
+            1,
+            RaftGroup.Recovered(
+                hardState: HardState(term: Term(2), vote: nil), snapshot: Self.identity(0, 0),
+                base: .zero, baseConfiguration: Self.configuration,
+                entries: Self.entries(1...4, term: 1)))
+        bench.hear(3, .append(previous: Self.point(4, 1), entries: [], commit: LogIndex(4)))
+        bench.sync()
+        bench.take(.snapshotArrived(Self.identity(20, 3)))
+        #expect(bench.actions.contains(.install(Self.identity(20, 3))))
+        return bench
+    }
+
+    @Test func `while a snapshot is installed a replica takes nothing in and stands for nothing`() {
+        var bench = Self.installing()
+        bench.hear(
+            3,
+            .append(
+                previous: Self.point(4, 1), entries: Self.entries(5...6, term: 3),
+                commit: LogIndex(6)))
+        #expect(bench.said == [] && bench.applied == nil)
+        #expect(bench.group.log.last == LogIndex(4))
+        let other = SnapshotChunk(
+            identity: Self.identity(22, 3), sequence: 0, isLast: true, bytes: [1])
+        bench.hear(3, .snapshotChunk(other))
+        bench.take(.snapshotArrived(Self.identity(22, 3)))
+        #expect(!bench.actions.contains(.install(Self.identity(22, 3))))
+        // Its leader goes silent, and it is asked to follow it.
+        bench.take(.suspected(NodeID(2)))
+        for _ in 0..<20 { bench.pass(.seconds(1)) }
+        bench.hear(3, .transferNow)
+        #expect(bench.group.role == .follower && bench.group.term == Term(3))
+        // It says that it is there, which is all that a leader asks for who is to read.
+        bench.hear(3, .probe(round: 7))
+        #expect(bench.said.contains(.probeAnswer(round: 7)))
+        bench.take(.snapshotInstalled(Self.identity(20, 3)))
+        #expect(bench.group.log.last == LogIndex(20) && bench.group.commit == LogIndex(20))
+    }
+
+    @Test func `a new leader is voted for and heard while a snapshot of the old one is installed`()
+    {
+        var bench = Self.installing()
+        bench.take(.suspected(NodeID(2)))
+        bench.hear(4, .voteRequest(last: Self.point(21, 3), isTransfer: false), from: 3)
+        bench.sync()
+        #expect(bench.said == [.voteAnswer(granted: true)])
+        bench.hear(
+            4, .append(previous: Self.point(21, 3), entries: [], commit: LogIndex(21)), from: 3)
+        #expect(bench.said == [])
+        bench.take(.snapshotInstalled(Self.identity(20, 3)))
+        #expect(bench.group.leader == NodeID(3))
+        #expect(
+            bench.said.contains(
+                .appendAccepted(match: LogIndex(20), received: LogIndex(20), commit: LogIndex(20))))
+        bench.hear(
+            4,
+            .append(
+                previous: Self.point(20, 3), entries: Self.entries(21...21, term: 3),
+                commit: LogIndex(21)), from: 3)
+        bench.sync()
+        #expect(bench.applied == LogIndex(21))
+    }
+
+    @Test func `an install that failed leaves the log as it was, and the next snapshot is taken`() {
+        var bench = Self.installing()
+        bench.take(.snapshotRefused(Self.identity(20, 3)))
+        #expect(bench.group.log.last == LogIndex(4))
+        bench.take(.snapshotArrived(Self.identity(22, 3)))
+        #expect(bench.actions.contains(.install(Self.identity(22, 3))))
+        bench.take(.snapshotInstalled(Self.identity(22, 3)))
+        #expect(bench.group.log.last == LogIndex(22))
+    }
+
     // MARK: The log has lost entries
 
     /// Of seven entries the last three are gone: the last one that may have been acknowledged is 7@1.

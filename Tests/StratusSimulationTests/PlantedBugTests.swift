@@ -63,6 +63,7 @@ struct PlantedBugTests {
         .segmentFreedOnRelease: 25,
         .singleStepMembership: 30,
         .skipPreviousCheck: 21,
+        .snapshotOfManyStates: 1,
         .snapshotVouchesForTail: 7,
         .snapshotWithStaleConfiguration: 10,
         .staleTagAccepted: 3,

@@ -163,14 +163,14 @@ import Testing
         var outcomes: [Outcome] = []
         try state.apply([Self.write(1)][...], into: &outcomes)
         try state.commit()
-        let one = try state.snapshot()
+        let one = try state.snapshot().whole()
         let oneIdentity = Self.identity(of: state)
         try state.apply([Self.write(2)][...], into: &outcomes)
         try state.commit()
-        let other = try state.snapshot()
+        let other = try state.snapshot().whole()
         for (source, identity) in [(one, oneIdentity), (other, Self.identity(of: state))] {
             let receiver = try Self.state(SimulatedWorld(seed: 2))
-            try receiver.install(identity, from: source)
+            try receiver.install(identity, from: source).finish()
             #expect(receiver.digest == identity.digest)
         }
     }

@@ -112,13 +112,13 @@ import Testing
         var outcomes: [Outcome] = []
         try store.apply([PartitionBench.entry(1, size: 10)][...], into: &outcomes)
         try store.commit()
-        let frames = try PartitionStoreTests.Frames(store.snapshot())
+        let frames = try PartitionStoreTests.Frames(store.snapshot().whole())
         try Self.expect(frames.frames.flatMap { $0 }, "snapshot-1")
         let other = try PartitionBench(seed: 2).open()
         let identity = SnapshotIdentity(
             index: LogIndex(1), term: Term(1), configuration: Configuration(voters: []),
             digest: store.digest)
-        try other.install(identity, from: frames)
+        try other.install(identity, from: frames).finish()
         #expect(other.digest == store.digest)
     }
 

@@ -259,7 +259,7 @@ extension PartitionStore where State == RegisterState {
         let identity = SnapshotIdentity(
             index: one.applied, term: Term(1), configuration: Configuration(voters: []),
             digest: one.digest)
-        try other.install(identity, from: one.snapshot())
+        try other.install(identity, from: one.snapshot().whole()).finish()
         #expect(other.digest == one.digest)
         #expect(other.applied == LogIndex(60) && other.durable == LogIndex(60))
         try other.expectState(through: 60, "installed")
@@ -291,9 +291,9 @@ extension PartitionStore where State == RegisterState {
         let identity = SnapshotIdentity(
             index: one.applied, term: Term(1), configuration: Configuration(voters: []),
             digest: one.digest)
-        let sound = try Frames(one.snapshot()).frames
+        let sound = try Frames(one.snapshot().whole()).frames
         try one.take(21...30)
-        let later = try Frames(one.snapshot()).frames
+        let later = try Frames(one.snapshot().whole()).frames
         var flipped = sound
         flipped[2][40] ^= 4
         var swapped = sound
@@ -308,16 +308,16 @@ extension PartitionStore where State == RegisterState {
         try other.take(1...3)
         let before = other.digest
         for row in rows {
-            let source = try Frames(one.snapshot())
+            let source = try Frames(one.snapshot().whole())
             source.frames = row.frames
             #expect(throws: StoreError.self, "\(row.name)") {
-                try other.install(identity, from: source)
+                try other.install(identity, from: source).finish()
             }
             #expect(other.digest == before && other.applied == LogIndex(3), "\(row.name)")
         }
-        let source = try Frames(one.snapshot())
+        let source = try Frames(one.snapshot().whole())
         source.frames = sound
-        try other.install(identity, from: source)
+        try other.install(identity, from: source).finish()
         try other.expectState(through: 20, "the sound one")
     }
 

@@ -89,15 +89,22 @@ import Testing
         }
     }
 
+    /// A snapshot has several frames.
+    static let slicedLimits: PartitionStore<RegisterState>.Limits = {
+        var limits = PartitionStore<RegisterState>.Limits()
+        limits.snapshotFrameSize = 1_000
+        return limits
+    }()
+
     @Test func `C-29 an end anywhere inside an install leaves the old rows or the new`() throws {
-        let source = try PartitionBench(seed: 50).open()
+        let source = try PartitionBench(seed: 50).open(Self.slicedLimits)
         try source.take(1...Self.entryCount)
         let identity = SnapshotIdentity(
             index: source.applied, term: Term(1), configuration: Configuration(voters: []),
             digest: source.digest)
         func install(_ bench: PartitionBench) -> Bool {
             guard let store = try? bench.open() else { return false }
-            return (try? store.install(identity, from: source.snapshot())) != nil
+            return (try? store.install(identity, from: source.snapshot().whole()).finish()) != nil
         }
         let trial = PartitionBench()
         try trial.open().take(1...5)
@@ -129,7 +136,7 @@ import Testing
     func `C-29 a failure anywhere inside an install leaves what the store then says it has`(
         isSticky: Bool
     ) throws {
-        let source = try PartitionBench(seed: 50).open()
+        let source = try PartitionBench(seed: 50).open(Self.slicedLimits)
         try source.take(1...Self.entryCount)
         let identity = SnapshotIdentity(
             index: source.applied, term: Term(1), configuration: Configuration(voters: [NodeID(7)]),
@@ -144,7 +151,8 @@ import Testing
             let before = bench.files.operationCount
             bench.files.plan(
                 DiskFault(at: before + number, .fail(.io), isSticky: isSticky))
-            let isInstalled = (try? store.install(identity, from: source.snapshot())) != nil
+            let isInstalled =
+                (try? store.install(identity, from: source.snapshot().whole()).finish()) != nil
             let isDone = bench.files.operationCount < before + number
             let name = "failure at \(number)"
             bench.files.clearFaults()

@@ -9,6 +9,8 @@ package protocol NodePartition: PartitionState {
     var walSize: ByteCount { get }
     /// Of its file what holds nothing any more: what is added goes there before the file grows.
     var spareSize: ByteCount { get throws(StoreError) }
+    /// A snapshot is being spooled: checkpoints are incomplete.
+    var isSpooling: Bool { get }
     /// Holds memory and descriptors now.
     var isOpen: Bool { get }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.

@@ -25,6 +25,9 @@ extension NodeReplicas {
         package var silentThrough: @Sendable (GroupID) -> LogIndex = { _ in .zero }
         /// Others may become peers later: the watch over nodes runs from the start.
         package var isClustered = false
+        /// Bytes of snapshots that are spooled and installed in a second, all partitions together; 0: as many as can
+        /// be.
+        package var snapshotRate = ByteCount(0)
         /// What is to stay free on the disk for what deletes; 0: nothing.
         package var reserve = ByteCount(0)
         /// Whether a command may make the rows more than they are: it is refused while there is no more than the

@@ -60,6 +60,7 @@ package actor NodeReplicas {
     private nonisolated let faultText = Mutex<String?>(nil)
 
     let host: ReplicaHost
+    let snapshotPace: SnapshotPace
     var members: [GroupID: Member] = [:]
     /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led by somebody else
     /// than before.
@@ -108,6 +109,7 @@ package actor NodeReplicas {
         self.checkpointer = checkpointer
         self.housekeepAt = world.now
         self.reserve = DiskReserve(size: setup.reserve)
+        self.snapshotPace = SnapshotPace(rate: setup.snapshotRate)
         self.host = ReplicaHost(
             node: setup.node,
             liveness: NodeLiveness(
@@ -261,6 +263,9 @@ package actor NodeReplicas {
 
     /// Hands the group out once more by ``groupsWithNews()``.
     package func lookAgain(at group: GroupID) { self.members[group]?.jobsSeen = nil }
+
+    /// How much of snapshots is spooled and installed in a second; 0: as much as can be.
+    package func paceSnapshots(at rate: ByteCount) { self.snapshotPace.rate = rate }
 
     /// Answers a read from what is applied here, which may be old.
     package func peek(_ query: Query, in group: GroupID) -> QueryAnswer? {
@@ -576,7 +581,7 @@ package actor NodeReplicas {
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
-                seed: self.world.random())
+                pace: self.snapshotPace, seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }
@@ -634,7 +639,8 @@ package actor NodeReplicas {
     }
 
     private func checkpoint(_ group: GroupID) {
-        guard let member = self.members[group], !member.isCheckpointing, self.isWell(group)
+        guard let member = self.members[group], !member.isCheckpointing, self.isWell(group),
+            !member.partition.isSpooling
         else { return }
         do throws(StoreError) {
             guard let checkpointer = try member.partition.makeCheckpointer() else {
@@ -704,7 +710,9 @@ package actor NodeReplicas {
         let open = self.members.filter { $0.value.partition.isOpen }
         let surplus = open.count - self.setup.openPartitionCountMax
         guard surplus > 0 else { return }
-        let idle = open.filter { !$0.value.isCheckpointing && self.isWell($0.key) }.sorted {
+        let idle = open.filter {
+            !$0.value.isCheckpointing && !$0.value.partition.isSpooling && self.isWell($0.key)
+        }.sorted {
             ($0.value.usedAt, $0.key) < ($1.value.usedAt, $1.key)
         }
         for (group, member) in idle.prefix(min(surplus, 4)) {

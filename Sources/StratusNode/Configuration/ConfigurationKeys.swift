@@ -158,6 +158,12 @@ extension ConfigurationKey {
                 + "damaged comes back from the other replicas. 0: nothing is read back."),
 
         ConfigurationKey(
+            "storage.snapshotRate", .size(0...1 << 40), .size(.mebibytes(32)), reloads: true,
+            "How much of partitions that are copied from node to node is written or read in a second, all of "
+                + "them together: a copy is made a piece at a time, at the sender first, then at the receiver, "
+                + "and everything else goes on in between. 0: as much as can be."),
+
+        ConfigurationKey(
             "storage.reserve", .size(0...1 << 50), .size(.mebibytes(256)), reloads: true,
             "What is to stay free on the disk. A partition that has less on most of its replicas, what was "
                 + "deleted in its own file added, takes nothing in: what adds is answered TRY_AGAIN_LATER, "

@@ -39,12 +39,14 @@ package final class ObservedPartition: PartitionState {
     package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {
         try self.store.answer(query)
     }
-    package func snapshot() throws(StoreError) -> any SnapshotSource { try self.store.snapshot() }
+    package func snapshot() throws(StoreError) -> any SnapshotSpooling {
+        try self.store.snapshot()
+    }
     package func makeSpool() throws(StoreError) -> any SnapshotSpool { try self.store.makeSpool() }
     package func install(_ identity: SnapshotIdentity, from source: any SnapshotSource)
-        throws(StoreError)
+        throws(StoreError) -> any SnapshotWork
     {
         self.installing(identity, self.store.applied)
-        try self.store.install(identity, from: source)
+        return try self.store.install(identity, from: source)
     }
 }

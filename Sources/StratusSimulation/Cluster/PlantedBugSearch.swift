@@ -103,7 +103,7 @@ package struct PlantedBugSearch {
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
             .followerAnswersReads, .readCountsOldRound:
             .reads
-        case .lateSnapshotInstalled, .mixedSnapshotStreams,
+        case .lateSnapshotInstalled, .mixedSnapshotStreams, .snapshotOfManyStates,
             .identityForgottenOnSnapshot, .releaseThroughApplied:
             .snapshots
         case .durableBeforeSync, .failedSyncTriedAgain, .recycledBatchesReplayed,

@@ -81,6 +81,7 @@ final class SimulatedNode {
     var log: SegmentedLog?
     var logEvents = LogEvents()
     var system: FileSystem?
+    var pace = SnapshotPace(rate: ByteCount(0))
     var partitions: [GroupID: ObservedPartition] = [:]
     var checkpointers: [GroupID: PartitionCheckpointer] = [:]
     /// As of the last report of the log.

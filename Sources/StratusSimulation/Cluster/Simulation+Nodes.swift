@@ -58,6 +58,7 @@ extension Simulation {
             self.invariants.report("S-07 torn, not damaged", "\(node.id) finds \(log.damage)")
         }
         let system = FileSystem(node.files)
+        node.pace = SnapshotPace(rate: self.options.snapshotRate)
         node.shells = try self.makeShells(of: node)
         node.links = try self.makeLinks(of: node)
         let others = node.shells?.life.peers ?? self.nodes.map(\.id).filter { $0 != node.id }
@@ -138,7 +139,7 @@ extension Simulation {
         node.hardStates[group] = log.hardState(of: group)
         return Replica(
             group: group, node: node.id, recovered: recovered, state: partition, log: log,
-            tuning: self.tuning, seed: self.diskRandom.next(), bugs: self.bugs)
+            tuning: self.tuning, pace: node.pace, seed: self.diskRandom.next(), bugs: self.bugs)
     }
 
     /// It could not start: a supervisor tries again. Anything but a disk that refused is a loss.
@@ -182,6 +183,11 @@ extension Simulation {
         self.note("\(node.id) \(losesPower ? "loses power" : "crashes")")
         self.timeline?.crashed(node.id, at: self.now, losesPower: losesPower)
         self.report.crashCount += 1
+        for group in self.groups {
+            guard let replica = node.host?.replica(of: group) else { continue }
+            if replica.isSpooling { self.report.reached[.endedWhileSpooling, default: 0] += 1 }
+            if replica.isInstalling { self.report.reached[.endedWhileInstalling, default: 0] += 1 }
+        }
         self.watched[node.id] = nil
         self.endLinks(of: node)
         node.endProcess(groups: self.groups)

@@ -78,6 +78,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var batchSizeMax: ByteCount
     package var walSizeMax: ByteCount
     package var snapshotFrameSize: ByteCount
+    /// Of one node, in a second: so that other things happen between the slices of a snapshot.
+    package var snapshotRate: ByteCount
     /// A process is back after so long at most.
     package var restartMax: Duration = .seconds(2)
     /// Power comes and goes all the time, leadership with it: one election after the other.
@@ -168,6 +170,8 @@ package struct SimulationOptions: Sendable, Equatable {
         self.batchSizeMax = .kibibytes([1, 4, 4_096][draw(0...2)])
         self.walSizeMax = .kibibytes([64, 256, 16_384][draw(0...2)])
         self.snapshotFrameSize = ByteCount([64, 512, 65_536][draw(0...2)])
+        // Drawn beside the others, which stay what they were.
+        self.snapshotRate = .kibibytes([48, 256, 1_024][Int(seed % 3)])
         if draw(0...3) == 0 {
             self.isStormy = true
             self.faults.formUnion([.powerLoss, .transfer])

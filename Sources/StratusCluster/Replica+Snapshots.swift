@@ -1,0 +1,161 @@
+import StratusConsensus
+import StratusModel
+import StratusStorage
+
+/// Snapshots that leave and arrive: spooled and installed a slice at a time, each in a turn of its own.
+extension Replica {
+    /// The last entry of a damaged log, as long as it is not whole again.
+    var owed: (LogIndex, Term)? { self.raft.mustReach.map { ($0.index, $0.term) } }
+
+    func sendSnapshot(
+        to node: NodeID, term: Term, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        do throws(StoreError) {
+            guard self.streams.isSending(to: node) else {
+                return try self.spool(for: node, at: now, into: &effects)
+            }
+            if let chunk = try self.streams.chunk(for: node) {
+                effects.append(.send(ConsensusMessage(term: term, .snapshotChunk(chunk)), to: node))
+            }
+        } catch {
+            self.streams.stop(to: node)
+            effects.append(.failed(error))
+        }
+    }
+
+    private func spool(for node: NodeID, at now: MonotonicTime, into effects: inout [Effect])
+        throws(StoreError)
+    {
+        // One after the other, on the whole node: each holds up the checkpoints of its rows. Consensus asks again,
+        // also while this one is spooled.
+        guard self.spooling == nil, self.pace?.spooling == nil, self.isStateWell,
+            let identity = self.raft.snapshotIdentity(
+                at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
+        else { return }
+        let work = try self.state.snapshot()
+        self.pace?.spooling = work
+        self.spooling = (node, identity, work)
+        self.requestTurn(at: now, into: &effects)
+    }
+
+    /// A snapshot is begun, and not all of it is spooled.
+    package var isSpooling: Bool { self.spooling != nil }
+    /// One has arrived, and not all of it is installed.
+    package var isInstalling: Bool { self.installation != nil }
+
+    private func requestTurn(at now: MonotonicTime, into effects: inout [Effect]) {
+        self.turnAt = nil
+        guard self.isSpooling || self.isInstalling else { return }
+        let isUrgent = self.spooling?.work.isUrgent ?? false
+        self.turnAt = isUrgent ? now : max(now, self.pace?.opensAt ?? now)
+        self.requestWake(into: &effects)
+    }
+
+    /// One slice, if no other replica of the node was first.
+    func takeTurn(at now: MonotonicTime, into effects: inout [Effect]) {
+        defer { self.requestTurn(at: now, into: &effects) }
+        let isUrgent = self.spooling?.work.isUrgent ?? false
+        if isUrgent {
+            effects.append(.reached(.spoolingHurried))
+        } else if let time = self.pace?.opensAt, now < time {
+            return
+        }
+        if let installation {
+            self.advance(installation.identity, installation.work, at: now, into: &effects)
+        } else if let spooling {
+            self.advance(spooling.work, for: spooling.peer, at: now, into: &effects)
+        }
+    }
+
+    private func advance(
+        _ work: any SnapshotSpooling, for peer: NodeID, at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) {
+        do throws(StoreError) {
+            if let size = try work.advance() {
+                // The others do not wait for what could not.
+                if !work.isUrgent { self.pace?.spend(size, at: now) }
+                effects.append(.reached(.spooledInSlices))
+                return
+            }
+            guard let identity = self.spooling?.identity else { return }
+            self.spooling = nil
+            try self.streams.open(to: peer, identity, from: work.source())
+        } catch {
+            // Consensus asks again.
+            self.spooling = nil
+            effects.append(.failed(error))
+            return
+        }
+        self.sendSnapshot(to: peer, term: self.raft.term, at: now, into: &effects)
+    }
+
+    func receive(_ chunk: SnapshotChunk, into effects: inout [Effect]) {
+        let mixes = self.bugs.contains(.mixedSnapshotStreams)
+        var next: UInt32 = 0
+        do throws(StoreError) {
+            next = try self.streams.receive(
+                chunk, in: self.raft.term, of: self.state, mixes: mixes)
+        } catch {
+            // The stream begins again, when there is room.
+            effects.append(.failed(error))
+        }
+        self.pendingEvents.append(.snapshotProgressed(chunk.identity, next: next))
+        if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
+    }
+
+    func install(
+        _ identity: SnapshotIdentity, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        do throws(StoreError) {
+            guard let source = try self.streams.takeComplete(identity) else {
+                self.pendingEvents.append(.snapshotRefused(identity))
+                return
+            }
+            self.installation = (identity, try self.state.install(identity, from: source))
+            self.requestTurn(at: now, into: &effects)
+        } catch {
+            self.pendingEvents.append(.snapshotRefused(identity))
+            effects.append(.failed(error))
+        }
+    }
+
+    private func advance(
+        _ identity: SnapshotIdentity, _ work: any SnapshotWork, at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) {
+        do throws(StoreError) {
+            if let size = try work.advance() {
+                self.pace?.spend(size, at: now)
+                effects.append(.reached(.installedInSlices))
+                return
+            }
+        } catch {
+            self.installation = nil
+            effects.append(.failed(error))
+            self.mustReset = true
+            do throws(StoreError) { try self.resetState(into: &effects) } catch {
+                self.retryAt = now + self.tuning.retryDelay
+                self.requestWake(into: &effects)
+            }
+            self.run(.snapshotRefused(identity), at: now, into: &effects)
+            return
+        }
+        self.installation = nil
+        // The state first: if the process ends here, the log is restarted when it comes back.
+        if !self.raft.keepsLog(after: identity) {
+            self.log.restart(self.group, after: identity, owing: self.owed)
+        }
+        self.ordered = identity.index
+        self.released = identity.index
+        self.appliedTime = max(self.appliedTime, identity.time)
+        self.retryAt = nil
+        self.mustReset = false
+        for item in self.waiting where item.point.index <= identity.index {
+            effects.append(.answered(item.request, .failure(.outcomeUnknown)))
+        }
+        self.waiting.removeAll { $0.point.index <= identity.index }
+        effects.append(.applied(through: identity.index))
+        self.run(.snapshotInstalled(identity), at: now, into: &effects)
+    }
+}

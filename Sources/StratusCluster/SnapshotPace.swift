@@ -1,0 +1,30 @@
+package import StratusModel
+import StratusStorage
+
+/// How fast a node spools and installs snapshots, all of its replicas together. What is sent needs no bound of its
+/// own: the receiver asks for each chunk when it has the one before.
+///
+/// Owned by the executor that owns the replicas.
+package final class SnapshotPace {
+    /// Bytes in a second; 0: as fast as the turns come.
+    package var rate: ByteCount
+    /// The one that is being spooled; gone with whoever wanted it.
+    weak var spooling: (any SnapshotSpooling)?
+    /// Before this no slice is due; nil before the first.
+    private(set) var opensAt: MonotonicTime?
+
+    /// A turn that comes late is made up for, up to this.
+    private static let slack = Duration.milliseconds(50)
+
+    package init(rate: ByteCount) { self.rate = rate }
+
+    /// A slice of `size` was done.
+    func spend(_ size: ByteCount, at now: MonotonicTime) {
+        guard self.rate.raw > 0 else {
+            self.opensAt = nil
+            return
+        }
+        let start = max(self.opensAt ?? now, now + Self.slack * -1)
+        self.opensAt = start + .nanoseconds(Int64(size.raw) * 1_000_000_000 / Int64(self.rate.raw))
+    }
+}

@@ -1,0 +1,129 @@
+import StratusCoding
+import StratusModel
+import StratusSQLite
+
+/// Builds a database from a snapshot's frames beside the one in use, a frame a slice, and puts it in its place
+/// with the last.
+///
+/// What a slice has written is synced before the next begins, so that no sync has to wait for all of it.
+final class PartitionInstallation: SnapshotWork {
+    private let path: DiskPath
+    private let identity: SnapshotIdentity
+    private let source: any SnapshotSource
+    private let system: FileSystem
+    private let fileTag: UInt32
+    private let bugs: PlantedBugs
+    private let takeOver: (AppliedPosition) throws(StoreError) -> Void
+    /// Nil until the file is made, and when it is whole.
+    private var rows: RowDatabase?
+    private var frameCount: UInt64 = 0
+    private var rowCount: UInt64 = 0
+    /// What the rows stand for, once they are whole and synced.
+    private var position: AppliedPosition?
+    private var isDone = false
+
+    /// - Parameters:
+    ///   - path: where it is built. What an earlier one left there is discarded.
+    ///   - takeOver: the file at `path` is whole, closed and synced: it becomes the partition.
+    init(
+        _ path: DiskPath, _ identity: SnapshotIdentity, from source: any SnapshotSource,
+        in system: FileSystem, fileTag: UInt32, bugs: PlantedBugs,
+        takeOver: @escaping (AppliedPosition) throws(StoreError) -> Void
+    ) {
+        self.path = path
+        self.identity = identity
+        self.source = source
+        self.system = system
+        self.fileTag = fileTag
+        self.bugs = bugs
+        self.takeOver = takeOver
+    }
+
+    func advance() throws(StoreError) -> ByteCount? {
+        precondition(!self.isDone, "a snapshot was installed already")
+        do throws(StoreError) {
+            if let position {
+                try self.takeOver(position)
+                self.isDone = true
+                return nil
+            }
+            guard let rows else {
+                self.rows = try self.make()
+                return ByteCount(Connection.pageSize)
+            }
+            return try self.takeFrame(into: rows)
+        } catch {
+            self.rows = nil
+            // Best effort: the next open removes it too.
+            try? RowDatabase.discard(self.path, in: self.system.files)
+            throw error
+        }
+    }
+
+    private func make() throws(StoreError) -> RowDatabase {
+        try RowDatabase.make(self.path, in: self.system, fileTag: self.fileTag)
+        return try RowDatabase(
+            self.path, in: self.system,
+            Connection.Options(synchronous: .normal, fileTag: self.fileTag))
+    }
+
+    private func takeFrame(into rows: RowDatabase) throws(StoreError) -> ByteCount {
+        let number = self.frameCount
+        guard let bytes = try self.source.next() else {
+            throw StoreError(.corrupt, "a snapshot ended after \(number) frames, without its last")
+        }
+        let frame: SnapshotFrame
+        do throws(DecodingError) { frame = try .decode(bytes, number: number) } catch {
+            throw StoreError(.corrupt, "frame \(number) of a snapshot: \(error)")
+        }
+        self.frameCount += 1
+        try rows.beginTransaction()
+        switch frame {
+        case .rows(let new):
+            for row in new { try rows.put(row.table, row.key.span.bytes, row.row.span.bytes) }
+            self.rowCount += UInt64(new.count)
+            try self.commit(rows)
+        case .end(let rowCount, let end):
+            let position = try self.checked(end, rowCount, rows.digest)
+            var store = rows
+            try position.write(to: &store)
+            try self.commit(rows)
+            self.rows = nil
+            self.position = position
+        }
+        return ByteCount(bytes.count)
+    }
+
+    private func commit(_ rows: RowDatabase) throws(StoreError) {
+        try rows.commitTransaction()
+        guard try rows.checkpoint().isComplete else {
+            throw StoreError(.busy, "somebody reads a database that is being made")
+        }
+    }
+
+    /// What the rows stand for, as they are to say it themselves.
+    private func checked(_ end: AppliedPosition, _ rowCount: UInt64, _ digest: StateDigest)
+        throws(StoreError) -> AppliedPosition
+    {
+        var position = end
+        // Bugs that mix streams or states or forget rows must not be saved by this check.
+        let isUnchecked =
+            self.bugs.contains(.mixedSnapshotStreams)
+            || self.bugs.contains(.identityForgottenOnSnapshot)
+            || self.bugs.contains(.snapshotOfManyStates)
+        guard
+            (self.rowCount == rowCount && digest == position.digest
+                && position.digest == self.identity.digest
+                && position.index == self.identity.index)
+                || isUnchecked
+        else { throw StoreError(.corrupt, "the snapshot is not the one it says it is") }
+        if isUnchecked {
+            (position.index, position.term) = (self.identity.index, self.identity.term)
+            position.digest = digest
+        }
+        // The sender may go by the configuration its group was made with, which this node may
+        // never have been told.
+        position.configuration = self.identity.configuration.encoded()
+        return position
+    }
+}
