@@ -22,7 +22,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// What its cache is a share of, instead of having `cacheSize`.
         package var caches: CacheBudget?
         /// While a snapshot is spooled the WAL may grow to so many times `walSizeMax`. The checkpoint after it
-        /// copies all of that while commits wait: no more than they may.
+        /// copies all of that, and commits wait for it: so it is no larger.
         static var spoolingFactor: Int { 4 }
         /// Rows of a snapshot are put together up to this size: what is spooled or installed in one go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
