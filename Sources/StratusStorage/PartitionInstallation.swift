@@ -5,7 +5,7 @@ import StratusSQLite
 /// Builds a database from a snapshot's frames beside the one in use, a frame a slice, and puts it in its place
 /// with the last.
 ///
-/// What a slice has written is synced before the next begins, so that no sync has to wait for all of it.
+/// What some slices have written is synced before the next begins, so that no sync has to wait for all of it.
 final class PartitionInstallation: SnapshotWork {
     private let path: DiskPath
     private let identity: SnapshotIdentity
@@ -18,6 +18,8 @@ final class PartitionInstallation: SnapshotWork {
     private var rows: RowDatabase?
     private var frameCount: UInt64 = 0
     private var rowCount: UInt64 = 0
+    /// Frames since the last sync.
+    private var unsyncedCount = 0
     /// What the rows stand for, once they are whole and synced.
     private var position: AppliedPosition?
     private var isDone = false
@@ -38,6 +40,9 @@ final class PartitionInstallation: SnapshotWork {
         self.bugs = bugs
         self.takeOver = takeOver
     }
+
+    /// Everybody on the thread waits for a sync.
+    private static let unsyncedCountMax = 8
 
     func advance() throws(StoreError) -> ByteCount? {
         precondition(!self.isDone, "a snapshot was installed already")
@@ -82,20 +87,23 @@ final class PartitionInstallation: SnapshotWork {
         case .rows(let new):
             for row in new { try rows.put(row.table, row.key.span.bytes, row.row.span.bytes) }
             self.rowCount += UInt64(new.count)
-            try self.commit(rows)
+            try rows.commitTransaction()
+            self.unsyncedCount += 1
+            if self.unsyncedCount == Self.unsyncedCountMax { try self.sync(rows) }
         case .end(let rowCount, let end):
             let position = try self.checked(end, rowCount, rows.digest)
             var store = rows
             try position.write(to: &store)
-            try self.commit(rows)
+            try rows.commitTransaction()
+            try self.sync(rows)
             self.rows = nil
             self.position = position
         }
         return ByteCount(bytes.count)
     }
 
-    private func commit(_ rows: RowDatabase) throws(StoreError) {
-        try rows.commitTransaction()
+    private func sync(_ rows: RowDatabase) throws(StoreError) {
+        self.unsyncedCount = 0
         guard try rows.checkpoint().isComplete else {
             throw StoreError(.busy, "somebody reads a database that is being made")
         }
