@@ -200,7 +200,7 @@ let package = Package(
         .testTarget(
             name: "StratusStorageTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
+                "CShims", "StratusModel", "StratusCoding", "StratusSQLite", "StratusStorage",
                 "StratusCluster",
                 "StratusRuntime", "StratusSimulation",
             ],

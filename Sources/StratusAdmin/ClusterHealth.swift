@@ -6,11 +6,18 @@ import StratusRuntime
 
 /// `/v1/cluster/health`: what every node says of itself, and what the leaders say of their groups. What of it is
 /// wrong is for who asked to judge: `stratusctl doctor` and `top`.
+///
+/// Where nobody leads the system partition it is about the nodes that this one knows of, and says so.
 struct ClusterHealth {
     let cluster: any ClusterControl
 
     func show() async throws(NodeControlFailure) -> HTTPResponse {
-        guard let view = try await self.cluster.view() else {
+        let current: ClusterView?
+        do throws(NodeControlFailure) { current = try await self.cluster.view() } catch {
+            guard error == .unavailable, self.cluster.lastView != nil else { throw error }
+            current = nil
+        }
+        guard let view = current ?? self.cluster.lastView else {
             return AdminAnswer.error(503, "NOT_FORMED", "the cluster is not formed yet")
         }
         let cluster = self.cluster
@@ -37,6 +44,11 @@ struct ClusterHealth {
         json.beginObject()
         json.member("wallMilliseconds", cluster.wallMilliseconds)
         json.member("revision", Int64(clamping: view.settings.revision))
+        json.member("isCurrent", current != nil)
+        json.key("systemReplicas")
+        json.beginArray()
+        for node in view.systemReplicas { json.write(Int64(node.raw)) }
+        json.endArray()
         json.key("nodes")
         json.beginArray()
         for node in members { Self.write(node, seen[node.id]?.0, to: &json) }

@@ -9,6 +9,8 @@ package protocol ClusterControl: Sendable {
     var node: NodeID { get }
     /// The system partition's view, linearizable; nil before the cluster is formed.
     func view() async throws(NodeControlFailure) -> ClusterView?
+    /// As this node last knew it; nil before it was ever told.
+    var lastView: ClusterView? { get }
     /// Who leads a group, as far as this node knows.
     func leader(of group: GroupID) -> NodeID?
     /// Asks the system partition for a change; what it decided is followed here before this returns.

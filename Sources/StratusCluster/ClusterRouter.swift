@@ -51,6 +51,8 @@ package final class ClusterRouter: PartitionRouter {
         /// What the last answers said of who leads: better than the table's order, no more than a guess.
         var leaders: [GroupID: NodeID] = [:]
         var isStopped = false
+        /// Since when, and for how long at most, a request waits although its deadline is later.
+        var hurry: (since: MonotonicTime, patience: Duration)?
     }
 
     private static let sweepInterval = Duration.milliseconds(200)
@@ -155,13 +157,16 @@ package final class ClusterRouter: PartitionRouter {
     private func route(
         _ body: PeerRequest.Body, to place: PlacedPartition, deadline: MonotonicTime
     ) async throws(RouteError) -> (PeerResponse.Answer, wasInDoubt: Bool) {
-        let impatientAt = self.world.now + self.tuning.patience
+        let start = self.world.now
+        let impatientAt = start + self.tuning.patience
         var place = place
         var attempt = Attempt(place, own: self.replicas.node, known: self.leader(of: place.group))
         var isInDoubt = false
         var pause = self.tuning.pauseMin
         while true {
+            let deadline = self.end(of: start, deadline)
             guard self.world.now < deadline, !self.state.withLock({ $0.isStopped }) else {
+                self.despair()
                 throw isInDoubt ? .outcomeUnknown : .notExecuted(retryAfter: .milliseconds(100))
             }
             let answer = await self.ask(body, place, attempt.target, deadline: deadline)
@@ -197,6 +202,21 @@ package final class ClusterRouter: PartitionRouter {
             }
         }
     }
+
+    private func end(of start: MonotonicTime, _ deadline: MonotonicTime) -> MonotonicTime {
+        guard let hurry = self.state.withLock({ $0.hurry }) else { return deadline }
+        return min(deadline, max(start, hurry.since) + hurry.patience)
+    }
+
+    /// In a hurry one that waited in vain is enough: a client's request is several of these, one after the other.
+    private func despair() {
+        self.state.withLock { state in
+            guard let patience = state.hurry?.patience else { return }
+            state.hurry?.patience = min(patience, Self.patienceWithoutHope)
+        }
+    }
+
+    private static let patienceWithoutHope = Duration.milliseconds(300)
 
     /// Whom to ask next, while nobody is known to be right.
     private struct Attempt {
@@ -343,6 +363,12 @@ package final class ClusterRouter: PartitionRouter {
             return numbers.compactMap { state.pending.removeValue(forKey: $0) }
         }
         for pending in hopeless { pending.continuation.resume(returning: .outcomeUnknown) }
+    }
+
+    /// From now on no request waits here longer than `patience`, those that wait already included: the node is about
+    /// to stop, and its peers may be as well. Who was asked on this node answers by the deadline it was given.
+    package func hurry(within patience: Duration) {
+        self.state.withLock { $0.hurry = (self.world.now, patience) }
     }
 
     package func stop() {

@@ -232,7 +232,12 @@ package final class Node: Sendable {
 
     // MARK: Stop
 
-    /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline` (G-38).
+    /// A request that a majority is there for is done by then. If its peers stop as well, nobody is left for it to wait
+    /// for.
+    private static let leaderPatience = Duration.seconds(3)
+
+    /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline` (G-38). What waits for
+    /// a leader is answered sooner: its client may ask another node, or this one's next process.
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
         self.jobs.cancel()
@@ -240,7 +245,10 @@ package final class Node: Sendable {
         self.scrubbing.cancel()
         self.watchingRoom.cancel()
         self.announcing?.cancel()
+        let cluster = self.cluster
+        let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }
         await self.clientServer.stop(deadline: deadline)
+        hurrying.cancel()
         await self.cluster.stop()
         await self.adminServer.stop(deadline: .milliseconds(200))
         self.cluster.stopThreads()

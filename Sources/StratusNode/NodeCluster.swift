@@ -441,6 +441,15 @@ final class NodeCluster: Sendable {
         (self.links?.openCount ?? 0, self.directory.peers.count)
     }
 
+    /// From now on nothing waits for a majority longer than `patience`. What waits already is given up then, or sooner if
+    /// this is cancelled.
+    func hurry(within patience: Duration) async {
+        self.router.hurry(within: patience)
+        try? await Task.sleep(for: patience)
+        // What was asked since has a deadline that is nearer.
+        await self.replicas.giveUp(dueAfter: self.world.now + patience)
+    }
+
     /// Everything acknowledged is on disk already; this hands leadership over and spares the next start a
     /// recovery.
     func stop() async {

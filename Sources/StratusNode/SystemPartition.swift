@@ -130,6 +130,11 @@ struct SystemPartition: ClusterControl {
         self.health.raise("cluster", refusal.explanation)
     }
 
+    var lastView: ClusterView? {
+        let last = self.cluster.directory.view
+        return last.settings.revision > 0 ? last : nil
+    }
+
     func view() async throws(NodeControlFailure) -> ClusterView? {
         let last = self.cluster.directory.view
         // Nobody answers a node that was removed; it knows that much itself.

@@ -32,12 +32,16 @@ package struct DiskFault: Sendable, Equatable {
     package var kinds: Set<DiskOperation>
     /// Only files whose path begins so.
     package var prefix: String
+    /// Only writes that begin there; nil is anywhere.
+    package var offset: UInt64?
 
     package init(
         at number: Int, _ effect: Effect, isSticky: Bool = false,
-        kinds: Set<DiskOperation> = Set(DiskOperation.allCases), prefix: String = ""
+        kinds: Set<DiskOperation> = Set(DiskOperation.allCases), prefix: String = "",
+        offset: UInt64? = nil
     ) {
         self.prefix = prefix
+        self.offset = offset
         self.number = number
         self.effect = effect
         self.isSticky = isSticky

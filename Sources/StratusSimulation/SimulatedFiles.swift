@@ -299,11 +299,11 @@ package final class SimulatedFiles: Files {
         _ number: Int, _ path: DiskPath, life: Int, from buffer: UnsafeRawBufferPointer,
         at offset: UInt64
     ) throws(DiskError) {
-        try self.perform(.write, path, life: life) { (state, _) throws(DiskError) in
+        try self.perform(.write, path, life: life, at: offset) { (state, _) throws(DiskError) in
             try Self.reserve(
                 Int(offset) + buffer.count, for: number, path, during: "write", &state)
             var start = Int(offset)
-            switch Self.effect(on: .write, path, &state) {
+            switch Self.effect(on: .write, path, at: offset, &state) {
             case .loseWrite: return
             case .misdirect(let distance): start = max(0, start + Int(distance))
             default: break
@@ -353,7 +353,7 @@ package final class SimulatedFiles: Files {
 
     /// Counts the operation, lets a fault strike or carries it out.
     private func perform<Result>(
-        _ kind: DiskOperation, _ path: DiskPath, life: Int? = nil,
+        _ kind: DiskOperation, _ path: DiskPath, life: Int? = nil, at offset: UInt64? = nil,
         _ body: (inout State, _ isCrash: Bool) throws(DiskError) -> Result,
         failing: (inout State) -> Void = { _ in }
     ) throws(DiskError) -> Result {
@@ -361,7 +361,7 @@ package final class SimulatedFiles: Files {
             let dead = DiskError(.io, during: "after a crash", path: path)
             if state.isCrashed || life ?? state.life != state.life { return .failure(dead) }
             state.operationCount += 1
-            switch Self.effect(on: kind, path, &state) {
+            switch Self.effect(on: kind, path, at: offset, &state) {
             case .crash:
                 state.isCrashed = true
                 // It may have happened, a write even in part, and then it is as unsynced as all else.
@@ -395,11 +395,12 @@ package final class SimulatedFiles: Files {
     }
 
     private static func effect(
-        on kind: DiskOperation, _ path: DiskPath, _ state: inout State
+        on kind: DiskOperation, _ path: DiskPath, at offset: UInt64? = nil, _ state: inout State
     ) -> DiskFault.Effect? {
         let number = state.operationCount
         return state.faults.first { fault in
             fault.kinds.contains(kind) && path.raw.hasPrefix(fault.prefix)
+                && (fault.offset == nil || fault.offset == offset)
                 && (fault.number == number || (fault.isSticky && fault.number < number))
         }?.effect
     }

@@ -165,10 +165,14 @@ struct LogRecovery {
         guard let newest = self.segments.last, self.segments.count > 1 || isNew,
             !self.limits.bugs.contains(.begunSegmentKept)
         else { return }
-        let bytes = try self.load(newest, buffer)
-        guard
-            self.search(bytes, from: LogFormat.segmentHeaderSize, for: newest.header!) == nil
-        else { return }
+        // Mostly its first batch is sound and near: no need to read all of it twice.
+        let near = min(buffer.count, Self.readSize)
+        let first = LogFormat.segmentHeaderSize
+        let beginning = try self.load(
+            newest, UnsafeMutableRawBufferPointer(rebasing: buffer[..<near]))
+        guard self.batch(beginning, at: first, of: newest.header!) == nil else { return }
+        let bytes = try self.load(newest, buffer, from: near)
+        guard self.search(bytes, from: first, for: newest.header!) == nil else { return }
         // Durably, before another segment gets this one's sequence.
         let head = UnsafeMutableRawBufferPointer(
             rebasing: buffer[..<LogFormat.segmentHeaderSize])
@@ -180,13 +184,17 @@ struct LogRecovery {
         try self.keepAsSpare(newest)
     }
 
-    /// The whole segment; where the file is short, zeros.
-    private func load(_ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer)
-        throws(DiskError) -> UnsafeRawBufferPointer
-    {
-        var offset = 0
+    private static let readSize = 1 << 20
+
+    /// As much of the segment as the buffer takes, the whole one mostly; where the file is short, zeros.
+    ///
+    /// - Parameter start: what stands before it is in the buffer already.
+    private func load(
+        _ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer, from start: Int = 0
+    ) throws(DiskError) -> UnsafeRawBufferPointer {
+        var offset = start
         while offset < buffer.count {
-            let end = min(buffer.count, offset + (1 << 20))
+            let end = min(buffer.count, offset + Self.readSize)
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[offset..<end])
             let count = try segment.file.read(part, at: UInt64(offset))
             offset += count
@@ -232,7 +240,8 @@ struct LogRecovery {
         if try segment.file.length != UInt64(buffer.count) { self.damage.hasUnknownLoss = true }
         if isLast {
             self.position = position
-            try self.makeDurable(segment, bytes, end: position)
+            try self.makeDurable(
+                segment, UnsafeMutableRawBufferPointer(rebasing: buffer[..<position]))
         }
     }
 
@@ -264,6 +273,9 @@ struct LogRecovery {
     ) {
         var item = batch.position + LogFormat.batchHeaderSize
         var payload = batch.position + batch.payloadOffset
+        // Items of one group mostly follow each other: it is looked up once for all of them.
+        var run: Run?
+        defer { if let run { self.end(run, in: segment) } }
         for _ in 0..<batch.itemCount {
             defer { item += LogFormat.itemSize }
             guard let read = LogFormat.Item.read(bytes, at: item) else {
@@ -272,40 +284,56 @@ struct LogRecovery {
                     .corrupt, "an item of kind \(bytes[item]) in \(segment.path)")
                 return
             }
-            var tail = self.groups[read.group] ?? GroupTail()
-            self.groups[read.group] = nil
-            self.replay(read, &tail, at: payload, bytes, segment, isTail: isTail)
-            self.groups[read.group] = tail
+            if run?.group != read.group {
+                if let run { self.end(run, in: segment) }
+                run = Run(
+                    group: read.group,
+                    tail: self.groups.removeValue(forKey: read.group) ?? GroupTail())
+            }
+            self.replay(read, &run!, at: payload, bytes, segment.number, isTail: isTail)
             payload += Int(read.size)
         }
     }
 
+    /// What items of one group, one behind the other, have come to.
+    private struct Run {
+        let group: GroupID
+        var tail: GroupTail
+        /// The last sound entry among them.
+        var last: LogIndex?
+    }
+
+    private mutating func end(_ run: Run, in segment: LogSegment) {
+        if let last = run.last { segment.note(last, of: run.group) }
+        self.groups[run.group] = run.tail
+    }
+
     private mutating func replay(
-        _ item: LogFormat.Item, _ tail: inout GroupTail, at payload: Int,
-        _ bytes: UnsafeRawBufferPointer, _ segment: LogSegment, isTail: Bool
+        _ item: LogFormat.Item, _ run: inout Run, at payload: Int,
+        _ bytes: UnsafeRawBufferPointer, _ segment: UInt32, isTail: Bool
     ) {
         switch item.kind {
         case .hardState:
             let vote = item.index > 0 ? NodeID(UInt32(truncatingIfNeeded: item.index - 1)) : nil
-            tail.hardState = HardState(term: Term(item.term), vote: vote)
-        case .cut: tail.cut(from: LogIndex(item.index))
+            run.tail.hardState = HardState(term: Term(item.term), vote: vote)
+        case .cut: run.tail.cut(from: LogIndex(item.index))
         case .start:
-            tail.replay(
+            run.tail.replay(
                 start: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
         case .last:
-            tail.cut(from: LogIndex(item.index).next)
-            tail.owe(
+            run.tail.cut(from: LogIndex(item.index).next)
+            run.tail.owe(
                 through: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
         case .entry:
             let index = LogIndex(item.index)
-            guard index > tail.start.index else { return }
+            guard index > run.tail.start.index else { return }
             let isSound =
                 payload + Int(item.size) <= bytes.count
                 && self.limits.bugs.contains(.tornEntryKept)
                 || payload + Int(item.size) <= bytes.count
                     && stratus_crc32c(0, bytes.baseAddress! + payload, Int(item.size)) == item.crc
             // A copy that was only being moved: the one it was made from still counts.
-            if !isSound, let slot = tail.slot(at: index), slot.term.raw == item.term { return }
+            if !isSound, let slot = run.tail.slot(at: index), slot.term.raw == item.term { return }
             guard isSound || !isTail else {
                 // Torn: it and what follows it in its group never were acknowledged, if it was torn.
                 if !self.damage.suspectTail.contains(where: { $0.group == item.group }) {
@@ -319,13 +347,13 @@ struct LogRecovery {
             if isSound, let kind = Entry.Kind(rawValue: item.entryKind) {
                 place = .located(
                     GroupTail.Location(
-                        segment: segment.number, offset: UInt32(payload), size: item.size,
+                        segment: segment, offset: UInt32(payload), size: item.size,
                         crc: item.crc, time: item.time, kind: kind))
-                segment.note(index, of: item.group)
+                run.last = max(run.last ?? .zero, index)
             } else {
                 place = .damaged
             }
-            tail.put(GroupTail.Slot(term: Term(item.term), place: place), at: index)
+            run.tail.put(GroupTail.Slot(term: Term(item.term), place: place), at: index)
         }
     }
 
@@ -334,17 +362,14 @@ struct LogRecovery {
     /// Writes what is kept of the last segment over itself and syncs it, with a last batch that cuts what
     /// was torn, so that no later start takes it for damage.
     private mutating func makeDurable(
-        _ segment: LogSegment, _ bytes: UnsafeRawBufferPointer, end: Int
+        _ segment: LogSegment, _ kept: UnsafeMutableRawBufferPointer
     ) throws(DiskError) {
         if self.limits.bugs.contains(.logTailNotWrittenAgain) { return }
         // The header too: it may have rotted.
-        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: end, alignment: 16)
-        defer { copy.deallocate() }
-        copy.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<end]))
-        segment.header!.write(to: copy)
+        segment.header!.write(to: kept)
         var offset = 0
-        while offset < end {
-            let part = copy[offset..<min(end, offset + (1 << 20))]
+        while offset < kept.count {
+            let part = kept[offset..<min(kept.count, offset + Self.readSize)]
             try segment.file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
             offset = part.endIndex
         }

@@ -606,8 +606,13 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         var items: [LogFormat.Item] = []
         for group in self.groups.keys.sorted() {
             let tail = self.groups[group]!
-            if tail.durableStart.index > .zero {
-                items.append(LogFormat.Item(.start(group, tail.durableStart), crc: 0))
+            // What a snapshot left out was never here: its start goes with the last entry that follows from it, though the
+            // record of it may be in a later batch.
+            let isRestarted =
+                tail.unsyncedCutCount > 0 && tail.start.index > tail.durableStart.index
+            let start = isRestarted ? tail.start : tail.durableStart
+            if start.index > .zero {
+                items.append(LogFormat.Item(.start(group, start), crc: 0))
             }
             // Not merely what is here: what is damaged is not forgotten with its segment.
             items.append(LogFormat.Item(.last(group, tail.owedThrough), crc: 0))

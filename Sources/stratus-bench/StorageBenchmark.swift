@@ -173,7 +173,7 @@ struct StorageBenchmark {
 
     func replay() throws {
         let world = try self.world("replay")
-        let entryCount: UInt64 = 256 * 1_024
+        let entryCount: UInt64 = 1_024 * 1_024
         do {
             let log = try SegmentedLog(in: "log", of: world, isNew: true) { _ in }
             let payload = Bytes(repeating: 7, count: 1_024)

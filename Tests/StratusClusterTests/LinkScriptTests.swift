@@ -76,6 +76,47 @@ import Testing
         #expect(node.call().isDropped)
     }
 
+    /// Nobody has to tell it twice; but a member that only was not known yet must not be late.
+    @Test func `who is told that it is no member asks less and less often, until the peer calls`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        func answerAll() {
+            for stream in node.world.streams where !stream.isClosed {
+                stream.user?.opened(by: .two)
+                stream.hear(.refusal(PeerRefusal(.unknownNode, "node-1 is no member here")))
+            }
+        }
+        func callsWithin(_ seconds: Int) -> Int {
+            let before = node.world.streams.count
+            for _ in 0..<(10 * seconds) {
+                answerAll()
+                node.world.advance(by: .milliseconds(100))
+            }
+            return node.world.streams.count - before
+        }
+        #expect((5...8).contains(callsWithin(60)), "1, 2, 4, 8, 16 and 32 s")
+        _ = callsWithin(60)
+        #expect((10...14).contains(callsWithin(600)), "once a minute, or a little more often")
+        let said = node.troubles.withLock { $0 }
+        #expect(
+            said == [
+                "refused us: node-1 is no member here",
+                "goes on saying that this node is no member: it is asked once in 60 s from now on",
+            ])
+        // The other one took us in: it opens its own link.
+        let before = node.world.streams.count
+        let call = node.call()
+        call.user?.opened(by: .two)
+        call.hear(.hello(.two))
+        #expect(node.world.streams.count == before + 1)
+        let last = try #require(node.world.streams.last)
+        last.user?.opened(by: .two)
+        last.hear(.welcome(.two))
+        #expect(node.links.isOpen(to: NodeID(2)))
+    }
+
     @Test
     func `a peer that calls anew has broken its old connection, and who waits for it is told`()
         throws
@@ -100,6 +141,7 @@ final class ScriptedNode {
     let links: PeerLinks
     let joining: Captured<PeerLinks.Events.JoinAnswer?>
     let changes: Captured<[Bool]>
+    let troubles: Captured<[String]>
     private let own = PeerIdentity(
         cluster: ClusterID(high: 1, low: 1), node: NodeID(1), name: "node-1",
         incarnation: NodeIncarnation(1), data: RequestIdentity(high: 1, low: 1))
@@ -107,14 +149,17 @@ final class ScriptedNode {
     init() throws {
         let joining = Captured<PeerLinks.Events.JoinAnswer?>(nil)
         let changes = Captured<[Bool]>([])
+        let troubles = Captured<[String]>([])
         self.joining = joining
         self.changes = changes
+        self.troubles = troubles
         self.links = PeerLinks(
             self.own, memory: try PeerMemory(in: SimulatedWorld(seed: 1)), over: self.world,
             events: .init(
                 received: { _, _, receipt in receipt.settle() },
                 linkChanged: { _, isOpen in changes.withLock { $0.append(isOpen) } },
-                joining: { _, _, answer in joining.withLock { $0 = answer } }))
+                joining: { _, _, answer in joining.withLock { $0 = answer } },
+                trouble: { _, what in troubles.withLock { $0.append(what) } }))
     }
 
     func hello(to node: UInt32) -> PeerHello {

@@ -24,6 +24,42 @@ import Testing
             held.withLock { $0 } == .failure(.notExecuted(retryAfter: .milliseconds(100))))
     }
 
+    /// Nobody may be left to decide it: here the log waits for room, elsewhere for a majority.
+    @Test func `G-38 what waits when a node stops is told so, long before its deadline`() throws {
+        var logLimits = SegmentedLog.Limits()
+        logLimits.segmentSize = .kibibytes(64)
+        logLimits.spareCountMax = 0
+        let node = try OneNode(seed: 91, logLimits: logLimits)
+        let results = Shared<[Result<Outcome, RouteError>]>([])
+        func write() {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                let value = Bytes(repeating: 1, count: 5_000)
+                let result = await node.submit(.write([1], value: value), identity)
+                results.withLock { $0.append(result) }
+            }
+            node.executor.run(until: node.world.now + .seconds(1))
+        }
+        write()
+        let files = node.world.simulatedFiles
+        files.plan(
+            DiskFault(at: files.operationCount, .fail(.full), isSticky: true, kinds: [.open]))
+        for _ in 0..<40 where !node.log.isFull { write() }
+        #expect(node.log.isFull)
+        let before = results.withLock { $0.count }
+        node.router.hurry(within: .seconds(3))
+        // One that comes now ends by itself.
+        write()
+        node.executor.run(until: node.world.now + .seconds(4))
+        #expect(results.withLock { $0.count } == before + 1)
+        Task(executorPreference: node.executor) {
+            await node.replicas.giveUp(dueAfter: node.world.now + .seconds(3))
+        }
+        node.executor.run(until: node.world.now + .seconds(1))
+        let all = results.withLock { $0 }
+        #expect(all.count == before + 2 && all.last == .failure(.outcomeUnknown))
+    }
+
     @Test(arguments: 0..<10 as Range<UInt64>)
     func `a read sees every write that was acknowledged before it`(seed: UInt64) throws {
         let node = try OneNode(seed: seed)

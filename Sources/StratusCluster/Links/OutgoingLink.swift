@@ -23,6 +23,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private var reader: PeerFrameReader
     private var greeting: Bytes = []
     private var backoff: Duration
+    /// The last pause after the peer said that this node is no member; nil while it did not say so. One that has not
+    /// heard of a newcomer yet calls as soon as it has.
+    private var strangerPause: Duration?
     private var lastTrouble = ""
 
     init(to peer: PeerAddress, of links: PeerLinks) {
@@ -72,7 +75,27 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     /// The peer is known to be there now.
     func hurry() {
         self.backoff = self.links.tuning.backoffMin
+        self.strangerPause = nil
         self.connect()
+    }
+
+    /// The peer says that this node is no member: mostly it was removed, and then no answer will ever be another.
+    private func backOffAsStranger() {
+        let most = self.links.tuning.strangerBackoffMax
+        let last = self.strangerPause ?? self.links.tuning.backoffMax / 2
+        let pause = min(last * 2, most)
+        self.strangerPause = pause
+        // Several that were removed, or several links of one, are not to come at the same moments.
+        var random = SeededGenerator(
+            seed: self.links.own.incarnation.raw ^ UInt64(self.peer.node.raw) << 32
+                ^ UInt64(clamping: pause.clampedNanoseconds))
+        self.backoff = pause * Int.random(in: 75...100, using: &random) / 100
+        if pause == most, last < most {
+            self.links.events.trouble(
+                self.peer.name,
+                "goes on saying that this node is no member: it is asked once in "
+                    + "\(most.components.seconds) s from now on")
+        }
     }
 
     private func connect() {
@@ -108,7 +131,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         }
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
         let pause = self.backoff
-        self.backoff = min(self.backoff * 2, self.links.tuning.backoffMax)
+        self.backoff = min(
+            self.backoff * 2, max(self.links.tuning.backoffMax, self.strangerPause ?? .zero))
         let world = self.links.world
         world.schedule(at: world.now + pause) { [weak self] in self?.connect() }
     }
@@ -185,12 +209,14 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             }
             self.phase = .open
             self.backoff = self.links.tuning.backoffMin
+            self.strangerPause = nil
             self.lastTrouble = ""
             self.outbox.withLock { $0.isOpen = true }
             self.links.events.linkChanged(self.peer.node, true)
             return true
         case (.greeting, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax
+            if refusal.reason == .unknownNode { self.backOffAsStranger() }
             self.links.events.refused(self.peer.node, refusal)
             self.rest("refused us: \(refusal.text)")
             return false

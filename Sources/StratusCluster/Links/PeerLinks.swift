@@ -55,6 +55,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var connectPatience: Duration = .seconds(2)
         package var backoffMin: Duration = .milliseconds(50)
         package var backoffMax: Duration = .seconds(1)
+        /// To a peer that says again and again that this node is no member.
+        package var strangerBackoffMax: Duration = .seconds(60)
         /// Bytes handed to a connection at a time: how much may stand before a heartbeat.
         package var fillSizeMax = 64 << 10
         package var frames = PeerFrameQueue.Limits()

@@ -187,12 +187,24 @@ package actor NodeReplicas {
         self.isStopped = true
         self.answerAllUnknown()
         self.depart()
+        let end = self.world.now + Self.checkpointPatience
         for group in self.members.keys.sorted() {
-            guard let member = self.members[group], member.partition.isOpen, self.isWell(group)
+            guard let member = self.members[group], member.partition.isOpen, self.isWell(group),
+                self.world.now < end
             else { continue }
             // What cannot be checkpointed is in the log.
             _ = try? member.partition.checkpoint()
         }
+    }
+
+    /// Partitions may be many and the disk busy: what the next start replays for it is in the log.
+    private static let checkpointPatience = Duration.seconds(2)
+
+    /// Answers, unfinished, what might wait here until after `time`: its asker knows what to do with an outcome that is
+    /// unknown.
+    package func giveUp(dueAfter time: MonotonicTime) {
+        self.answerUnknown { $0.deadline > time }
+        self.depart()
     }
 
     // MARK: What is seen from outside
@@ -511,8 +523,10 @@ package actor NodeReplicas {
         self.answerAllUnknown()
     }
 
-    private func answerAllUnknown() {
-        for token in self.waiting.tokens(where: { _ in true }) {
+    private func answerAllUnknown() { self.answerUnknown { _ in true } }
+
+    private func answerUnknown(where isMeant: (ReplicaInbox.Question) -> Bool) {
+        for token in self.waiting.tokens(where: isMeant) {
             guard let item = self.waiting.remove(token) else { continue }
             self.departures.add(
                 item.isCommand ? .outcomeUnknown : .notExecuted(retryAfterMilliseconds: 1_000),

@@ -136,6 +136,7 @@ enum NodeCommands {
             case .stop(let number):
                 node.log.info("stopping", ["signal": .count(Int(number))])
                 Self.leaveAtNextStopSignal()
+                Self.leave(after: deadline + Self.stopGrace)
                 Blocking.wait { await node.stop(deadline: deadline) }
                 return .success
             }
@@ -156,6 +157,19 @@ enum NodeCommands {
                 Terminal.write("stratus: stopped at once\n", to: Terminal.errors)
                 _exit(ExitCode.interrupted.rawValue)
             }
+        }
+    }
+
+    /// For all that a stop does when no request is in flight any more: seconds, on a disk that answers.
+    private static let stopGrace = Duration.seconds(15)
+
+    /// A stop has an end, whatever hangs. What is acknowledged is on disk already.
+    private static func leave(after time: Duration) {
+        OwnedThread.start(named: "stop") {
+            let end = RealClock.now + time
+            while RealClock.now < end { sleep(1) }
+            Terminal.write("stratus: did not stop in time, ended at once\n", to: Terminal.errors)
+            _exit(ExitCode.temporary.rawValue)
         }
     }
 

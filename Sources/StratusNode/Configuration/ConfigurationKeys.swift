@@ -257,7 +257,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "stop.deadline", .duration(.zero ... .seconds(600)), .duration(.seconds(30)),
             "After SIGTERM the node takes no new connections and finishes the requests in flight; "
-                + "this long at most. Signals within a second count as one; a later one stops it at once."
+                + "this long at most. A request that waits for a majority is told to try again after 3 s, and what hangs "
+                + "is cut 15 s behind the deadline. Signals within a second count as one; a later one stops it at once."
         ),
     ]
 

@@ -25,6 +25,45 @@ struct Diagnosis {
             }
     }
 
+    /// What keeps the system partition without a leader, by what a node that runs knows of the others; nil where it has
+    /// one. Nothing else can be said then: the cluster itself is what nobody can be asked about.
+    ///
+    /// - Parameter health: as that node shows it.
+    static func withoutLeader(_ health: JSONValue) -> Finding? {
+        guard health["isCurrent"]?.bool == false else { return nil }
+        let replicas = Set(ClusterFacts.array(health, "systemReplicas").compactMap(\.int64))
+        var (here, silent, lost): ([String], [String], [String]) = ([], [], [])
+        for node in ClusterFacts.nodes(health) {
+            let name = node["name"]?.string ?? "?"
+            let answers = node["reachable"]?.bool == true
+            if !answers { lost.append(name) }
+            guard replicas.contains(node["node"]?.int64 ?? 0) else { continue }
+            if answers { here.append(name) } else { silent.append(name) }
+        }
+        func list(_ names: [String], _ word: String) -> String {
+            names.map { "'\($0)'" }.joined(separator: word)
+        }
+        let required = replicas.count / 2 + 1
+        let what =
+            "the system partition has no leader: \(here.count) of the \(replicas.count) nodes that hold it answer, "
+            + "and \(required) are needed"
+        guard here.count < required else {
+            return Finding(
+                what: what + ". \(list(here, ", ")) are there",
+                advice:
+                    "Ask again in a few seconds: they may be electing one. If it lasts, see by '/readyz' of each "
+                    + "whether they reach each other, and whether their clocks agree.")
+        }
+        return Finding(
+            what: what + ". There: \(list(here, ", ")). Silent: \(list(silent, ", "))",
+            advice:
+                "Start \(list(silent, " or ")): \(required - here.count) of them will do. Until then nothing of the "
+                + "cluster can be changed, and what has no majority left can neither be read nor written. Only if "
+                + "no disk of theirs can be had any more: stop the nodes that are left and say 'stratus cluster "
+                + "recover --lost \(lost.joined(separator: ","))' on each. What only the lost ones had is lost by that, and "
+                + "they must never be started again.")
+    }
+
     private var nodes: [JSONValue] { ClusterFacts.nodes(self.health) }
 
     private var nodeFindings: [Finding] {

@@ -226,13 +226,23 @@ struct MembershipCommands {
     // MARK: Looking
 
     private func doctor() async throws(AdminClient.Failure) -> ExitCode {
-        let cluster = try await self.send("GET", "/v1/cluster")
+        let cluster: JSONValue
+        do throws(AdminClient.Failure) { cluster = try await self.send("GET", "/v1/cluster") } catch
+        {
+            guard let health = try? await self.send("GET", "/v1/cluster/health"),
+                let finding = Diagnosis.withoutLeader(health)
+            else { throw error }
+            return self.tell([finding])
+        }
         // A move is stuck if it is still the same one a while later.
         let before = ClusterFacts.array(cluster, "moves")
         if !before.isEmpty { try? await Task.sleep(for: .seconds(5)) }
         let later = before.isEmpty ? cluster : try await self.send("GET", "/v1/cluster")
         let health = try await self.send("GET", "/v1/cluster/health")
-        let findings = Diagnosis(cluster: later, earlier: cluster, health: health).findings
+        return self.tell(Diagnosis(cluster: later, earlier: cluster, health: health).findings)
+    }
+
+    private func tell(_ findings: [Diagnosis.Finding]) -> ExitCode {
         if self.isJSON {
             var json = JSONWriter()
             json.object { json in

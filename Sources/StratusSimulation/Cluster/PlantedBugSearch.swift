@@ -32,7 +32,9 @@ package struct PlantedBugSearch {
             drawsRecords: self.mix == .records, drawsLinks: self.mix == .links)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
-        let groupCountMax = options.mix == .recoveries ? 8 : options.bucketCount > 0 ? 3 : 2
+        let groupCountMax =
+            options.mix == .recoveries || options.mix == .tears
+            ? 8 : options.bucketCount > 0 ? 3 : 2
         options.groupCount = min(options.groupCount, groupCountMax)
         self.sharpen(&options)
         options.safetyTime = min(options.safetyTime, .seconds(10))
@@ -59,15 +61,15 @@ package struct PlantedBugSearch {
             options.nodeCount = 5
             options.voterCount = 3
             options.memberCountMax = 7
-        case .begunSegmentKept:
-            // Followers, whom no election makes say again where their groups stand.
-            options.nodeCount = 3
-            options.voterCount = 3
-            options.groupCount = 6
-            options.spareSegmentMax = 0
         case .tornBatchCutInOneSync:
+            // Batches that are torn in the middle of what they carry, and nothing else to be torn.
             options.nodeCount = 1
             options.voterCount = 1
+            options.groupCount = 1
+            options.aimsAtHeads = false
+            options.segmentSize = .kibibytes(16)
+            options.valueSizeMax = ByteCount(2_048)
+            options.clientCount = 4
         case .spareTakenAsFound:
             // Spares, and syncs of them that fail.
             options.faults.insert(.failedSync)
@@ -110,8 +112,8 @@ package struct PlantedBugSearch {
             .segmentFreedOnRelease, .logTailNotWrittenAgain, .spareTakenAsFound, .durableAtCommit,
             .walNotWrittenAgain:
             .logs
-        case .tornEntryKept, .tornTailNotCut, .tornBatchCutInOneSync, .begunSegmentKept:
-            .recoveries
+        case .tornEntryKept, .tornTailNotCut: .recoveries
+        case .tornBatchCutInOneSync, .begunSegmentKept: .tears
         case .damagedLogVotes: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,

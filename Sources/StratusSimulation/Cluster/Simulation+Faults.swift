@@ -98,7 +98,10 @@ extension Simulation {
         {
             return leader
         }
-        return self.nodes[self.draw(self.nodes.count)]
+        // Who is down already cannot be struck.
+        let up = self.options.isBackSoon ? self.nodes.filter(\.isUp) : []
+        let possible = up.isEmpty ? self.nodes : up
+        return possible[self.draw(possible.count)]
     }
 
     /// Where few come by, whoever does may fall: the power goes, now or in a moment.
@@ -114,21 +117,26 @@ extension Simulation {
     /// S-34: whoever makes durable what another process left may not come to its end either; and what it writes
     /// later is torn, in the system's cache alone or by the power.
     func aimAtStart(of node: SimulatedNode) {
-        guard self.options.aimsAtStarts else { return }
+        guard self.isAimedAt(node) else { return }
         node.files.clearFaults()
         guard self.phase == .safety else { return }
         let aim = self.draw(4)
         self.count(.crashInCall)
         let delay = [0, 0, self.draw(300), self.draw(3_000)][aim]
+        let atHead = self.options.aimsAtHeads && aim >= 2 && self.draw(2) == 0
         node.files.plan(
             DiskFault(
                 at: node.files.operationCount + 1 + delay, .crash, isSticky: true,
-                kinds: aim < 2 ? [.sync] : [.write], prefix: "log/"))
+                kinds: aim < 2 ? [.sync] : [.write], prefix: "log/", offset: atHead ? 0 : nil))
+    }
+
+    private func isAimedAt(_ node: SimulatedNode) -> Bool {
+        self.options.aimsAtStarts && Int(node.id.raw) <= self.options.aimedNodeCount
     }
 
     /// How a process ended that could not start: as one that gave up, or, where it was aimed at, with the power.
     func endOfStart(of node: SimulatedNode) -> DiskRestart {
-        self.options.aimsAtStarts && node.files.isCrashed ? .powerLoss : .processCrash
+        self.isAimedAt(node) && node.files.isCrashed ? .powerLoss : .processCrash
     }
 
     func restartTime() -> Int64 {

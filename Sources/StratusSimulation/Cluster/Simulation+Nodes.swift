@@ -210,9 +210,11 @@ extension Simulation {
             self.count(.failedSync)
             self.note("\(node.id) fences itself")
         }
-        self.crash(
-            node, losesPower: self.diskRandom.next() % 2 == 0,
-            backAfter: Int64.random(in: 1_000_000...1_000_000_000, using: &self.diskRandom))
+        let pause =
+            self.options.isBackSoon
+            ? self.restartTime()
+            : Int64.random(in: 1_000_000...1_000_000_000, using: &self.diskRandom)
+        self.crash(node, losesPower: self.diskRandom.next() % 2 == 0, backAfter: pause)
         return true
     }
 
@@ -356,6 +358,13 @@ extension Simulation {
         }
         for event in events { self.hand(event, to: node) }
         self.beginFlush(node)
+        self.makeSpare(node)
+    }
+
+    private func makeSpare(_ node: SimulatedNode) {
+        guard self.options.makesSparesAhead, node.isUp, !node.isSyncing else { return }
+        node.log?.prepareSpare()
+        _ = self.hasEnded(node)
     }
 
     /// A report of the log goes from its thread to the replica's, at once or a little later, in order.

@@ -47,6 +47,9 @@ package struct SimulationOptions: Sendable, Equatable {
         /// Processes end while they make durable what their predecessors left, or write a little later, with the
         /// power or without it; and the log has groups that are quiet for longer than its segments last.
         case recoveries
+        /// One node alone is aimed at, life after life, while its log is written: at the first batch of a segment, of which
+        /// a few entries fill one, and inside the next start, with the power.
+        case tears
         /// Many clients who hardly pause, and a fault now and then: as many operations as a core can simulate.
         case crowds
 
@@ -102,6 +105,14 @@ package struct SimulationOptions: Sendable, Equatable {
     package var aimsAtSyncs = false
     /// Every process is to end in the recovery of the log, or at a write of the log soon after.
     package var aimsAtStarts = false
+    /// Of the nodes, the first so many are aimed at: the others keep the cluster alive.
+    package var aimedNodeCount = Int.max
+    /// Half of the writes that are aimed at begin a segment of the log.
+    package var aimsAtHeads = false
+    /// Who was killed inside a call is back as soon as anybody else.
+    package var isBackSoon = false
+    /// The log makes its next segment before it is needed, as that of a node does when it has nothing to write.
+    package var makesSparesAhead = false
     /// Of a hundred messages or so one is late; here, one of so many.
     package var lateMessageOneIn: UInt64 = 100
     /// Of what is said on a network that makes copies, so much is copied: one in so many.
@@ -388,6 +399,29 @@ package struct SimulationOptions: Sendable, Equatable {
             self.faultInterval = milliseconds(60, 150)
             self.restartMax = milliseconds(5, 20)
             self.syncMax = self.syncMin + milliseconds(5, 20)
+            self.safetyTime = .seconds(draw(3...5))
+        case .tears:
+            self.faults = draw(0...1) == 0 ? [] : [.crashInCall]
+            self.nodeCount = [1, 3, 3][draw(0...2)]
+            self.voterCount = self.nodeCount
+            self.groupCount = [1, 4, 8][draw(0...2)]
+            self.aimsAtStarts = true
+            self.aimedNodeCount = 1
+            self.aimsAtHeads = true
+            self.isBackSoon = true
+            self.makesSparesAhead = draw(0...1) == 0
+            self.spareSegmentMax = draw(0...1)
+            self.segmentSize = .kibibytes([4, 8][draw(0...1)])
+            self.valueSizeMax = ByteCount([64, 512][draw(0...1)])
+            self.longValueOneIn = 1
+            self.clientCount = draw(1...4)
+            self.thinkTimeMax = milliseconds(4, 20)
+            self.patienceMilliseconds = 10...40
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(5, 20)
+            self.faultInterval = milliseconds(60, 150)
+            self.restartMax = milliseconds(5, 20)
+            self.syncMax = self.syncMin + milliseconds(2, 10)
             self.safetyTime = .seconds(draw(3...5))
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])

@@ -16,6 +16,8 @@ import Testing
     struct Cluster: ClusterControl {
         var answer: Result<ClusterView?, NodeControlFailure>
         var node: NodeID { NodeID(2) }
+        var lastView: ClusterView?
+        var silent: Set<NodeID> = [NodeID(3)]
         func view() async throws(NodeControlFailure) -> ClusterView? { try self.answer.get() }
         func leader(of group: GroupID) -> NodeID? { group == .system ? NodeID(3) : nil }
         var outcome = SystemOutcome.done(revision: 9)
@@ -38,7 +40,7 @@ import Testing
                         configurationIndex: LogIndex(12), isCommitted: true,
                         caughtUp: [NodeID(1)])
                 ])
-            case .health where node != NodeID(3):
+            case .health where !self.silent.contains(node):
                 var health = NodeHealth()
                 health.wallMilliseconds = node == NodeID(2) ? 61_000 : 1_000
                 health.diskBytes = 100 << 30

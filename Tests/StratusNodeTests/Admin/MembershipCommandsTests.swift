@@ -129,6 +129,35 @@ import Testing
         #expect(findings.allSatisfy { !$0.advice.isEmpty })
     }
 
+    @Test func `doctor says who is missing where nobody leads the system partition`() async throws {
+        var cluster = ClusterPagesTests.Cluster(answer: .failure(.unavailable))
+        #expect(
+            try await self.send("/v1/cluster/health", to: cluster, method: "GET").status == 503,
+            "it was never told who the others are")
+        cluster.lastView = try ClusterPagesTests.view()
+        let (status, health) = try await self.send(
+            "/v1/cluster/health", to: cluster, method: "GET")
+        #expect(status == 200 && health["isCurrent"]?.bool == false)
+        // All four hold it, and node 3 is silent.
+        let electing = try #require(Diagnosis.withoutLeader(health))
+        #expect(electing.what.contains("3 of the 4 nodes that hold it answer, and 3 are needed"))
+        #expect(electing.advice.contains("electing"))
+
+        cluster.silent = [NodeID(2), NodeID(3), NodeID(4)]
+        let (_, silent) = try await self.send("/v1/cluster/health", to: cluster, method: "GET")
+        let finding = try #require(Diagnosis.withoutLeader(silent))
+        #expect(finding.what.contains("1 of the 4 nodes that hold it answer, and 3 are needed"))
+        #expect(finding.what.hasSuffix("There: 'node-1'. Silent: 'node-2', 'node-3', 'node-4'"))
+        #expect(
+            finding.advice.hasPrefix("Start 'node-2' or 'node-3' or 'node-4': 2 of them will do."))
+        #expect(finding.advice.contains("recover --lost node-2,node-3,node-4'"))
+        #expect(finding.advice.contains("is lost by that"))
+
+        let (_, well) = try await self.send(
+            "/v1/cluster/health", to: try Self.cluster(), method: "GET")
+        #expect(Diagnosis.withoutLeader(well) == nil)
+    }
+
     @Test func `doctor names a partition whose mail does not get out`() throws {
         let health = try JSONDocument(
             parsing: Bytes(
