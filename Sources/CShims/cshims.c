@@ -38,6 +38,12 @@ void stratus_name_this_thread(const char *name) {
     pthread_setname_np(pthread_self(), kept);
 }
 
+static _Thread_local void *thread_mark;
+
+void *stratus_thread_mark(void) { return thread_mark; }
+
+void stratus_set_thread_mark(void *mark) { thread_mark = mark; }
+
 static uint32_t crc32c_portable(uint32_t crc, const unsigned char *p, size_t n) {
     while (n--) {
         crc ^= *p++;

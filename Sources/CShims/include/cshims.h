@@ -1,6 +1,7 @@
 #ifndef STRATUS_CSHIMS_H
 #define STRATUS_CSHIMS_H
-// What the Glibc module does not show to Swift: epoll, eventfd, accept4, CPU intrinsics. No logic.
+// What the Glibc module does not show to Swift: epoll, eventfd, accept4, CPU intrinsics; what Swift cannot declare. No
+// logic.
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,6 +25,10 @@ void stratus_give_memory_back(int mapped, int spare);
 
 /// Shows in ps, gdb and perf; at most 15 bytes are kept.
 void stratus_name_this_thread(const char *name);
+
+/// A pointer of this thread's own; null until it is set.
+void *stratus_thread_mark(void);
+void stratus_set_thread_mark(void *mark);
 
 /// CRC-32C of `count` bytes, continuing from `crc` (start with 0). Uses SSE 4.2 where the CPU has it.
 uint32_t stratus_crc32c(uint32_t crc, const void *bytes, size_t count);

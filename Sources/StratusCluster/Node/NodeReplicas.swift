@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusConsensus
 package import StratusModel
+import StratusRuntime
 package import StratusStorage
 import Synchronization
 
@@ -455,7 +456,10 @@ package actor NodeReplicas {
     }
 
     private func depart() {
-        for (node, responses) in self.departures.leave(by: self.sender) {
+        var left: [(to: NodeID, responses: [PeerMessage])] = []
+        // The links' loop is often that of those who wait for answers.
+        HeldWakes.during { left = self.departures.leave(by: self.sender) }
+        for (node, responses) in left {
             // The link back to a peer that has just started may be a moment behind its own.
             let (sender, sleep) = (self.sender, self.setup.sleep)
             let time = self.world.now + Self.responseDelay

@@ -11,7 +11,7 @@ package import StratusModel
 /// - Nothing on a loop may block or compute for longer than a millisecond; that belongs on a
 ///   ``WorkerThread``.
 /// - Work from other threads is taken in batches; a batch costs at most one wake, and none if the loop
-///   is awake.
+///   is awake. Threads that the loop gives work to are woken when its round ends.
 /// - Jobs cannot starve sockets: after a bounded number of rounds the loop looks at them again.
 /// - A loop lives until ``stop()``. What is submitted later never runs.
 ///
@@ -19,7 +19,7 @@ package import StratusModel
 /// does so demands (`assertCurrent`); the rest is immutable or in ``Inbox``. The compiler has no notion
 /// of "this thread only"; an actor would be one, but its synchronous entry from `epoll_wait` costs a
 /// check of the executor per event. Removing this needs a way to state thread confinement.
-package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
+package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @unchecked Sendable {
     package let name: String
     private let inbox = Inbox()
     private let signal = WakeSignal(blocking: false)
@@ -36,6 +36,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
 
     /// Rounds of jobs before the sockets get their turn again.
     private static let jobRoundCountMax = 16
+    /// Sockets served before those wake who can begin with what they brought: there may be a core for them.
+    private static let heldEventCountMax = 64
 
     /// OpenSSL writes to sockets without asking to be spared the signal, which would end the process.
     private static let ignoreBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
@@ -159,17 +161,23 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
         if self.isCurrent {
             self.local.append(work)
         } else if self.inbox.submit(work) {
-            self.signal.raise()
+            HeldWakes.wake(self)
         }
     }
+
+    func rouse() { self.signal.raise() }
 
     private func run() {
         self.identity.claim()
         let events = EventBuffer()
+        let wakes = HeldWakes()
+        wakes.begin()
+        defer { wakes.end() }
         while true {
             let isIdle = self.runJobs()
             self.roundTime = RealClock.now
             self.fireTimers()
+            wakes.release()
             let mayWait = isIdle && self.local.isEmpty && self.inbox.park()
             if mayWait && self.stopping.isRaised && self.inbox.close() { return }
             let count = events.wait(
@@ -177,12 +185,11 @@ package final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable
             if mayWait { self.inbox.unpark() }
             self.roundTime = RealClock.now
             for index in 0..<count {
+                if index % Self.heldEventCountMax == 0 { wakes.release() }
                 let (registration, readiness) = events[index]
-                if registration == .signal {
-                    self.signal.lower()
-                } else {
-                    self.registrations.channel(of: registration)?.becameReady(readiness)
-                }
+                // The wake-up itself has nothing more to say.
+                guard registration != .signal else { continue }
+                self.registrations.channel(of: registration)?.becameReady(readiness)
             }
         }
     }

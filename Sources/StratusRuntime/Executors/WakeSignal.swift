@@ -1,7 +1,7 @@
 import CShims
 import Glibc
 
-/// Rouses a thread that sleeps in `epoll_wait` or in ``wait()``.
+/// Rouses a thread that sleeps in `epoll_wait` or in ``lower()``.
 struct WakeSignal: ~Copyable, Sendable {
     let descriptor: Int32
 
@@ -18,7 +18,8 @@ struct WakeSignal: ~Copyable, Sendable {
         _ = eventfd_write(self.descriptor, 1)
     }
 
-    /// Takes back every signal raised so far. A blocking one waits for the first.
+    /// Waits for the first signal, and takes back every one raised so far. Only of a blocking one: an event loop hears
+    /// each raise once.
     func lower() {
         var count = eventfd_t()
         while eventfd_read(self.descriptor, &count) < 0, errno == EINTR {}

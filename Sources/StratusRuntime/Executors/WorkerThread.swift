@@ -8,7 +8,7 @@ import Glibc
 ///
 /// A worker lives until ``stop()``. What is submitted before runs; what comes after never does, so stop
 /// a worker only when nothing that it serves will be asked again.
-package final class WorkerThread: SerialExecutor, TaskExecutor {
+package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
     package let name: String
     private let inbox = Inbox()
     private let signal = WakeSignal(blocking: true)
@@ -21,12 +21,12 @@ package final class WorkerThread: SerialExecutor, TaskExecutor {
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        if self.inbox.submit(.job(UnownedJob(job))) { self.signal.raise() }
+        if self.inbox.submit(.job(UnownedJob(job))) { HeldWakes.wake(self) }
     }
 
     /// Runs `block` on the worker, without a task around it.
     package func submit(_ block: @escaping @Sendable () -> Void) {
-        if self.inbox.submit(.block(block)) { self.signal.raise() }
+        if self.inbox.submit(.block(block)) { HeldWakes.wake(self) }
     }
 
     /// Runs `body` on the worker and answers with its result.
@@ -54,6 +54,8 @@ package final class WorkerThread: SerialExecutor, TaskExecutor {
         guard !self.stopping.raise() else { return }
         self.signal.raise()
     }
+
+    func rouse() { self.signal.raise() }
 
     private func run() {
         self.identity.claim()

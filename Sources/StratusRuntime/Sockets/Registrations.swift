@@ -9,6 +9,8 @@ struct Readiness: OptionSet, Sendable, Hashable {
     static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
     /// Both directions are dead, or the socket failed. Always told, never asked for.
     static let broken = Readiness(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue)
+    /// Told once each time it comes about, instead of for as long as it lasts.
+    fileprivate static let onceEach = Readiness(rawValue: EPOLLET.rawValue)
 }
 
 /// Something that owns a socket on an event loop.
@@ -54,7 +56,9 @@ struct Registrations: ~Copyable {
     init(signal: Int32) {
         self.epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         precondition(self.epoll >= 0, "the system refused an epoll instance (\(errno))")
-        let code = Self.control(self.epoll, EPOLL_CTL_ADD, signal, .readable, .signal)
+        // Once for each time it is raised: nobody has to take it back.
+        let code = Self.control(
+            self.epoll, EPOLL_CTL_ADD, signal, [.readable, .onceEach], .signal)
         precondition(code == 0, "the wake-up cannot be watched (\(code))")
     }
 

@@ -13,12 +13,15 @@ package final class ObservedHandler: HTTPHandler {
     package struct Route: Sendable, Equatable {
         /// `records/modify`. One of a fixed set: it becomes a label.
         package var template: String
-        /// What may be said about this request: the container, the database.
-        package var fields: LogFields
+        /// What may be said about this request: the container, the database. Made when a line is written.
+        package var fields: @Sendable () -> LogFields
         /// Of its line while all is well: what a balancer asks every second need not be read.
         package var level: LogLevel
 
-        package init(_ template: String, fields: LogFields = [:], level: LogLevel = .info) {
+        package init(
+            _ template: String, fields: @autoclosure @escaping @Sendable () -> LogFields = [:],
+            level: LogLevel = .info
+        ) {
             self.template = template
             self.fields = fields
             self.level = level
@@ -123,7 +126,7 @@ package final class ObservedHandler: HTTPHandler {
                 "request": .text(request.identity.uuid), "listener": .text(self.listener),
                 "method": .text(request.head.method), "route": .text(route.template),
             ]
-            fields.all += route.fields.all
+            fields.all += route.fields().all
             fields.append("status", .count(status))
             fields.append("duration", .duration(duration))
             fields.append("received", .count(received))

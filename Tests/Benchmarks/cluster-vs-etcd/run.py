@@ -12,9 +12,10 @@ links, log and rows, without a gateway and without records.
 Both clusters run at the same time on the loopback, on the same disk; the rounds alternate between them, so that
 whatever else the machine does hits both. Both sync before they answer. One load generator (h2load, from Debian's
 nghttp2-client) drives both: gRPC over HTTP/2 to etcd, as its own clients speak, and JSON over HTTP/1.1 to
-Stratus. Every request goes to one node: etcd's leader, and Stratus's node 1. The CPU is what the three server
-processes used together (user and system, from /proc) over the requests answered. Every process started here is
-ended here.
+Stratus. Every request goes to one node. Of etcd that is its leader; of Stratus node 1, which does not lead (node 2 is
+made to), since a client cannot know who leads its partition. The rounds of "led" ask node 2 instead. The CPU is what the
+three server processes used together (user and system, from /proc) over the requests answered. Every process started here
+is ended here.
 """
 import argparse, json, os, re, signal, statistics, struct, subprocess, sys, tempfile, time, urllib.request
 
@@ -114,9 +115,9 @@ class Stratus:
         started = json.loads(subprocess.run(
             [cluster, "up", "--json", "--release", "--directory", self.directory], capture_output=True, text=True, check=True).stdout)
         self.pids = started["pids"]
-        query = f"ckAPIToken={started['apiToken']}&ckWebAuthToken={started['webAuthToken']}"
-        base = f"{started['urls'][0]}/database/1/iCloud.bench/development/private/records"
-        self.urls = {"save": f"{base}/modify?{query}", "lookup": f"{base}/lookup?{query}"}
+        self.query = f"ckAPIToken={started['apiToken']}&ckWebAuthToken={started['webAuthToken']}"
+        self.nodes, self.admin = started["urls"], started["adminURLs"][0]
+        self.urls = self.urls_of(self.nodes[0])
         requests = {
             "save": {"operations": [{"operationType": "forceUpdate", "record": {
                 "recordType": "Note", "recordName": "first", "fields": {"text": {"value": VALUE}}}}]},
@@ -128,19 +129,60 @@ class Stratus:
             with open(self.bodies[kind], "w") as file:
                 json.dump(request, file)
         with open(f"{self.directory}/node-a/data/admin.token") as file:
-            token = file.read().strip()
-        schema = urllib.request.Request(
-            f"{started['adminURLs'][0]}/v1/containers/iCloud.bench/environments/development/schema",
-            data=SCHEMA.encode(), headers={"Authorization": f"Bearer {token}"}, method="PUT")
-        urllib.request.urlopen(schema, timeout=10).read()
+            self.token = file.read().strip()
+        self.administer("PUT", "/v1/containers/iCloud.bench/environments/development/schema", SCHEMA.encode())
         with open(self.bodies["save"], "rb") as file:
             answer = post(self.urls["save"], file.read())
         if "recordChangeTag" not in answer["records"][0]:
             sys.exit(f"the first save failed: {answer}")
+        self.make_node_2_lead()
+
+    def urls_of(self, node):
+        base = f"{node}/database/1/iCloud.bench/development/private/records"
+        return {"save": f"{base}/modify?{self.query}", "lookup": f"{base}/lookup?{self.query}"}
+
+    def administer(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.admin + path, data=body, headers={"Authorization": f"Bearer {self.token}"}, method=method)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def leaders(self):
+        """Of the partitions that anybody has asked for; the system partition's is of no interest."""
+        partitions = self.administer("GET", "/v1/cluster")["partitions"]
+        return {each["partition"]: each["leader"] for each in partitions
+                if each["leader"] is not None and each["partition"] != "system"}
+
+    def make_node_2_lead(self):
+        nodes = {node["name"]: node["node"] for node in self.administer("GET", "/v1/cluster")["nodes"]}
+        for _ in range(100):
+            others = [partition for partition, leader in self.leaders().items() if leader != nodes["b"]]
+            if not others:
+                return
+            for partition in others:
+                try:
+                    self.administer("POST", f"/v1/cluster/partitions/{partition}/leader", b'{"to": "b"}')
+                except OSError:
+                    pass
+            time.sleep(0.1)
+        sys.exit("node 2 does not lead")
 
     def stop(self):
         subprocess.run(
             [self.cluster, "down", "--directory", self.directory], check=True, stdout=subprocess.DEVNULL)
+
+
+class Led:
+    """The same cluster, asked at the node that leads."""
+
+    name = "led"
+    protocol, headers = Stratus.protocol, Stratus.headers
+
+    def __init__(self, stratus):
+        self.pids, self.bodies, self.urls = stratus.pids, stratus.bodies, stratus.urls_of(stratus.nodes[1])
+
+    def stop(self):
+        pass
 
 
 class Registers:
@@ -221,7 +263,11 @@ def main():
         systems = []
         try:
             systems.append(Etcd(directory, options.etcd))
-            systems.append(Registers(directory) if options.registers else Stratus(directory, options.cluster))
+            if options.registers:
+                systems.append(Registers(directory))
+            else:
+                systems.append(Stratus(directory, options.cluster))
+                systems.append(Led(systems[1]))
             post_first = subprocess.run(
                 ["h2load", "-n", "1", "-d", systems[0].bodies["save"],
                  *sum((["-H", header] for header in Etcd.headers), []), systems[0].urls["save"]],
@@ -240,12 +286,14 @@ def main():
         rate = statistics.median(result["rate"] for result in results)
         cpu = statistics.median(result["cpuMicroseconds"] for result in results)
         print(f"{kind:8}{name:8}{rate:10.0f}{cpu:10.1f}   {' '.join(result['mean'] for result in results)}")
-    for kind in ("save", "lookup"):
+    for name, kind in rounds:
+        if name == "etcd":
+            continue
         ratios = [ours["rate"] / theirs["rate"] for ours, theirs in
-                  zip(rounds["stratus", kind], rounds["etcd", kind])]
+                  zip(rounds[name, kind], rounds["etcd", kind])]
         cpus = [ours["cpuMicroseconds"] / theirs["cpuMicroseconds"] for ours, theirs in
-                zip(rounds["stratus", kind], rounds["etcd", kind])]
-        print(f"{kind}: {statistics.median(ratios):.2f} × etcd's throughput ({min(ratios):.2f}–{max(ratios):.2f}), "
+                zip(rounds[name, kind], rounds["etcd", kind])]
+        print(f"{name} {kind}: {statistics.median(ratios):.2f} × etcd's throughput ({min(ratios):.2f}–{max(ratios):.2f}), "
               f"{statistics.median(cpus):.2f} × its CPU ({min(cpus):.2f}–{max(cpus):.2f})")
     if options.json:
         with open(options.json, "w") as file:

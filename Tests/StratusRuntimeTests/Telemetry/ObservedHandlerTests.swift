@@ -40,18 +40,23 @@ import Testing
         let metrics = Metrics()
         let log: Log
         let handler: ObservedHandler
+        /// How often the fields of a line were made.
+        let fieldsMade = MadeCount()
 
         init(writesLines: Bool = true) {
             let paper = self.paper
             self.log = Log(level: .info, format: .json) { paper.take($0) }
             let clock = Atomic<Int64>(0)
             let box = Box(clock)
+            let made = self.fieldsMade
             self.handler = ObservedHandler(
                 Inner(), listener: "client", log: self.log, metrics: self.metrics,
                 writesLines: writesLines,
                 now: { MonotonicTime(nanoseconds: box.tick()) },
-                route: { ObservedHandler.Route(String($0.path.dropFirst()), fields: ["shop": "x"]) }
-            )
+                route: {
+                    ObservedHandler.Route(
+                        String($0.path.dropFirst()), fields: made.counting(["shop": "x"]))
+                })
         }
 
         var text: String {
@@ -60,6 +65,15 @@ import Testing
         }
 
         var exposition: String { String(decoding: self.metrics.exposition(), as: UTF8.self) }
+    }
+
+    final class MadeCount: Sendable {
+        private let total = Atomic(0)
+        var count: Int { self.total.load(ordering: .relaxed) }
+        func counting(_ fields: LogFields) -> LogFields {
+            self.total.add(1, ordering: .relaxed)
+            return fields
+        }
     }
 
     /// A clock that is a millisecond later each time it is read.
@@ -144,9 +158,11 @@ import Testing
         let stage = Stage(writesLines: false)
         _ = await stage.handler.respond(to: Self.request("/shelves"))
         #expect(stage.text.isEmpty)
+        #expect(stage.fieldsMade.count == 0, "what nobody reads is not made")
         #expect(stage.exposition.contains(#"stratus_http_sent_bytes_total{listener="client"} 3"#))
         stage.handler.writeLines(true)
         _ = await stage.handler.respond(to: Self.request("/shelves"))
         #expect(stage.text.contains("shelves"))
+        #expect(stage.fieldsMade.count == 1)
     }
 }
