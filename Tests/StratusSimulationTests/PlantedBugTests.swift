@@ -9,7 +9,7 @@ import Testing
 struct PlantedBugTests {
     static let seeds: [PlantedBug: UInt64] = [
         .acknowledgeBeforeSync: 1,
-        .begunSegmentKept: 11,
+        .begunSegmentKept: 77,
         .answerBeforeCommit: 1,
         .answerOfOlderTermCounts: 1,
         .cascadeNotContinued: 3,
@@ -63,7 +63,7 @@ struct PlantedBugTests {
         .rowCacheKept: 1,
         .segmentFreedOnRelease: 25,
         .singleStepMembership: 30,
-        .skipPreviousCheck: 8,
+        .skipPreviousCheck: 24,
         .snapshotOfManyStates: 22,
         .snapshotVouchesForTail: 17,
         .snapshotWithStaleConfiguration: 10,
