@@ -56,6 +56,10 @@ class App(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class OnTheWay(RuntimeError):
+    """A page is asked between the one that has gone and the one that comes."""
+
+
 class Browser:
     """The DevTools protocol over a pipe: file descriptors 3 and 4, messages ended by a zero byte."""
 
@@ -97,7 +101,7 @@ class Browser:
             answer = json.loads(text)
             if answer.get("id") == self.number:
                 if "error" in answer:
-                    raise RuntimeError(answer["error"])
+                    raise (OnTheWay if "context" in answer["error"]["message"] else RuntimeError)(answer["error"])
                 return answer["result"]
         raise RuntimeError(f"no answer to {method}")
 
@@ -137,7 +141,10 @@ class Browser:
 def wait(what, seconds=15):
     deadline = time.time() + seconds
     while time.time() < deadline:
-        value = what()
+        try:
+            value = what()
+        except OnTheWay:
+            value = None
         if value:
             return value
         time.sleep(0.1)

@@ -73,8 +73,9 @@ final class SimulatedConnection {
 
     var isOver: Bool { self.ends.allSatisfy { $0.phase == .gone } }
 
-    /// Nothing passes from here on but what is under way already.
+    /// Nothing passes from here on but what is under way already. What was written since it died is not.
     func die() {
+        if self.isDead { return }
         self.isDead = true
         for side in 0...1 { self.pipes[side].passCount = self.pipes[side].pieces.count }
     }

@@ -63,6 +63,7 @@ struct StreamPipe {
             let kept = Int.random(in: 0..<bytes.count, using: &random)
             if kept > 0 { self.add(.bytes(Bytes(bytes[..<kept])), due: first.due) }
         }
+        self.passCount = min(self.passCount, self.pieces.count)
     }
 
     /// What is under way stands in some buffer on its way.
