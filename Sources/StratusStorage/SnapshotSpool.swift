@@ -77,13 +77,6 @@ package final class SpooledSnapshot: SnapshotSource {
         return frame
     }
 
-    /// Passes over the next frame without reading it. Returns whether there was one.
-    package func skip() throws(StoreError) -> Bool {
-        guard let size = try self.frameSize() else { return false }
-        self.offset += 4 + UInt64(size)
-        return true
-    }
-
     private func frameSize() throws(StoreError) -> Int? {
         guard self.offset < self.length else { return nil }
         let prefix = try onDisk { () throws(DiskError) in try self.file.bytes(4, at: self.offset) }
