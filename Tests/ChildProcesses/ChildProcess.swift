@@ -94,7 +94,7 @@ public final class ChildProcess: Sendable {
     /// Runs to the end.
     public static func run(
         _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
-        input: Input = .nothing, within limit: Duration = .seconds(60)
+        input: Input = .nothing, within limit: Duration = .seconds(180)
     ) async throws -> Ended {
         let child = try ChildProcess(path, arguments, environment: environment, input: input)
         return try await child.end(within: limit)
@@ -110,7 +110,7 @@ public final class ChildProcess: Sendable {
     public func closeInput() { self.state.closeInput() }
 
     /// Waits for the end. A child that has not ended within `limit` is killed, and that is the failure.
-    public func end(within limit: Duration = .seconds(60)) async throws -> Ended {
+    public func end(within limit: Duration = .seconds(180)) async throws -> Ended {
         if await self.waits(within: limit, until: { self.state.ended != nil }),
             let ended = self.state.ended
         {
@@ -123,7 +123,7 @@ public final class ChildProcess: Sendable {
     }
 
     /// The first line of output, once it is there; nil when the child ended without one.
-    public func firstLine(within limit: Duration = .seconds(30)) async -> String? {
+    public func firstLine(within limit: Duration = .seconds(120)) async -> String? {
         _ = await self.waits(within: limit) {
             self.output.contains("\n") || self.state.ended != nil
         }
@@ -133,7 +133,7 @@ public final class ChildProcess: Sendable {
 
     /// Waits until `condition` holds, `limit` at most.
     public func waits(
-        within limit: Duration = .seconds(30), until condition: () throws -> Bool
+        within limit: Duration = .seconds(120), until condition: () throws -> Bool
     ) async rethrows -> Bool {
         let clock = ContinuousClock()
         let end = clock.now + limit

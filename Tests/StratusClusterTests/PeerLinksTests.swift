@@ -317,7 +317,7 @@ final class LinkPair: Sendable {
 
     /// Asks again and again, for ten seconds at most.
     static func eventually(_ body: @Sendable () -> Bool) async -> Bool {
-        for _ in 0..<1_000 {
+        for _ in 0..<12_000 {
             if body() { return true }
             try? await Task.sleep(for: .milliseconds(10))
         }

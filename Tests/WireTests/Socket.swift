@@ -18,7 +18,7 @@ struct Socket: ~Copyable {
             close(descriptor)
             throw Failure(text: "no address: \(host)")
         }
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
+        var patience = timeval(tv_sec: 120, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(
                 descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))

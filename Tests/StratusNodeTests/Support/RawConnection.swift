@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// A blocking connection to the loopback that says what it is told. Every wait ends after ten seconds.
+/// A blocking connection to the loopback that says what it is told. Every wait ends after a minute.
 final class RawConnection {
     private var descriptor: Int32
 
     /// - Parameter url: `http://127.0.0.1:PORT`.
     init(_ url: String) throws {
         self.descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        var patience = timeval(tv_sec: 60, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
             setsockopt(
                 self.descriptor, SOL_SOCKET, option, &patience,

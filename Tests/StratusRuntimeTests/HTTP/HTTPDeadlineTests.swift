@@ -8,9 +8,9 @@ import Testing
 /// G-15, G-16, G-38: what a server does about clients that take their time, and with its own end.
 /// Deadlines are tiny here; no test asserts how long something took.
 @Suite struct HTTPDeadlineTests {
+    /// For all but heads: a test whose machine is busy takes its time to send one.
     private static var hasty: HTTPServerLimits {
         var limits = HTTPServerLimits.forTests
-        limits.timeouts.header = .milliseconds(30)
         limits.timeouts.idle = .milliseconds(60)
         limits.timeouts.grace = .milliseconds(30)
         limits.timeouts.bodyRateMin = .mebibytes(1)
@@ -20,7 +20,10 @@ import Testing
     }
 
     @Test func `G-15: a head that trickles in is answered 408 and cut`() async throws {
-        try await withServer(echo, limits: Self.hasty) { _, address in
+        var limits = Self.hasty
+        limits.timeouts.header = .milliseconds(30)
+        limits.timeouts.idle = .seconds(300)
+        try await withServer(echo, limits: limits) { _, address in
             let client = try RawClient(address)
             client.send("POST / HTTP/1.1\r\nhost: x\r\n")
             let answer = client.text()
@@ -33,10 +36,15 @@ import Testing
         try await withServer(echo, limits: Self.hasty) { server, address in
             let fresh = try RawClient(address)
             #expect(fresh.receive() == ([], .closed))
-            let used = try RawClient(address)
-            used.send(post("once"))
-            #expect(used.text(until: "once").end == .stillOpen)
-            #expect(used.receive() == ([], .closed))
+            // On a busy machine the deadline may pass between connecting and sending.
+            var isAnswered = false
+            for _ in 0..<1_000 where !isAnswered {
+                let used = try RawClient(address)
+                used.send(post("once"))
+                isAnswered = used.text(until: "once").end == .stillOpen
+                if isAnswered { #expect(used.receive() == ([], .closed)) }
+            }
+            #expect(isAnswered)
             try await eventually { server.connectionCount == 0 }
         }
     }
@@ -73,9 +81,10 @@ import Testing
         }
         try await withServer(handler, limits: limits) { _, address in
             let client = try RawClient(address)
-            client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n")
-            client.send([UInt8](repeating: 1, count: 300_000))
-            #expect(client.text(until: "300000").end == .stillOpen)
+            // As much as waits in the kernel: the client is done before the handler begins.
+            client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 60000\r\n\r\n")
+            client.send([UInt8](repeating: 1, count: 60_000))
+            #expect(client.text(until: "60000").end == .stillOpen)
         }
     }
 
@@ -140,7 +149,7 @@ import Testing
             let stopper = EventLoop(name: "stopper")
             defer { stopper.stop() }
             let stopped = Task(executorPreference: stopper) {
-                await server.stop(deadline: .seconds(20))
+                await server.stop(deadline: .seconds(200))
             }
             #expect(idle.receive() == ([], .closed))
             #expect(throws: SocketError.self) { try RawClient(address) }
@@ -180,7 +189,7 @@ import Testing
             let stopper = EventLoop(name: "stopper")
             defer { stopper.stop() }
             let stopped = Task(executorPreference: stopper) {
-                await server.stop(deadline: .seconds(20))
+                await server.stop(deadline: .seconds(200))
             }
             goOn.raise()
             for (client, path) in [(known, "/known"), (blocker, "/block")]

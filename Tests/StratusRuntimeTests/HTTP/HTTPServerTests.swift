@@ -296,7 +296,7 @@ import Testing
         let handler = ClosureHandler { _ in
             seen.withLock { $0.append("began") }
             do {
-                try await loop.sleep(for: .seconds(60))
+                try await loop.sleep(for: .seconds(3_600))
             } catch {
                 seen.withLock { $0.append("cancelled") }
             }

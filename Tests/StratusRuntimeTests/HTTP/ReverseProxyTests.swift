@@ -39,7 +39,7 @@ import Testing
             var reached = 0
             for (number, row) in HTTPCase.all.enumerated() {
                 seen.requests.withLock { $0 = [] }
-                let client = try RawClient(proxy.address)
+                let client = try proxy.client()
                 client.send(row.bytes)
                 client.endSending()
                 _ = client.receive()
@@ -47,7 +47,7 @@ import Testing
 
                 // Whoever comes next gets the answer to its own question, over the same connection behind.
                 let probe = "/honest-\(number)"
-                let honest = try RawClient(proxy.address)
+                let honest = try proxy.client()
                 honest.send("GET \(probe) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 let answer = honest.text().text
                 #expect(answer.hasPrefix("HTTP/1.1 200"), "\(row.name): \(answer.prefix(200))")

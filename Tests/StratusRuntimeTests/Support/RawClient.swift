@@ -5,8 +5,8 @@ import StratusModel
 
 /// A client that sends what it is told, byte for byte, over a blocking socket.
 ///
-/// Blocks the calling thread; every wait ends after a few seconds, so that a server that hangs fails the
-/// test instead of stopping it.
+/// Blocks the calling thread; every wait ends after a minute, so that a server that hangs fails the test
+/// instead of stopping it.
 final class RawClient {
     enum End: Equatable { case closed, cut, stillOpen }
 
@@ -14,7 +14,7 @@ final class RawClient {
 
     init(_ address: SocketAddress, receiveBufferSize: Int32? = nil) throws {
         self.descriptor = socket(address.family, Int32(SOCK_STREAM.rawValue), 0)
-        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        var patience = timeval(tv_sec: 60, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         setsockopt(self.descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, size)
         setsockopt(self.descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, size)
@@ -96,10 +96,14 @@ struct WaitedInVain: Error {}
 
 /// Waits until `condition` holds, without a thread of the pool: a few tests that wait in a loop of their
 /// own would stop all others on a small machine. In vain, the test fails.
+///
+/// A pool whose threads were all taken for two minutes has given nobody a chance: it takes many looks, too.
 func eventually(_ condition: () -> Bool) async throws {
     let end = RealClock.now + .seconds(120)
+    var looks = 0
     while !condition() {
-        guard RealClock.now < end else { throw WaitedInVain() }
+        guard RealClock.now < end || looks < 1_000 else { throw WaitedInVain() }
+        looks += 1
         try await Task.sleep(for: .milliseconds(1))
     }
 }

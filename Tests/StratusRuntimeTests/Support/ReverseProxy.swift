@@ -48,8 +48,28 @@ final class ReverseProxy: Sendable {
         self.process = try ChildProcess(
             kind.program,
             kind == .haproxy ? ["-db", "-f", file] : ["-p", directory, "-c", file],
-            input: .leash, lifetime: .seconds(300))
-        try await eventually { FileManager.default.fileExists(atPath: socket) }
+            input: .leash)
+        // The socket's file is there before anybody listens to it.
+        try await eventually { (try? RawClient(self.address)) != nil || !self.process.isRunning }
+    }
+
+    /// A connection, or what became of the proxy.
+    func client() throws -> RawClient {
+        do {
+            return try RawClient(self.address)
+        } catch {
+            let log = "\(self.directory)/error.log"
+            throw Unreachable(
+                cause: error, isRunning: self.process.isRunning,
+                said: self.process.errors
+                    + ((try? String(contentsOfFile: log, encoding: .utf8)) ?? ""))
+        }
+    }
+
+    struct Unreachable: Error {
+        var cause: any Error
+        var isRunning: Bool
+        var said: String
     }
 
     deinit {

@@ -133,15 +133,15 @@ import Testing
         defer { loop.stop() }
         try await withServer(Self.handler, tls: tls) { _, address in
             let client = try HTTPClient.overTLS(to: address, certificates, loop)
-            let before = try await client.open(.init(target: "/"), deadline: .seconds(5))
+            let before = try await client.open(.init(target: "/"), deadline: .seconds(120))
             _ = try await before.drain()
             try tls.reload(.init(identity: renewed))
             // The connection that exists is used again.
-            let kept = try await client.open(.init(target: "/"), deadline: .seconds(5))
+            let kept = try await client.open(.init(target: "/"), deadline: .seconds(120))
             _ = try await kept.drain()
             #expect(kept.certificate == before.certificate)
             let fresh = try HTTPClient.overTLS(to: address, certificates, loop)
-            let after = try await fresh.open(.init(target: "/"), deadline: .seconds(5))
+            let after = try await fresh.open(.init(target: "/"), deadline: .seconds(120))
             _ = try await after.drain()
             #expect(after.certificate?.commonName == "renewed")
             // A bad file is refused and the good one stays.
@@ -149,7 +149,7 @@ import Testing
             broken.privateKeyPEM = certificates.server.privateKeyPEM
             #expect(throws: TLSError.self) { try tls.reload(.init(identity: broken)) }
             let still = try HTTPClient.overTLS(to: address, certificates, loop)
-            let answer = try await still.open(.init(target: "/"), deadline: .seconds(5))
+            let answer = try await still.open(.init(target: "/"), deadline: .seconds(120))
             _ = try await answer.drain()
             #expect(answer.certificate?.commonName == "renewed")
         }
@@ -168,7 +168,7 @@ import Testing
             let client = try HTTPClient.overTLS(to: address, certificates, loop)
             let body = Bytes((0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
             let answer = try await client.send(
-                .init(method: "POST", target: "/", body: .bytes(body)), deadline: .seconds(20))
+                .init(method: "POST", target: "/", body: .bytes(body)), deadline: .seconds(120))
             #expect(answer.body == body)
         }
     }
