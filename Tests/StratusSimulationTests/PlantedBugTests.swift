@@ -9,7 +9,7 @@ import Testing
 struct PlantedBugTests {
     static let seeds: [PlantedBug: UInt64] = [
         .acknowledgeBeforeSync: 1,
-        .begunSegmentKept: 77,
+        .begunSegmentKept: 105,
         .answerBeforeCommit: 1,
         .answerOfOlderTermCounts: 1,
         .cascadeNotContinued: 3,
