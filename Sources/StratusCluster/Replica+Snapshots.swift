@@ -46,18 +46,23 @@ extension Replica {
     private func requestTurn(at now: MonotonicTime, into effects: inout [Effect]) {
         self.turnAt = nil
         guard self.isSpooling || self.isInstalling else { return }
-        let isUrgent = self.spooling?.work.isUrgent ?? false
-        self.turnAt = isUrgent ? now : max(now, self.pace?.opensAt ?? now)
+        self.turnAt = max(now, self.nextTurn ?? now)
         self.requestWake(into: &effects)
+    }
+
+    /// Nothing is done before; nil: at once.
+    private var nextTurn: MonotonicTime? {
+        if self.spooling?.work.isUrgent == true { return nil }
+        let pauseEnd = self.isInstalling ? self.installationPause.endsAt : nil
+        return [self.pace?.opensAt, pauseEnd].compactMap(\.self).max()
     }
 
     /// One slice, if no other replica of the node was first.
     func takeTurn(at now: MonotonicTime, into effects: inout [Effect]) {
         defer { self.requestTurn(at: now, into: &effects) }
-        let isUrgent = self.spooling?.work.isUrgent ?? false
-        if isUrgent {
+        if self.spooling?.work.isUrgent == true {
             effects.append(.reached(.spoolingHurried))
-        } else if let time = self.pace?.opensAt, now < time {
+        } else if let time = self.nextTurn, now < time {
             return
         }
         if let installation {
@@ -132,6 +137,7 @@ extension Replica {
             }
         } catch {
             self.installation = nil
+            self.installationPause.fail(at: now)
             effects.append(.failed(error))
             self.mustReset = true
             do throws(StoreError) { try self.resetState(into: &effects) } catch {
@@ -142,6 +148,7 @@ extension Replica {
             return
         }
         self.installation = nil
+        self.installationPause = InstallationPause()
         // The state first: if the process ends here, the log is restarted when it comes back.
         if !self.raft.keepsLog(after: identity) {
             self.log.restart(self.group, after: identity, owing: self.owed)

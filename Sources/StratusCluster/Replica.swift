@@ -86,6 +86,7 @@ package final class Replica {
     /// What is done a slice a turn. The snapshot for the peer is sent when it is spooled.
     var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
     var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
+    var installationPause = InstallationPause()
     /// When the next slice is due.
     var turnAt: MonotonicTime?
     /// Nil: slices follow each other at once.

@@ -1,6 +1,23 @@
 package import StratusModel
 import StratusStorage
 
+/// How long a replica waits before it installs another snapshot when some have failed: what the disk refused it may
+/// refuse again, and each is sent anew.
+struct InstallationPause: Sendable {
+    private static let shortest = Duration.milliseconds(500)
+    private static let longest = Duration.seconds(8)
+
+    private var last: Duration?
+    /// Nil when the last one did not fail.
+    private(set) var endsAt: MonotonicTime?
+
+    mutating func fail(at now: MonotonicTime) {
+        let length = min(self.last.map { $0 * 2 } ?? Self.shortest, Self.longest)
+        self.last = length
+        self.endsAt = now + length
+    }
+}
+
 /// How fast a node spools and installs snapshots, all of its replicas together. What is sent needs no bound of its
 /// own: the receiver asks for each chunk when it has the one before.
 ///

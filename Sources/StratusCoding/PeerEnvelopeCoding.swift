@@ -14,6 +14,7 @@ package import StratusModel
 // | 7    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,            |
 // |      |           | varint feature level, prefixed token                                        |
 // | 8    | admission | 4 node, prefixed view                                                       |
+// | 9    | starts    | 8 how many, varint of those that are remembered, their incarnations, 8 each |
 // | 16   | heartbeat | `NodeHeartbeat`                                                             |
 // | 32   | consensus | 2 group, `ConsensusMessage`                                                 |
 // | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then        |
@@ -23,8 +24,8 @@ package import StratusModel
 //
 // One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command` begin
 // with a version of their own. Kinds 1 to 3, 5 and 6 never change; what else there is, and how it looks,
-// follows from the protocol both sides agreed on. This is protocol 1. Kinds 1 and 2 are read, so that a
-// build that still says them can be refused in words.
+// follows from the protocol both sides agreed on. This is protocol 2, which begins with kind 9; protocol 1
+// has no such kind. Kinds 1 and 2 are read, so that a build that still says them can be refused in words.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |
@@ -83,6 +84,11 @@ extension PeerMessage {
             writer.write(3 as UInt8)
             writer.write(refusal.reason.rawValue)
             writer.write(text: refusal.text)
+        case .starts(let starts):
+            writer.write(9 as UInt8)
+            writer.write(fixed: starts.count)
+            writer.write(count: starts.incarnations.count)
+            for incarnation in starts.incarnations { writer.write(fixed: incarnation.raw) }
         case .taken(let count):
             writer.write(4 as UInt8)
             writer.write(fixed: count)
@@ -145,6 +151,7 @@ extension PeerMessage {
             self = .admission(
                 PeerAdmission(
                     node: NodeID(try reader.fixed32()), view: try reader.prefixed()))
+        case 9: self = .starts(try Self.starts(reading: &reader))
         case 16: self = .heartbeat(try NodeHeartbeat(decoding: reader.raw(reader.remaining)))
         case 32:
             let group = GroupID(try reader.fixed16())
@@ -155,6 +162,20 @@ extension PeerMessage {
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()
+    }
+
+    private static func starts(reading reader: inout ByteReader) throws(DecodingError)
+        -> NodeStarts
+    {
+        let count = try reader.fixed64()
+        var incarnations: [NodeIncarnation] = []
+        for _ in 0..<(try reader.count(minimumSize: 8)) {
+            incarnations.append(NodeIncarnation(try reader.fixed64()))
+        }
+        guard let starts = NodeStarts(count: count, incarnations: incarnations) else {
+            throw DecodingError(.malformed, at: 1)
+        }
+        return starts
     }
 
     private static func data(reading reader: inout ByteReader) throws(DecodingError)

@@ -37,7 +37,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case rowCacheKept, identityNotAsked, removedLinkNotTold
     case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
     // Links.
-    case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever
+    case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.
     case durableAtCommit, walNotWrittenAgain
 }

@@ -18,13 +18,19 @@ package struct JobRunner: Sendable {
     private let replicas: NodeReplicas
     private let router: ClusterRouter
     private let world: any World
+    private let decided: @Sendable (Outcome) -> Void
     /// The system's own work belongs to no container; a command has to name one.
     private let place = ContainerReference(container: "stratus.jobs", environment: .production)
 
-    package init(replicas: NodeReplicas, router: ClusterRouter, world: any World) {
+    /// - Parameter decided: what a partition said to a slice.
+    package init(
+        replicas: NodeReplicas, router: ClusterRouter, world: any World,
+        decided: @escaping @Sendable (Outcome) -> Void = { _ in }
+    ) {
         self.replicas = replicas
         self.router = router
         self.world = world
+        self.decided = decided
     }
 
     /// Carries out one slice in each partition that is led here and has a job waiting. Only those are
@@ -56,8 +62,9 @@ package struct JobRunner: Sendable {
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000, schemaVersion: 0,
             principal: principal)
         do throws(RouteError) {
-            _ = try await self.router.submit(
+            let outcome = try await self.router.submit(
                 command, to: group, deadline: self.world.now + .seconds(10))
+            self.decided(outcome)
             return true
         } catch {
             // The partition is busy or led elsewhere by now; whoever leads it looks for jobs itself.

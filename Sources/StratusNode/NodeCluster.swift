@@ -76,9 +76,13 @@ final class NodeCluster: Sendable {
         } catch {
             throw NodeFailure(.inputOutput, "the log in '\(plan.dataDirectory)': \(error.text)")
         }
+        let starts: NodeStarts
+        do throws(StartFile.Refusal) {
+            starts = try StartFile.begin(in: world, as: NodeIncarnation(world.random()))
+        } catch { throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)") }
         let own = PeerIdentity(
             cluster: formation.cluster, node: formation.node, name: formation.name,
-            incarnation: NodeIncarnation(world.random()), data: dataDirectory.identity)
+            data: dataDirectory.identity, starts: starts)
         let memory: PeerMemory
         do throws(PeerMemory.Refusal) { memory = try PeerMemory(in: world) } catch {
             throw NodeFailure(.inputOutput, "'\(plan.dataDirectory)': \(error)")
@@ -123,6 +127,7 @@ final class NodeCluster: Sendable {
                         }
                     },
                     refused: { node, refusal in refusals.refused(by: node, refusal) },
+                    greeted: { name, refusal in refusals.greeted(name, refusal) },
                     joining: { join, fingerprint, answer in
                         receivers.admit(join, fingerprint, answer)
                     },
@@ -224,6 +229,7 @@ final class NodeCluster: Sendable {
         var events = ClusterFollower.Events()
         events.changed = { view in
             Self.follow(view, directory, memory, linksMade, log, health)
+            refusals.follow(directory.peers.map(\.name))
             reach.look()
         }
         events.trouble = { what in log.error("membership", ["reason": .text(what)]) }

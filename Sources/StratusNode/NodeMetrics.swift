@@ -41,6 +41,10 @@ enum NodeMetrics {
         metrics.gauge("stratus_mail_waiting_bytes", "The same in bytes") {
             [mail = state.cluster.mail] in Double(mail.waitingSize)
         }
+        metrics.counter(
+            "stratus_references_mended_total",
+            "References between buckets that audits found known at one end only"
+        ) { [mended = state.mended] in Double(mended.value) }
         metrics.gauge("process_resident_memory_bytes", "Memory in use") {
             Double(ProcessFacts.residentBytes)
         }

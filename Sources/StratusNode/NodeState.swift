@@ -16,6 +16,7 @@ final class NodeState: NodeControl {
     var router: ClusterRouter { self.cluster.router }
     /// The settings in force: what was read last, less what needs a restart.
     let settings: Mutex<ConfigurationSettings>
+    let mended: MendedCount
     private let dataDirectory: String
     private let startedAt: MonotonicTime
     private let startedAtMilliseconds: Int64
@@ -30,6 +31,7 @@ final class NodeState: NodeControl {
         self.health = health
         self.cluster = cluster
         self.settings = Mutex(plan.settings)
+        self.mended = MendedCount(log)
         self.dataDirectory = plan.dataDirectory
         self.startedAt = world.now
         self.startedAtMilliseconds = world.wallMilliseconds
@@ -49,7 +51,8 @@ final class NodeState: NodeControl {
     /// Continues what commands left to be done, slice by slice.
     func runJobs() -> Task<Void, Never> {
         let jobs = JobRunner(
-            replicas: self.cluster.replicas, router: self.router, world: self.world)
+            replicas: self.cluster.replicas, router: self.router, world: self.world,
+            decided: { [mended] in mended.note($0) })
         return Task {
             while !Task.isCancelled {
                 let pause = await jobs.step()
@@ -68,6 +71,7 @@ final class NodeState: NodeControl {
                 log.error(
                     "mail", ["route": .describing(route), "reason": .text("\(trouble)")])
             },
+            decided: { [mended] in mended.note($0) },
             sleep: { [world] time in
                 try? await Task.sleep(for: max(.zero, time - world.now))
             })

@@ -3,11 +3,13 @@ import StratusRuntime
 import Synchronization
 
 /// Which peers refuse this node for what it is: because its data is not what they know, or because it is no
-/// member any more. While it is so, the node is not ready.
+/// member any more. While it is so, the node is not ready. And which of them it refuses itself, for their data.
 final class PeerRefusals: Sendable {
     private struct State {
         var data: [NodeID: String] = [:]
         var strange: Set<NodeID> = []
+        /// By their names.
+        var turnedAway: [String: String] = [:]
     }
 
     private let health: Health
@@ -22,9 +24,37 @@ final class PeerRefusals: Sendable {
 
     func refused(by node: NodeID, _ refusal: PeerRefusal) {
         switch refusal.reason {
-        case .otherData: self.change { $0.data[node] = refusal.text }
+        case .otherData, .olderCopy: self.change { $0.data[node] = refusal.text }
         case .unknownNode: self.change { $0.strange.insert(node) }
         case .otherCluster, .otherNode, .noCommonProtocol, .fenced, .notAdmitted: break
+        }
+    }
+
+    /// What this node answered to a member's hello.
+    func greeted(_ name: String, _ refusal: PeerRefusal?) {
+        self.state.withLock { state in
+            guard state.turnedAway[name] != refusal?.text else { return }
+            state.turnedAway[name] = refusal?.text
+            self.warn(of: state.turnedAway)
+        }
+    }
+
+    /// Who is no member any more is nobody's concern.
+    func follow(_ members: [String]) {
+        self.state.withLock { state in
+            let left = state.turnedAway.filter { members.contains($0.key) }
+            guard left.count < state.turnedAway.count else { return }
+            state.turnedAway = left
+            self.warn(of: left)
+        }
+    }
+
+    private func warn(of turnedAway: [String: String]) {
+        if let first = turnedAway.min(by: { $0.key < $1.key }) {
+            self.health.warn(
+                "peers", "refuses \(turnedAway.count) of its peers: \(first.value)")
+        } else {
+            self.health.dropWarning("peers")
         }
     }
 

@@ -82,6 +82,13 @@ package final class FileSystem: @unchecked Sendable {
     package func noteFailedSync(_ path: DiskPath) {
         self.failedSyncs.withLock { _ = $0.insert(path) }
     }
+    /// The database is gone, from memory and from the disk, and counted for nothing: what is made under its name
+    /// from here on are other files. Of a directory that was not synced nothing can be forgotten.
+    package func forgetFailedSync(of path: DiskPath) {
+        self.failedSyncs.withLock { failed in
+            if !failed.contains(path.parent) { failed.remove(path) }
+        }
+    }
 
     fileprivate func shared(_ path: DiskPath) -> SharedDatabase {
         self.databases.withLock { databases in

@@ -175,14 +175,17 @@ final class OpenFile {
         guard !self.system.hasFailedSync(self.database) else {
             throw DiskError(.syncFailed, during: "sync after a failed sync", path: self.path)
         }
-        do throws(DiskError) {
-            try self.file.sync()
-            if self.needsDirectorySync { try self.system.files.syncDirectory(self.path.parent) }
-            self.needsDirectorySync = false
-        } catch {
+        do throws(DiskError) { try self.file.sync() } catch {
             self.system.noteFailedSync(self.database)
             throw error
         }
+        guard self.needsDirectorySync else { return }
+        do throws(DiskError) { try self.system.files.syncDirectory(self.path.parent) } catch {
+            self.system.noteFailedSync(self.path.parent)
+            self.system.noteFailedSync(self.database)
+            throw error
+        }
+        self.needsDirectorySync = false
     }
 
     var length: UInt64 { get throws(DiskError) { try self.file.length } }

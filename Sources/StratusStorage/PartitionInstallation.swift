@@ -59,13 +59,14 @@ final class PartitionInstallation: SnapshotWork {
             return try self.takeFrame(into: rows)
         } catch {
             self.rows = nil
-            // Best effort: the next open removes it too.
-            try? RowDatabase.discard(self.path, in: self.system.files)
+            // Best effort: the next installation does it too.
+            try? RowDatabase.throwAway(self.path, in: self.system)
             throw error
         }
     }
 
     private func make() throws(StoreError) -> RowDatabase {
+        try RowDatabase.throwAway(self.path, in: self.system)
         try RowDatabase.make(self.path, in: self.system, fileTag: self.fileTag)
         return try RowDatabase(
             self.path, in: self.system,

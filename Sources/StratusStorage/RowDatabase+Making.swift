@@ -25,7 +25,7 @@ extension RowDatabase {
         throws(StoreError)
     {
         let unfinished = DiskPath(path.raw + ".new")
-        try Self.discard(unfinished, in: system.files)
+        try Self.throwAway(unfinished, in: system)
         // What lies beside an absent database belongs to one that is gone: never merged.
         try Self.discard(path, in: system.files)
         try storing { () throws(SQLiteError) in
@@ -51,6 +51,13 @@ extension RowDatabase {
                 if try files.exists(file) { try files.remove(file) }
             }
         }
+    }
+
+    /// Removes a database that nobody has open and that counts for nothing. After a failed sync its content is not
+    /// known, and need not be: the next one under its name is a new file, which may be synced.
+    static func throwAway(_ path: DiskPath, in system: FileSystem) throws(StoreError) {
+        try Self.discard(path, in: system.files)
+        system.forgetFailedSync(of: path)
     }
 
     /// Makes what a database and its WAL show durable. To be done before the first open of a process.

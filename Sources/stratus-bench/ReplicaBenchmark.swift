@@ -93,13 +93,13 @@ private final class BenchmarkNode: Sendable {
                 identity: identity, clientCertificates: .required(authorityPEM: authority)))
         let inbox = ReplicaInbox()
         let loop = self.loops[0]
-        let incarnation = NodeIncarnation(world.random())
+        let starts = try StartFile.begin(in: world, as: NodeIncarnation(world.random()))
         let sockets = SocketLinks(
             on: loop, certificates: .init(server: server, client: { client }))
         let links = PeerLinks(
             PeerIdentity(
                 cluster: ClusterID(high: 1, low: 1), node: NodeID(number), name: name,
-                incarnation: incarnation, data: RequestIdentity(high: UInt64(number), low: 1)),
+                data: RequestIdentity(high: UInt64(number), low: 1), starts: starts),
             memory: try PeerMemory(in: world), over: sockets,
             events: .init(
                 received: { node, message, receipt in
@@ -111,7 +111,7 @@ private final class BenchmarkNode: Sendable {
         let ids = (1...Self.count).map { NodeID($0) }
         let system = FileSystem(world.files)
         var setup = NodeReplicas.Setup(
-            node: NodeID(number), incarnation: incarnation,
+            node: NodeID(number), incarnation: starts.latest.incarnation,
             peers: ids.filter { $0 != NodeID(number) },
             openPartition: { (group) throws(StoreError) in
                 try PartitionStore(RegisterState(), group: group, in: "partitions", of: system)

@@ -74,7 +74,7 @@ enum FaultList {
         S-14 | one flipped bit
         S-15 | zeros, and files of another length
         S-16 | a file that is gone
-        S-17 | a node put back from an older copy | its leader notices once it has restarted, says so and fills it again; its vote counts meanwhile, since peers remember whose data they met and not how far it had come
+        S-17 | a node put back from an older copy | unless the copy was taken within the last start, or nobody that answers heard a later one; then its leader notices once it has restarted itself
         S-18 | names that were never synced
         S-19 | a file that replaces another, cut off at any step
         S-20 | writes that reach the medium in any order

@@ -167,6 +167,8 @@ import Testing
         let (old, new) = (RequestIdentity(high: 4, low: 1), RequestIdentity(high: 8, low: 2))
         let three = RequestIdentity(high: 3, low: 9)
         #expect(memory.meet("node-4", old) == .known && memory.meet("node-3", three) == .known)
+        #expect(memory.hear("node-4", NodeStarts(first: NodeIncarnation(1))) == .known)
+        #expect(memory.hear("node-3", NodeStarts(first: NodeIncarnation(1))) == .known)
         try memory.follow(try committed.view())
         #expect(memory.meet("node-4", new) == .other(known: old, said: new), "it is a member")
 
@@ -178,6 +180,10 @@ import Testing
         // Nobody has heard of the new one yet: it must be heard to be heard of.
         try memory.follow(try committed.view())
         #expect(memory.meet("node-4", new) == .known)
+        #expect(
+            memory.hear("node-4", NodeStarts(first: NodeIncarnation(2))) == .known,
+            "another directory has other starts")
+        #expect(memory.start(of: "node-3")?.incarnation == NodeIncarnation(1))
         #expect(memory.meet("node-4", old) == .other(known: new, said: old))
         #expect(
             memory.meet("node-3", new) == .other(known: three, said: new), "the others stay")

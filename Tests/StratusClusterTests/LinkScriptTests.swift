@@ -110,11 +110,111 @@ import Testing
         let call = node.call()
         call.user?.opened(by: .two)
         call.hear(.hello(.two))
+        call.hear(.starts(.two))
         #expect(node.world.streams.count == before + 1)
         let last = try #require(node.world.streams.last)
         last.user?.opened(by: .two)
         last.hear(.welcome(.two))
         #expect(node.links.isOpen(to: NodeID(2)))
+    }
+
+    @Test func `S-17 nobody is heard, and breaks no connection, before it has said its starts`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let old = node.call()
+        old.user?.opened(by: .two)
+        old.hear(.hello(.two))
+        old.hear(.starts(.two))
+        let heartbeat = PeerMessage.heartbeat(
+            NodeHeartbeat(
+                incarnation: NodeIncarnation(2), sequence: 1, unsyncedMilliseconds: 0,
+                wallMilliseconds: 1, declinesLeadership: false, resigned: []))
+        old.hear(heartbeat)
+        let other = node.call()
+        other.user?.opened(by: .two)
+        other.hear(.hello(.two))
+        other.hear(heartbeat)
+        #expect(node.heard.withLock { $0 } == [heartbeat])
+        #expect(other.isClosed && !old.isClosed)
+        #expect(node.changes.withLock { $0 } == [])
+    }
+
+    @Test func `S-17 a peer of an older build says no starts, and is heard`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let call = node.call()
+        call.user?.opened(by: .two)
+        var hello = PeerHello.two
+        hello.protocolMax = 1
+        call.hear(.hello(hello))
+        let taken = PeerMessage.consensus(GroupID(1), ConsensusMessage(term: Term(1), .resigned))
+        call.hear(taken)
+        #expect(node.heard.withLock { $0 } == [taken])
+        // And is told none.
+        let own = try #require(node.world.streams.first)
+        own.user?.opened(by: .two)
+        var welcome = PeerWelcome.two
+        welcome.protocolVersion = 1
+        own.hear(.welcome(welcome))
+        #expect(node.links.isOpen(to: NodeID(2)))
+        let said = try own.said()
+        #expect(said == [.hello(node.hello(to: 2))])
+    }
+
+    @Test func `S-17 an older copy is refused by who heard a later start, however often it starts`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        func comes(with starts: NodeStarts) throws -> [PeerMessage] {
+            let call = node.call()
+            call.user?.opened(by: .two)
+            call.hear(.hello(.two))
+            call.hear(.starts(starts))
+            return try call.said()
+        }
+        var starts = NodeStarts(first: NodeIncarnation(2))
+        var copy = starts
+        starts.add(NodeIncarnation(3))
+        #expect(try comes(with: starts).count == 1)
+        for start in 0..<5 as Range<UInt64> {
+            let said = try comes(with: copy)
+            guard case .refusal(let refusal) = said.last else {
+                Issue.record("start \(start) of the copy is heard: \(said)")
+                continue
+            }
+            #expect(refusal.reason == .olderCopy)
+            #expect(refusal.text.contains("start 2 of its data directory"))
+            copy.add(NodeIncarnation(10 + start))
+        }
+        starts.add(NodeIncarnation(4))
+        #expect(try comes(with: starts).count == 1)
+    }
+
+    /// Another peer may have been away when it was heard last, and would count it.
+    @Test func `S-17 a node that is told that it is an older copy talks to nobody any more`() throws
+    {
+        let node = try ScriptedNode()
+        let three = PeerAddress(node: NodeID(3), name: "node-3", host: "three", port: 1)
+        node.links.setPeers([.two, three])
+        for (stream, peer) in zip(node.world.streams, ["node-2", "node-3"]) {
+            stream.user?.opened(by: LinkCertificate(name: peer, fingerprint: [2]))
+            stream.hear(.welcome(.two))
+        }
+        #expect(node.links.openCount == 2)
+        let first = try #require(node.world.streams.first)
+        let said = try first.said()
+        #expect(
+            said == [.hello(node.hello(to: 2)), .starts(NodeStarts(first: NodeIncarnation(1)))])
+        first.hear(.refusal(PeerRefusal(.olderCopy, "an older copy")))
+        #expect(node.links.openCount == 0)
+        node.world.advance(by: .seconds(600))
+        let areClosed = node.world.streams.allSatisfy { $0.isClosed }
+        #expect(areClosed && node.world.streams.count == 2)
+        #expect(node.call().isDropped)
+        #expect(node.troubles.withLock { $0 } == ["refused us: an older copy"])
     }
 
     @Test
@@ -126,10 +226,12 @@ import Testing
         let old = node.call()
         old.user?.opened(by: .two)
         old.hear(.hello(.two))
+        old.hear(.starts(.two))
         #expect(node.changes.withLock { $0 } == [])
         let new = node.call()
         new.user?.opened(by: .two)
         new.hear(.hello(.two))
+        new.hear(.starts(.two))
         #expect(old.isClosed && !new.isClosed)
         #expect(node.changes.withLock { $0 } == [false])
     }
@@ -142,9 +244,10 @@ final class ScriptedNode {
     let joining: Captured<PeerLinks.Events.JoinAnswer?>
     let changes: Captured<[Bool]>
     let troubles: Captured<[String]>
+    let heard: Captured<[PeerMessage]>
     private let own = PeerIdentity(
         cluster: ClusterID(high: 1, low: 1), node: NodeID(1), name: "node-1",
-        incarnation: NodeIncarnation(1), data: RequestIdentity(high: 1, low: 1))
+        data: RequestIdentity(high: 1, low: 1), starts: NodeStarts(first: NodeIncarnation(1)))
 
     init() throws {
         let joining = Captured<PeerLinks.Events.JoinAnswer?>(nil)
@@ -152,11 +255,16 @@ final class ScriptedNode {
         let troubles = Captured<[String]>([])
         self.joining = joining
         self.changes = changes
+        let heard = Captured<[PeerMessage]>([])
         self.troubles = troubles
+        self.heard = heard
         self.links = PeerLinks(
             self.own, memory: try PeerMemory(in: SimulatedWorld(seed: 1)), over: self.world,
             events: .init(
-                received: { _, _, receipt in receipt.settle() },
+                received: { _, message, receipt in
+                    heard.withLock { $0.append(message) }
+                    receipt.settle()
+                },
                 linkChanged: { _, isOpen in changes.withLock { $0.append(isOpen) } },
                 joining: { _, _, answer in joining.withLock { $0 = answer } },
                 trouble: { _, what in troubles.withLock { $0.append(what) } }))
@@ -277,7 +385,7 @@ extension LinkCertificate {
 
 extension PeerWelcome {
     fileprivate static let two = PeerWelcome(
-        protocolVersion: 1, incarnation: NodeIncarnation(2), featureLevel: 1,
+        protocolVersion: 2, incarnation: NodeIncarnation(2), featureLevel: 1,
         data: RequestIdentity(high: 2, low: 1))
 }
 
@@ -285,8 +393,12 @@ extension PeerHello {
     fileprivate static let two = PeerGreeting.hello(
         from: PeerIdentity(
             cluster: ClusterID(high: 1, low: 1), node: NodeID(2), name: "node-2",
-            incarnation: NodeIncarnation(2), data: RequestIdentity(high: 2, low: 1)),
+            data: RequestIdentity(high: 2, low: 1), starts: NodeStarts(first: NodeIncarnation(2))),
         to: NodeID(1))
+}
+
+extension NodeStarts {
+    fileprivate static let two = NodeStarts(first: NodeIncarnation(2))
 }
 
 extension PeerJoin {

@@ -117,12 +117,13 @@ import Testing
     @Test func `X-17 a certificate speaks for the node it names, and for no other`() {
         let own = PeerIdentity(
             cluster: ClusterID(high: 1, low: 2), node: NodeID(1), name: "a",
-            incarnation: NodeIncarnation(5), data: RequestIdentity(high: 1, low: 1))
+            data: RequestIdentity(high: 1, low: 1), starts: NodeStarts(first: NodeIncarnation(5)))
         let peers = [PeerAddress(node: NodeID(2), name: "b", host: "h", port: 1)]
         let good = PeerGreeting.hello(
             from: PeerIdentity(
-                cluster: own.cluster, node: NodeID(2), name: "b", incarnation: NodeIncarnation(6),
-                data: RequestIdentity(high: 2, low: 2)),
+                cluster: own.cluster, node: NodeID(2), name: "b",
+                data: RequestIdentity(high: 2, low: 2),
+                starts: NodeStarts(first: NodeIncarnation(6))),
             to: NodeID(1))
         func refusal(_ hello: PeerHello, _ name: String?) -> PeerRefusal.Reason? {
             switch PeerGreeting.answer(to: hello, certificateName: name, own: own, peers: peers) {
@@ -140,8 +141,8 @@ import Testing
         other.node = NodeID(4)
         #expect(refusal(other, "b") == .unknownNode)
         other = good
-        other.protocolMin = 2
-        other.protocolMax = 3
+        other.protocolMin = 3
+        other.protocolMax = 4
         #expect(refusal(other, "b") == .noCommonProtocol)
         other.protocolMin = 3
         other.protocolMax = 1
@@ -269,7 +270,7 @@ final class LinkPair: Sendable {
 
     static func node(
         _ number: UInt32, _ material: LinkMaterial, port: UInt16, tuning: PeerLinks.Tuning,
-        data: UInt64? = nil
+        data: UInt64? = nil, starts: NodeStarts? = nil
     ) async throws -> Running {
         let (identity, authority) = try material.certificate(of: number)
         let client = try TLSContext(
@@ -288,8 +289,9 @@ final class LinkPair: Sendable {
         let links = PeerLinks(
             PeerIdentity(
                 cluster: material.clusters[Int(number - 1)], node: NodeID(number),
-                name: "node-\(number)", incarnation: NodeIncarnation(UInt64(number)),
-                data: RequestIdentity(high: data ?? UInt64(number), low: 1)),
+                name: "node-\(number)",
+                data: RequestIdentity(high: data ?? UInt64(number), low: 1),
+                starts: starts ?? NodeStarts(first: NodeIncarnation(UInt64(number)))),
             memory: try PeerMemory(in: SimulatedWorld(seed: UInt64(number))), over: sockets,
             tuning: tuning,
             events: .init(

@@ -27,6 +27,45 @@ import Testing
         #expect(pace.opensAt == nil)
     }
 
+    @Test func `the pause between installations that fail doubles, up to a bound`() throws {
+        var pause = InstallationPause()
+        #expect(pause.endsAt == nil)
+        let now = MonotonicTime(nanoseconds: 7_000_000_000)
+        var lengths: [Duration] = []
+        for _ in 0..<6 {
+            pause.fail(at: now)
+            lengths.append(try #require(pause.endsAt) - now)
+        }
+        #expect(lengths == [0.5, 1, 2, 4, 8, 8].map { .seconds($0) })
+    }
+
+    @Test func `a replica whose snapshot could not be synced installs the next one`() throws {
+        let three = try ThreeNodes(seed: 6) { setup in
+            setup.tuning.trailingEntryCount = 0
+            setup.checkpointSize = .kibibytes(16)
+        }
+        let leader = try #require(three.leader())
+        let slow = try #require(three.nodes.first { $0.id != leader.id })
+        three.hang(slow)
+        for number in 0..<75 {
+            #expect(three.write([1, UInt8(number)], Bytes(repeating: UInt8(number), count: 8_000)))
+        }
+        let last = try #require(three.status(of: leader)).applied
+        slow.files.plan(
+            DiskFault(
+                at: slow.files.operationCount + 1, .fail(.io), isSticky: true, kinds: [.sync],
+                prefix: "partitions/00001/unfinished.db"))
+        three.hearAgain()
+        three.run(for: .seconds(20))
+        #expect(try #require(three.status(of: slow)).applied < last)
+        let alarms = three.alarms.withLock { $0 }
+        #expect(alarms.contains { $0.contains("the state refuses to work") }, "\(alarms)")
+        slow.files.clearFaults()
+        three.run(for: .seconds(20))
+        #expect(try #require(three.status(of: slow)).applied >= last)
+        #expect(three.value([1, 74], at: slow)?.count == 8_000)
+    }
+
     @Test func `a snapshot takes as long as the rate says, and the group goes on meanwhile`() throws
     {
         let three = try ThreeNodes(seed: 5) { setup in

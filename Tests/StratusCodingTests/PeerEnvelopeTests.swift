@@ -98,6 +98,30 @@ import Testing
         ("not admitted", .refusal(PeerRefusal(.notAdmitted, "no"))),
     ]
 
+    /// Since the opener of a link says which starts its data directory has seen.
+    static let ofStarts: [(name: String, message: PeerMessage)] = [
+        ("starts", .starts(Self.starts)),
+        ("refusal of a copy", .refusal(PeerRefusal(.olderCopy, "no"))),
+    ]
+
+    private static var starts: NodeStarts {
+        var starts = NodeStarts(first: NodeIncarnation(0x0506))
+        starts.add(NodeIncarnation(0x0708))
+        return starts
+    }
+
+    @Test func `every envelope of protocol 2 reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.ofStarts { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-envelopes-4")
+        #expect(GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.ofStarts {
+            #expect(try PeerMessage(decoding: reader.prefixed()) == message, "\(name)")
+        }
+        try reader.finish()
+    }
+
     @Test func `every envelope of membership reads and writes as ever`() throws {
         var writer = ByteWriter()
         for (_, message) in Self.ofMembers { writer.write(prefixed: message.encoded()) }
@@ -134,11 +158,11 @@ import Testing
         try reader.finish()
     }
 
-    @Test(arguments: (messages + withData + ofMembers).map(\.name))
+    @Test(arguments: (messages + withData + ofMembers + ofStarts).map(\.name))
     func `X-22 X-25 an envelope cut short or changed is refused or another, and never traps`(
         name: String
     ) throws {
-        let all = Self.messages + Self.withData + Self.ofMembers
+        let all = Self.messages + Self.withData + Self.ofMembers + Self.ofStarts
         let message = try #require(all.first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {

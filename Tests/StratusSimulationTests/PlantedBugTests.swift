@@ -9,7 +9,7 @@ import Testing
 struct PlantedBugTests {
     static let seeds: [PlantedBug: UInt64] = [
         .acknowledgeBeforeSync: 1,
-        .begunSegmentKept: 77,
+        .begunSegmentKept: 105,
         .answerBeforeCommit: 1,
         .answerOfOlderTermCounts: 1,
         .cascadeNotContinued: 3,
@@ -49,7 +49,7 @@ struct PlantedBugTests {
         .midwayTokenTrusted: 3,
         .moveFinishedUncommitted: 23,
         .newcomerNotAwaited: 27,
-        .oldConnectionKept: 1,
+        .oldConnectionKept: 9,
         .outboxKeptOverBreak: 9,
         .readBeforeOwnTermCommit: 18,
         .readCountsOldRound: 1,
@@ -68,6 +68,7 @@ struct PlantedBugTests {
         .snapshotVouchesForTail: 17,
         .snapshotWithStaleConfiguration: 10,
         .staleTagAccepted: 3,
+        .startToldUnsynced: 1,
         .termForgottenOnRestart: 1,
         .timeFromWallClock: 1,
         .tornBatchCutInOneSync: 9,
@@ -79,7 +80,7 @@ struct PlantedBugTests {
         .voteNotSynced: 1,
         .voteTwiceInATerm: 1,
         .walNotWrittenAgain: 46,
-        .welcomeAwaitedForever: 37,
+        .welcomeAwaitedForever: 35,
     ]
 
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules

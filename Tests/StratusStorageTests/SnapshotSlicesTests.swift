@@ -148,6 +148,35 @@ import Testing
         try other.expectState(through: 30, "the next one")
     }
 
+    /// What was written may be on the medium or not: it is thrown away, and the next one is another file.
+    @Test(arguments: [0, 1, 4])
+    func `a failed sync of a database that is being made fails that one and no other`(
+        sliceCount: Int
+    ) throws {
+        let one = try PartitionBench(seed: 1).open(Self.limits())
+        try one.take(1...30)
+        let bench = PartitionBench(seed: 2)
+        let other = try bench.open(Self.limits())
+        try other.take(1...3)
+        for round in 0..<2 {
+            let work = try other.install(Self.identity(of: one), from: one.snapshot().whole())
+            for _ in 0..<sliceCount { _ = try work.advance() }
+            bench.files.plan(
+                DiskFault(
+                    at: bench.files.operationCount + 1, .fail(.io), isSticky: true, kinds: [.sync],
+                    prefix: "partitions/00012/unfinished.db"))
+            #expect(throws: StoreError.self) { try work.finish() }
+            bench.files.clearFaults()
+            #expect(!other.hasFailedSync, "round \(round): the rows in use are as sound as before")
+            try other.expectState(through: 3, "after the failure")
+            #expect(!bench.files.allFiles.contains("partitions/00012/unfinished.db"))
+        }
+        try other.install(Self.identity(of: one), from: one.snapshot().whole()).finish()
+        try other.expectState(through: 30, "the next one")
+        bench.files.restart(after: .powerLossLosingAll)
+        try bench.open().expectState(through: 30, "and it is durable")
+    }
+
     @Test(arguments: [DiskRestart.processCrash, .powerLoss, .powerLossLosingAll])
     func `C-29 an end between any two slices of an install leaves the old rows`(
         restart: DiskRestart

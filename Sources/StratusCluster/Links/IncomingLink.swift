@@ -31,6 +31,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private(set) var isClosed = false
     /// Who it is, once it has said hello.
     private(set) var node: NodeID?
+    /// Whether what it says counts: it has said all that it must say first.
+    private(set) var isHeard = false
+    private var name = ""
     private var certificateName: String?
     private var certificateFingerprint: Bytes = []
     private var isJoining = false
@@ -140,7 +143,10 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
                 message.priority == framed.priority
             else { return self.end("sent what cannot be read") }
             if let node = self.node {
-                guard self.take(message, from: node, size: framed.bytes.count) else { return }
+                let goesOn =
+                    self.isHeard
+                    ? self.take(message, from: node, size: framed.bytes.count) : self.prove(message)
+                guard goesOn else { return }
             } else if case .join(let join) = message {
                 return self.admit(join)
             } else {
@@ -159,7 +165,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
 
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
         switch message {
-        case .hello, .welcome, .join, .admission, .refusal, .taken:
+        case .hello, .welcome, .join, .admission, .refusal, .starts, .taken:
             self.end("said something out of turn")
             return false
         case .heartbeat:
@@ -179,16 +185,48 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         switch self.remembered(hello, verdict) {
         case .success(let welcome):
             self.node = hello.node
-            self.links.didGreet(self)
+            self.name = hello.name
             Self.frame(.welcome(welcome), into: &self.answer)
-        case .failure(let refusal):
-            self.endsAfterAnswer = true
-            Self.frame(.refusal(refusal), into: &self.answer)
-            self.tell(
-                "was refused: \(refusal.text)", of: "\(hello.name) at \(self.origin)")
+            if welcome.protocolVersion < PeerGreeting.protocolOfStarts { self.becomeHeard() }
+        case .failure(let refusal): self.refuse(refusal, hello.name)
         }
         self.stream?.wantsToSend()
         return self.node != nil
+    }
+
+    /// The first message behind a welcome in protocol 2.
+    ///
+    /// - Returns: whether it is heard from here on.
+    private func prove(_ message: PeerMessage) -> Bool {
+        guard case .starts(let starts) = message else {
+            self.end("did not say which starts its data directory has seen")
+            return false
+        }
+        if let refusal = PeerGreeting.refusal(
+            of: self.name, self.links.memory.hear(self.name, starts))
+        {
+            self.refuse(refusal, self.name)
+            self.stream?.wantsToSend()
+        } else {
+            self.becomeHeard()
+        }
+        return self.isHeard
+    }
+
+    private func becomeHeard() {
+        self.isHeard = true
+        self.links.didGreet(self)
+        self.links.events.greeted(self.name, nil)
+    }
+
+    private func refuse(_ refusal: PeerRefusal, _ name: String) {
+        self.endsAfterAnswer = true
+        Self.frame(.refusal(refusal), into: &self.answer)
+        self.tell("was refused: \(refusal.text)", of: "\(name) at \(self.origin)")
+        // Before that nobody knows whether it is who it says it is.
+        if refusal.reason == .otherData || refusal.reason == .olderCopy {
+            self.links.events.greeted(name, refusal)
+        }
     }
 
     /// Somebody who is no member yet: gets one answer, and that is all.

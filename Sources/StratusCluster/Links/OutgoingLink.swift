@@ -141,13 +141,17 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     func opened(by certificate: LinkCertificate?) {
         // The handshake has checked that the certificate names the peer.
-        var frames = PeerFrameQueue()
-        let hello = PeerGreeting.hello(from: self.links.own, to: self.peer.node)
-        _ = frames.add(PeerMessage.hello(hello).encoded(), .vital)
         self.greeting = []
-        frames.fill(&self.greeting, sizeMax: .max)
         self.phase = .greeting
         self.awaitWelcome()
+        self.sayFirst(.hello(PeerGreeting.hello(from: self.links.own, to: self.peer.node)))
+    }
+
+    /// Before all that waits.
+    private func sayFirst(_ message: PeerMessage) {
+        var frames = PeerFrameQueue()
+        _ = frames.add(message.encoded(), .vital)
+        frames.fill(&self.greeting, sizeMax: .max)
         self.stream?.wantsToSend()
     }
 
@@ -207,6 +211,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.rest("is not sent anything: \(refusal.text)")
                 return false
             }
+            if welcome.protocolVersion >= PeerGreeting.protocolOfStarts {
+                self.sayFirst(.starts(self.links.own.starts))
+            }
             self.phase = .open
             self.backoff = self.links.tuning.backoffMin
             self.strangerPause = nil
@@ -214,11 +221,12 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.outbox.withLock { $0.isOpen = true }
             self.links.events.linkChanged(self.peer.node, true)
             return true
-        case (.greeting, .refusal(let refusal)):
+        case (.greeting, .refusal(let refusal)), (.open, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax
             if refusal.reason == .unknownNode { self.backOffAsStranger() }
             self.links.events.refused(self.peer.node, refusal)
             self.rest("refused us: \(refusal.text)")
+            if refusal.reason == .olderCopy { self.links.withdraw() }
             return false
         case (.open, .taken(let count)):
             let (isPossible, canSend) = self.outbox.withLock { outbox -> (Bool, Bool) in

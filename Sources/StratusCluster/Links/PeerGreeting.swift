@@ -5,19 +5,21 @@ package struct PeerIdentity: Sendable, Equatable {
     package var cluster: ClusterID
     package var node: NodeID
     package var name: String
-    package var incarnation: NodeIncarnation
     /// Of the data directory: the same as long as the data is.
     package var data: RequestIdentity
+    /// Which the data directory has seen, on disk before anybody is told.
+    package var starts: NodeStarts
+
+    package var incarnation: NodeIncarnation { self.starts.latest.incarnation }
 
     package init(
-        cluster: ClusterID, node: NodeID, name: String, incarnation: NodeIncarnation,
-        data: RequestIdentity
+        cluster: ClusterID, node: NodeID, name: String, data: RequestIdentity, starts: NodeStarts
     ) {
         self.cluster = cluster
         self.node = node
         self.name = name
-        self.incarnation = incarnation
         self.data = data
+        self.starts = starts
     }
 }
 
@@ -39,7 +41,9 @@ package struct PeerAddress: Sendable, Hashable {
 /// Whether a hello is good. Decides, and does nothing.
 package struct PeerGreeting: Sendable {
     package static let protocolMin: UInt16 = 1
-    package static let protocolMax: UInt16 = 1
+    package static let protocolMax: UInt16 = 2
+    /// From here on the opener's first message behind the welcome says which starts its directory has seen.
+    package static let protocolOfStarts: UInt16 = 2
     package static let featureLevel: UInt32 = 1
 
     package static func hello(from own: PeerIdentity, to receiver: NodeID) -> PeerHello {
@@ -116,6 +120,20 @@ package struct PeerGreeting: Sendable {
         case .notKept(let why):
             PeerRefusal(
                 .fenced, "cannot note on disk whom it meets, so it takes nobody new: \(why)")
+        }
+    }
+
+    /// What a peer is told whose directory lacks a start that was heard of.
+    package static func refusal(of name: String, _ heard: PeerMemory.Hearing) -> PeerRefusal? {
+        switch heard {
+        case .known: nil
+        case .older(let heard, let said):
+            PeerRefusal(
+                .olderCopy,
+                "\(name) was heard in start \(heard.number) of its data directory and comes with "
+                    + "another copy, in start \(said.number), that has not seen it: it was put back from "
+                    + "an older one, what it acknowledged and voted since is not there, so it is not "
+                    + "counted; remove it and let it join anew")
         }
     }
 }

@@ -11,7 +11,7 @@ import Synchronization
 /// - A message arrives whole and unaltered, or not at all; those of one priority in the order sent, as
 ///   long as the connection lasts.
 /// - Only a node of this cluster, with its own certificate, is heard, and only as long as it works on the
-///   data it was first met with.
+///   data it was first met with, and on no older copy of it.
 /// - What waits for a peer is bounded, and gone once its link breaks: whoever sent it finds out by the
 ///   silence, or by ``Events/linkChanged``.
 ///
@@ -24,6 +24,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
         /// The peer took our hello and will not hear us.
         package var refused: @Sendable (NodeID, PeerRefusal) -> Void
+        /// A member said hello, and is heard from here on, or it is not because of its data directory.
+        package var greeted: @Sendable (_ name: String, PeerRefusal?) -> Void
         /// A node wants to become a member; its certificate names it. Answered once, from any thread.
         package var joining:
             @Sendable (PeerJoin, _ fingerprint: Bytes, @escaping JoinAnswer) -> Void
@@ -35,6 +37,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
             linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
             refused: @escaping @Sendable (NodeID, PeerRefusal) -> Void = { _, _ in },
+            greeted: @escaping @Sendable (_ name: String, PeerRefusal?) -> Void = { _, _ in },
             joining:
                 @escaping @Sendable (PeerJoin, _ fingerprint: Bytes, @escaping JoinAnswer) -> Void =
                 {
@@ -46,6 +49,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             self.received = received
             self.linkChanged = linkChanged
             self.refused = refused
+            self.greeted = greeted
             self.joining = joining
             self.trouble = trouble
         }
@@ -118,17 +122,21 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     }
 
     package func stop() async {
-        await self.world.run {
-            self.isStopped = true
-            self.listener?.close()
-            self.listener = nil
-            for link in self.incoming { link.close() }
-            self.incoming = []
-            self.adopt([])
-        }
+        await self.world.run { self.withdraw() }
     }
 
     // MARK: On the loop
+
+    /// For good. A node that one peer knows to be an older copy talks to none of them: others may have been away
+    /// when it was heard last, and would count it.
+    func withdraw() {
+        self.isStopped = true
+        self.listener?.close()
+        self.listener = nil
+        for link in self.incoming { link.close() }
+        self.incoming = []
+        self.adopt([])
+    }
 
     private func adopt(_ peers: [PeerAddress]) {
         self.peers = peers.filter { $0.node != self.own.node }
@@ -174,7 +182,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     /// A node has said hello on `link`: whatever connection it had before is dead.
     func didGreet(_ link: IncomingLink) {
         guard let node = link.node else { return }
-        let old = self.incoming.filter { $0 !== link && $0.node == node }
+        let old = self.incoming.filter { $0 !== link && $0.node == node && $0.isHeard }
         if !old.isEmpty, !self.tuning.bugs.contains(.oldConnectionKept) {
             for other in old { other.close() }
             self.incoming.removeAll { $0.isClosed }
@@ -193,6 +201,6 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     func didClose(_ link: IncomingLink) {
         self.incoming.removeAll { $0 === link }
-        if let node = link.node { self.events.linkChanged(node, false) }
+        if let node = link.node, link.isHeard { self.events.linkChanged(node, false) }
     }
 }

@@ -19,12 +19,16 @@ package struct MailCarrier: Sendable {
     private let watch: MailWatch
     private let sleep: @Sendable (MonotonicTime) async -> Void
     private let alarm: @Sendable (MailRoute, MailCourier.Trouble) -> Void
+    private let decided: @Sendable (Outcome) -> Void
 
-    /// - Parameter sleep: returns at the given time, or early when cancelled.
+    /// - Parameters:
+    ///   - decided: what a partition said to a command of the mail.
+    ///   - sleep: returns at the given time, or early when cancelled.
     package init(
         replicas: NodeReplicas, router: ClusterRouter, in world: any World,
         tuning: MailCourier.Tuning = MailCourier.Tuning(), watch: MailWatch = MailWatch(),
         alarm: @escaping @Sendable (MailRoute, MailCourier.Trouble) -> Void = { _, _ in },
+        decided: @escaping @Sendable (Outcome) -> Void = { _ in },
         sleep: @escaping @Sendable (MonotonicTime) async -> Void
     ) {
         self.replicas = replicas
@@ -33,6 +37,7 @@ package struct MailCarrier: Sendable {
         self.tuning = tuning
         self.watch = watch
         self.alarm = alarm
+        self.decided = decided
         self.sleep = sleep
     }
 
@@ -108,6 +113,7 @@ package struct MailCarrier: Sendable {
             let outcome = try await self.router.submit(
                 command, to: group, deadline: self.world.now + Self.patience)
             guard outcome.verdict == .decided else { return .refused }
+            self.decided(outcome)
             return (try? MailOutcome(decoding: outcome.body)) ?? .refused
         } catch { return nil }
     }

@@ -372,7 +372,8 @@ package actor NodeReplicas {
             self.members[group]?.usedAt = now
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
         // Requests were taken before.
-        case .request, .hello, .welcome, .join, .admission, .refusal, .taken, .response: break
+        case .request, .hello, .welcome, .join, .admission, .refusal, .starts, .taken, .response:
+            break
         }
     }
 

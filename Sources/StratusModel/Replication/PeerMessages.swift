@@ -83,6 +83,9 @@ package struct PeerRefusal: Error, Sendable, Equatable {
         case otherData = 6
         /// The cluster has decided that the sender may not join, by the token it showed.
         case notAdmitted = 7
+        /// The sender's data directory has not seen a start that was heard of here: it was put back from an
+        /// older copy.
+        case olderCopy = 8
     }
     package var reason: Reason
     /// For the operator who reads the other node's log.
@@ -187,6 +190,8 @@ package enum PeerMessage: Sendable, Equatable {
     case join(PeerJoin)
     case admission(PeerAdmission)
     case refusal(PeerRefusal)
+    /// Said first on a link that was welcomed in protocol 2: which starts the sender's data directory has seen.
+    case starts(NodeStarts)
     /// Flow control: so many bytes of messages were taken since the link was opened.
     case taken(UInt64)
     case heartbeat(NodeHeartbeat)
@@ -206,7 +211,7 @@ package enum PeerMessage: Sendable, Equatable {
 
     package var priority: Priority {
         switch self {
-        case .hello, .welcome, .join, .admission, .refusal, .taken, .heartbeat: .vital
+        case .hello, .welcome, .join, .admission, .refusal, .starts, .taken, .heartbeat: .vital
         case .consensus(_, let message):
             if case .snapshotChunk = message.body { .snapshot } else { .consensus }
         case .request, .response: .client

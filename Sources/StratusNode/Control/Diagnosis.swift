@@ -121,8 +121,11 @@ struct Diagnosis {
             "Give '\(name)' more disk, or delete what is not needed: that is still done. What adds is refused "
                 + "where most replicas have no room, and goes on by itself."
         case "data":
-            "Stop '\(name)'. Bring its old data directory back, or remove it with 'stratusctl node remove "
-                + "\(name) --now' and let it join anew with an empty one."
+            "Stop '\(name)'. Bring the data directory back that it had last, or remove it with 'stratusctl "
+                + "node remove \(name) --now' and let it join anew with an empty one."
+        case "peers":
+            "Stop the node that is refused. Bring the data directory back that it had last, or remove it with "
+                + "'stratusctl node remove NAME --now' and let it join anew with an empty one."
         case "mail":
             "If nobody answers, mend the partition that the mail is for: see what else is said of it. If the "
                 + "receiver cannot read it, bring every node to the newest version. Of another epoch, or with "

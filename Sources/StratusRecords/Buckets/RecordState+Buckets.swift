@@ -133,9 +133,11 @@ extension RecordState {
 
     /// Applies what another bucket wrote. It posts nothing: what has to follow is a job.
     ///
+    /// - Parameter mended: how many links were made right by what an audit has found.
     /// - Returns: false: written by a version that this one does not know.
     mutating func deliver(
-        _ mail: Mail, from sender: GroupID, over rows: inout some RowStore
+        _ mail: Mail, from sender: GroupID, mended: inout MendedLinks,
+        over rows: inout some RowStore
     ) throws(StoreError) -> Bool {
         guard let letter = try? BucketMail(decoding: mail.body) else { return false }
         let link = letter.link
@@ -158,9 +160,14 @@ extension RecordState {
             return true
         }
         guard let state = try links.inbound(link, over: rows) else {
-            if letter.kind == .stated { try links.restore(link, zone, over: &rows) }
+            if letter.kind == .stated {
+                try links.restore(link, zone, over: &rows)
+                mended.count += 1
+            }
             return true
         }
+        // Confirmations are stated again by audits alone.
+        if letter.kind == .stated, state.state != .confirmed { mended.count += 1 }
         switch (letter.kind, state.state) {
         case (.confirmed, .reserved), (.stated, .reserved):
             try links.confirm(link, state, over: &rows)

@@ -78,10 +78,11 @@ extension RecordState {
         return JobWork(rowCount: max(1, found.count))
     }
 
-    /// A letter as it is true when it leaves: one that says that a reference is held says so only if it is.
-    mutating func asItIsNow(_ mail: BucketMail, over rows: borrowing some RowReader)
-        throws(StoreError) -> BucketMail
-    {
+    /// A letter as it is true when it leaves: one that says that a reference is held says so only if it is. Where it is
+    /// not, who asked has a link that nobody holds, unless it has been told meanwhile.
+    mutating func asItIsNow(
+        _ mail: BucketMail, mended: inout MendedLinks, over rows: borrowing some RowReader
+    ) throws(StoreError) -> BucketMail {
         guard mail.kind == .stated, let bucket = mail.database.bucket else { return mail }
         let link = mail.link
         var own = mail.database
@@ -94,6 +95,7 @@ extension RecordState {
         }
         var answer = mail
         answer.kind = .removed
+        mended.count += 1
         return answer
     }
 }

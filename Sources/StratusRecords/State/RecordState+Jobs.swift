@@ -7,7 +7,7 @@ extension RecordState {
 
     mutating func apply(
         _ jobs: ContinueJobs, of command: Command, at time: HybridTime,
-        over rows: inout some RowStore
+        mended: inout MendedLinks, over rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
@@ -30,7 +30,7 @@ extension RecordState {
             case .letter(_, let mail):
                 try rows.remove(.job, job.key)
                 try self.post(
-                    [try self.asItIsNow(mail, over: rows)], at: time, into: &rows)
+                    [try self.asItIsNow(mail, mended: &mended, over: rows)], at: time, into: &rows)
                 work = JobWork(rowCount: 1)
             case .audit: work = try self.audit(job, budget: rest, at: time, over: &rows)
             }

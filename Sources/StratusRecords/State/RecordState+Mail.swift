@@ -9,11 +9,12 @@ extension RecordState {
         guard command.principal.kind == .system,
             let mail = try? MailCommand(decoding: command.body)
         else { return Outcome(.decided, body: MailOutcome.refused.encoded()) }
+        var mended = MendedLinks(0)
         let outcome = try self.office.apply(mail, at: position.time, over: &rows) {
             (mail, sender, rows) throws(StoreError) in
-            try self.deliver(mail, from: sender, over: &rows)
+            try self.deliver(mail, from: sender, mended: &mended, over: &rows)
         }
-        return Outcome(.decided, body: outcome.encoded())
+        return Outcome(.decided, body: outcome.encoded(), detail: mended.detail)
     }
 
     func outbox(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)

@@ -74,8 +74,10 @@ package struct RecordState: ReplicatedState {
             let outcome = try self.apply(change, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
         case .continueJobs(let jobs):
-            let outcome = try self.apply(jobs, of: command, at: position.time, over: &rows)
-            return Outcome(.decided, body: outcome.encoded())
+            var mended = MendedLinks(0)
+            let outcome = try self.apply(
+                jobs, of: command, at: position.time, mended: &mended, over: &rows)
+            return Outcome(.decided, body: outcome.encoded(), detail: mended.detail)
         case .eraseDatabase(let erase):
             let outcome = try self.apply(erase, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

@@ -119,7 +119,8 @@ package struct PlantedBugSearch {
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
             .forgottenZoneExpiresNothing, .midwayTokenTrusted:
             .records
-        case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever: .links
+        case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
+            .links
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
             nil

@@ -165,6 +165,7 @@ extension Simulation {
             case let error as StoreError: error.kind == .corrupt || error.kind == .unreadable
             case ClusterDirectory.Refusal.disk: false
             case let error as PeerMemory.Refusal: error.description.contains("damaged")
+            case let error as StartFile.Refusal: error == .damaged
             default: true
             }
         if isLoss { self.invariants.report("I-11 durable survives", "\(node.id): \(error)") }

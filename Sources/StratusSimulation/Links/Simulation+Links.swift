@@ -2,6 +2,7 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusPlacement
+import StratusStorage
 
 // Clusters whose nodes talk by the real links.
 extension Simulation {
@@ -10,8 +11,10 @@ extension Simulation {
     // MARK: A process begins and ends
 
     /// Nil where messages go from process to process as they are.
-    func makeLinks(of node: SimulatedNode) throws(PeerMemory.Refusal) -> ProcessLinks? {
+    func makeLinks(of node: SimulatedNode) throws -> ProcessLinks? {
         guard let streams else { return nil }
+        let starts = try StartFile.begin(
+            in: node.world, as: NodeIncarnation(node.incarnation), bugs: self.bugs)
         let memory = try PeerMemory(in: node.world)
         let loop = SimulatedLoop(of: node, over: streams)
         let (id, life) = (node.id, node.incarnation)
@@ -19,8 +22,8 @@ extension Simulation {
         let links = PeerLinks(
             PeerIdentity(
                 cluster: ClusterID(high: 1, low: self.report.seed), node: id,
-                name: "node\(id.raw)", incarnation: NodeIncarnation(life),
-                data: RequestIdentity(high: UInt64(id.raw), low: 1)),
+                name: "node\(id.raw)", data: RequestIdentity(high: UInt64(id.raw), low: 1),
+                starts: starts),
             memory: memory, over: loop, tuning: streams.shape.tuning,
             events: PeerLinks.Events(
                 received: { from, message, receipt in
@@ -32,6 +35,11 @@ extension Simulation {
                 refused: { other, refusal in
                     simulated.value.streams?.count("refused: \(refusal.reason)")
                     simulated.value.note("\(id) is refused by \(other): \(refusal.text)")
+                    // Nobody puts an older copy back here, and no end may look like one.
+                    if refusal.reason == .olderCopy {
+                        simulated.value.invariants.report(
+                            "S-17 no older copy", "\(id), by \(other): \(refusal.text)")
+                    }
                 },
                 trouble: { peer, what in
                     simulated.value.countTrouble(what)

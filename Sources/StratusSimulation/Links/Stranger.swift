@@ -5,17 +5,17 @@ import StratusModel
 /// Somebody at a node's door who must not be heard: by a certificate of the cluster, but not what it says it is.
 final class Stranger: LinkStreamUser {
     enum Lie: CaseIterable {
-        case otherCluster, otherNode, otherName, otherReceiver, otherData
-        case noHello, noise, silence
+        case otherCluster, otherNode, otherName, otherReceiver, otherData, olderCopy
+        case noHello, noStarts, noise, silence
     }
 
     private let own: PeerIdentity
-    private let target: NodeID
+    private unowned let target: SimulatedNode
     private let lie: Lie
     private var stream: SimulatedStream?
     private var speech: Bytes = []
 
-    init(_ lie: Lie, from own: PeerIdentity, to target: NodeID) {
+    init(_ lie: Lie, from own: PeerIdentity, to target: SimulatedNode) {
         self.lie = lie
         self.own = own
         self.target = target
@@ -25,21 +25,30 @@ final class Stranger: LinkStreamUser {
 
     private func prepareSpeech() {
         var own = self.own
-        var target = self.target
-        switch self.lie {
+        var target = self.target.id
+        var lie = self.lie
+        // Of whom nothing was heard yet, any copy is as good as another.
+        if lie == .olderCopy, self.target.links?.memory.start(of: own.name) == nil {
+            lie = .noStarts
+        }
+        switch lie {
         case .otherCluster: own.cluster = ClusterID(high: 2, low: own.cluster.low)
         case .otherNode: own.node = NodeID(own.node.raw + 1)
         case .otherName: own.name = "node\(target.raw)"
         case .otherReceiver: target = NodeID(target.raw + 1)
         case .otherData: own.data.low += 1
-        case .noHello: break
+        case .olderCopy: own.starts = NodeStarts(first: NodeIncarnation(.max))
+        case .noHello, .noStarts: break
         case .noise: return self.speech = Bytes(repeating: 0x7F, count: 100)
         case .silence: return
         }
         var frames = PeerFrameQueue()
-        if self.lie != .noHello {
+        if lie != .noHello {
             _ = frames.add(
                 PeerMessage.hello(PeerGreeting.hello(from: own, to: target)).encoded(), .vital)
+        }
+        if lie == .olderCopy {
+            _ = frames.add(PeerMessage.starts(own.starts).encoded(), .vital)
         }
         // Does not wait for a welcome.
         let heartbeat = NodeHeartbeat(
@@ -76,9 +85,9 @@ extension SimulatedStreams {
         self.count("strangers")
         let own = PeerIdentity(
             cluster: ClusterID(high: 1, low: self.simulation.report.seed), node: host.id,
-            name: "node\(host.id.raw)", incarnation: NodeIncarnation(.max),
-            data: RequestIdentity(high: UInt64(host.id.raw), low: 1))
-        let stranger = Stranger(lie, from: own, to: target.id)
+            name: "node\(host.id.raw)", data: RequestIdentity(high: UInt64(host.id.raw), low: 1),
+            starts: NodeStarts(first: NodeIncarnation(.max)))
+        let stranger = Stranger(lie, from: own, to: target)
         self.strangers.append(stranger)
         if self.strangers.count > 16 { self.strangers.removeFirst() }
         stranger.begin(on: self.connect(stranger, on: host, to: target.id))

@@ -232,6 +232,7 @@ import Testing
         #expect(whole.output.contains("\"buckets\":1"), "\(whole.output)")
         let metrics = try await dev.control("metrics")
         #expect(metrics.output.contains("\nstratus_mail_waiting 0\n"))
+        #expect(metrics.output.contains("\nstratus_references_mended_total 0\n"))
         #expect(try await dev.stop() == 0)
     }
 

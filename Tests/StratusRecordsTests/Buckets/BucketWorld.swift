@@ -84,6 +84,9 @@ struct BucketWorld {
         self.partitions[group]?.skew = milliseconds
     }
 
+    /// What audits have mended, as whoever submits their commands counts it.
+    private(set) var mendedCount = 0
+
     mutating func advance(by milliseconds: Int64) { self.now += milliseconds }
 
     private mutating func draw() -> RequestIdentity {
@@ -105,7 +108,11 @@ struct BucketWorld {
             return nil
         }
         let position = EntryPosition(index: LogIndex(1), time: partition.time)
-        return try partition.state.apply(command, at: position, over: &partition.rows)
+        let outcome = try partition.state.apply(command, at: position, over: &partition.rows)
+        if command.kind == .mail || command.principal.kind == .system {
+            self.mendedCount += MendedLinks(detail: outcome.detail).count
+        }
+        return outcome
     }
 
     private mutating func apply(

@@ -36,10 +36,17 @@ import Testing
         #expect(links.unconfirmedCount == 0, comment)
     }
 
-    private mutating func audit() throws {
+    /// - Parameter count: of the links that it mends.
+    private mutating func audit(mending count: Int = 1) throws {
+        let before = self.world.mendedCount
         try self.world.audit()
         try self.world.settle()
         try self.expectAgreement()
+        #expect(self.world.mendedCount - before == count)
+        // Nothing is left to mend.
+        try self.world.audit()
+        try self.world.settle()
+        #expect(self.world.mendedCount - before == count)
     }
 
     @Test mutating func `a save that is lost protects its target no more`() throws {
@@ -109,7 +116,7 @@ import Testing
         #expect(self.names(links.outbound) == ["\(self.here[0]) validate \(self.there[0])"])
         #expect(links.inbound == (isAudited ? links.outbound : []))
         // Also where nobody came before the answer.
-        try self.audit()
+        try self.audit(mending: isAudited ? 0 : 1)
         #expect(try self.world.delete(self.there[0])?.refusal == .referenced)
     }
 
@@ -141,7 +148,7 @@ import Testing
         try self.world.settle()
         var links = try self.world.links(among: self.here + self.there)
         #expect(links.inbound.count == 2 && links.inbound.isDisjoint(with: links.outbound))
-        try self.audit()
+        try self.audit(mending: 3)
         links = try self.world.links(among: self.here + self.there)
         #expect(self.names(links.inbound) == ["\(self.here[1]) validate \(self.there[0])"])
     }
