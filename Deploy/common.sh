@@ -3,6 +3,10 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
+# What people run holds Swift's library itself: it takes less CPU than one that loads it, and needs no Swift where it
+# runs. The same flags in every script, because other flags compile everything anew.
+release_flags=(-c release --static-swift-stdlib)
+
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 

@@ -20,11 +20,7 @@ package struct MonotonicTime: Sendable, Hashable, Comparable {
 extension Duration {
     /// This duration in whole nanoseconds, held within what 64 bits can say (292 years).
     package var clampedNanoseconds: Int64 {
-        let (seconds, attoseconds) = self.components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        let (sum, overflowed) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return overflowed ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: self.attoseconds / 1_000_000_000)
     }
 }
 

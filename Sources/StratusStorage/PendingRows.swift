@@ -13,8 +13,17 @@ struct PendingRows {
         let isStored: Bool
     }
 
+    /// A key as one piece of memory to hash: an array hashes its bytes one by one.
+    private struct Key: Hashable {
+        let bytes: Bytes
+
+        func hash(into hasher: inout Hasher) {
+            self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        }
+    }
+
     private var changes: [Change] = []
-    private var positions: [Bytes: Int] = [:]
+    private var positions: [Key: Int] = [:]
     /// Bytes put since this was last empty.
     private(set) var size = 0
 
@@ -23,7 +32,7 @@ struct PendingRows {
 
     /// Nil where SQLite has the last word.
     subscript(_ key: Bytes) -> Change? {
-        self.changes.isEmpty ? nil : self.positions[key].map { self.changes[$0] }
+        self.changes.isEmpty ? nil : self.positions[Key(bytes: key)].map { self.changes[$0] }
     }
 
     /// Notes what is under a key now.
@@ -35,7 +44,7 @@ struct PendingRows {
         stored: () throws(StoreError) -> StateDigest?
     ) throws(StoreError) -> StateDigest? {
         self.size += row?.count ?? 0
-        if let position = self.positions[key] {
+        if let position = self.positions[Key(bytes: key)] {
             let old = self.changes[position].hash
             self.changes[position].row = row
             self.changes[position].hash = hash
@@ -44,7 +53,7 @@ struct PendingRows {
         let old = try stored()
         // What is not there need not be removed.
         if row == nil, old == nil { return nil }
-        self.positions[key] = self.changes.count
+        self.positions[Key(bytes: key)] = self.changes.count
         self.changes.append(Change(key: key, row: row, hash: hash, isStored: old != nil))
         self.size += key.count
         return old
