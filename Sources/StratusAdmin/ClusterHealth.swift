@@ -11,35 +11,32 @@ import StratusRuntime
 struct ClusterHealth {
     let cluster: any ClusterControl
 
+    /// How long nodes and the system partition are waited for, all of them side by side.
+    private static let patience = Duration.seconds(3)
+
+    private typealias Seen = (node: NodeID, health: NodeHealth?, groups: [GroupObservation])
+
     func show() async throws(NodeControlFailure) -> HTTPResponse {
-        let current: ClusterView?
-        do throws(NodeControlFailure) { current = try await self.cluster.view() } catch {
-            guard error == .unavailable, self.cluster.lastView != nil else { throw error }
-            current = nil
+        let cluster = self.cluster
+        // Where nobody leads the system partition it is waited for in vain: the others are asked meanwhile.
+        let known = (cluster.lastView?.nodes ?? []).filter(\.isMember).map(\.id)
+        async let early = self.ask(known)
+        let viewed: Result<ClusterView?, NodeControlFailure>
+        do throws(NodeControlFailure) {
+            viewed = .success(try await cluster.view(within: Self.patience))
+        } catch { viewed = .failure(error) }
+        var seen = await early
+        var current: ClusterView?
+        switch viewed {
+        case .success(let view): current = view
+        case .failure(let error):
+            guard error == .unavailable, cluster.lastView != nil else { throw error }
         }
-        guard let view = current ?? self.cluster.lastView else {
+        guard let view = current ?? cluster.lastView else {
             return AdminAnswer.error(503, "NOT_FORMED", "the cluster is not formed yet")
         }
-        let cluster = self.cluster
         let members = view.nodes.filter(\.isMember)
-        let seen = await withTaskGroup(
-            of: (NodeID, NodeHealth?, [GroupObservation]).self
-        ) { tasks in
-            for node in members {
-                tasks.addTask {
-                    let reply = await cluster.ask(.health, of: node.id)
-                    guard case .health(let health)? = reply else { return (node.id, nil, []) }
-                    guard
-                        case .observed(let groups)? = await cluster.ask(
-                            .observe(waking: []), of: node.id)
-                    else { return (node.id, health, []) }
-                    return (node.id, health, groups)
-                }
-            }
-            var all: [NodeID: (NodeHealth?, [GroupObservation])] = [:]
-            for await (node, health, groups) in tasks { all[node] = (health, groups) }
-            return all
-        }
+        seen.merge(await self.ask(members.map(\.id).filter { seen[$0] == nil })) { one, _ in one }
         var json = JSONWriter()
         json.beginObject()
         json.member("wallMilliseconds", cluster.wallMilliseconds)
@@ -51,18 +48,38 @@ struct ClusterHealth {
         json.endArray()
         json.key("nodes")
         json.beginArray()
-        for node in members { Self.write(node, seen[node.id]?.0, to: &json) }
+        for node in members { Self.write(node, seen[node.id]?.health, to: &json) }
         json.endArray()
         json.key("groups")
         json.beginArray()
         for node in members {
-            for group in seen[node.id]?.1 ?? [] {
+            for group in seen[node.id]?.groups ?? [] {
                 Self.write(group, missing: view.replicas(of: group.group), to: &json)
             }
         }
         json.endArray()
         json.endObject()
         return AdminAnswer.json(json.finish())
+    }
+
+    private func ask(_ nodes: [NodeID]) async -> [NodeID: Seen] {
+        let cluster = self.cluster
+        return await withTaskGroup(of: Seen.self) { tasks in
+            for node in nodes {
+                tasks.addTask {
+                    let reply = await cluster.ask(.health, of: node)
+                    guard case .health(let health)? = reply else { return (node, nil, []) }
+                    guard
+                        case .observed(let groups)? = await cluster.ask(
+                            .observe(waking: []), of: node)
+                    else { return (node, health, []) }
+                    return (node, health, groups)
+                }
+            }
+            var all: [NodeID: Seen] = [:]
+            for await seen in tasks { all[seen.node] = seen }
+            return all
+        }
     }
 
     private static func write(_ node: ClusterNode, _ health: NodeHealth?, to json: inout JSONWriter)

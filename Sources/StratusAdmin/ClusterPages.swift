@@ -8,7 +8,7 @@ import StratusRuntime
 package protocol ClusterControl: Sendable {
     var node: NodeID { get }
     /// The system partition's view, linearizable; nil before the cluster is formed.
-    func view() async throws(NodeControlFailure) -> ClusterView?
+    func view(within patience: Duration) async throws(NodeControlFailure) -> ClusterView?
     /// As this node last knew it; nil before it was ever told.
     var lastView: ClusterView? { get }
     /// Who leads a group, as far as this node knows.
@@ -23,6 +23,12 @@ package protocol ClusterControl: Sendable {
     /// What another node, or this one, answers; nil when it does not.
     func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply?
     var wallMilliseconds: Int64 { get }
+}
+
+extension ClusterControl {
+    package func view() async throws(NodeControlFailure) -> ClusterView? {
+        try await self.view(within: .seconds(5))
+    }
 }
 
 /// `/v1/cluster`: nodes, placement and moves.

@@ -38,7 +38,11 @@ package final class Replica {
         package var raft = RaftTuning()
         /// Entries kept in the log behind the state, for followers that are a little slow.
         package var trailingEntryCount: UInt64 = 4_096
-        package var applySizeMax: ByteCount = .mebibytes(4)
+        package var applySizeMax: ByteCount = .kibibytes(256)
+        /// What a replica does at once before the others of its node get their turn: so many reads and runs of entries,
+        /// and none more after so long.
+        package var turnCountMax = 256
+        package var turnTimeMax: Duration = .milliseconds(2)
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
         package init() {}
@@ -89,6 +93,10 @@ package final class Replica {
     var installationPause = InstallationPause()
     /// When the next slice is due.
     var turnAt: MonotonicTime?
+    /// Entries or reads are left for the next turn, which begins then.
+    private var goesOnAt: MonotonicTime?
+    /// Tells how long a turn has lasted; nil: turns are counted only.
+    private let clock: (() -> MonotonicTime)?
     /// Nil: slices follow each other at once.
     let pace: SnapshotPace?
     /// What consensus asked for while its actions are being carried out.
@@ -100,8 +108,10 @@ package final class Replica {
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
         log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil,
-        pace: SnapshotPace? = nil, seed: UInt64, bugs: PlantedBugs = PlantedBugs()
+        pace: SnapshotPace? = nil, clock: (() -> MonotonicTime)? = nil, seed: UInt64,
+        bugs: PlantedBugs = PlantedBugs()
     ) {
+        self.clock = clock
         self.group = group
         self.node = node
         self.state = state
@@ -156,6 +166,10 @@ package final class Replica {
             self.retryAt = nil
             self.catchUp(at: now, into: &effects)
         }
+        if let time = self.goesOnAt, now >= time {
+            self.goesOnAt = nil
+            self.catchUp(at: now, into: &effects)
+        }
         if let time = self.turnAt, now >= time { self.takeTurn(at: now, into: &effects) }
         self.run(.woke, at: now, into: &effects)
         // Consensus may have nothing to wait for while the state still has.
@@ -163,7 +177,7 @@ package final class Replica {
     }
 
     func requestWake(into effects: inout [Effect]) {
-        let times = [self.raftWakeAt, self.retryAt, self.turnAt].compactMap(\.self)
+        let times = [self.raftWakeAt, self.retryAt, self.turnAt, self.goesOnAt].compactMap(\.self)
         if let time = times.min() { effects.append(.wake(at: time)) }
     }
 
@@ -284,7 +298,10 @@ package final class Replica {
             let termLed = self.raft.role == .leader ? self.raft.term : nil
             self.raft.handle(event, at: now, into: &actions)
             for action in actions { self.carryOut(action, at: now, into: &effects) }
-            if self.hasReadyReads { self.answerReads(into: &effects) }
+            if self.hasReadyReads, self.goesOnAt == nil {
+                var turn = self.newTurn()
+                self.answerReads(within: &turn, at: now, into: &effects)
+            }
             if let termLed, self.raft.role != .leader || self.raft.term != termLed {
                 effects.append(.resigned(term: termLed))
             }
@@ -388,15 +405,29 @@ package final class Replica {
 
     // MARK: Applying
 
-    /// Brings the state to where consensus is, answers what waited for it, and comes back later if the
-    /// state refuses.
+    private func newTurn() -> WorkTurn {
+        WorkTurn(
+            countMax: self.tuning.turnCountMax, timeMax: self.tuning.turnTimeMax, clock: self.clock)
+    }
+
+    /// What this turn did not come to is done when the others had theirs.
+    private func goOnLater(at now: MonotonicTime, into effects: inout [Effect]) {
+        self.goesOnAt = now
+        self.requestWake(into: &effects)
+    }
+
+    /// Brings the state towards where consensus is for one turn, answers what waited for it, and comes back later if
+    /// the state refuses.
     private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
-        guard self.retryAt == nil else { return }
+        guard self.retryAt == nil, self.goesOnAt == nil else { return }
+        var turn = self.newTurn()
         let before = self.state.applied
         do throws(StoreError) {
             // A checkpoint or a snapshot may have failed since: the state says so itself.
             if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
-            while self.state.applied < self.ordered { try self.applyOnce(into: &effects) }
+            while self.state.applied < self.ordered, turn.begins() {
+                try self.applyOnce(into: &effects)
+            }
         } catch {
             self.recover(from: error, at: now, into: &effects)
             return
@@ -409,7 +440,8 @@ package final class Replica {
             effects.append(.applied(through: self.state.applied))
             self.release(at: now, into: &effects)
         }
-        self.answerReads(into: &effects)
+        if self.state.applied < self.ordered { self.goOnLater(at: now, into: &effects) }
+        self.answerReads(within: &turn, at: now, into: &effects)
     }
 
     private func applyOnce(into effects: inout [Effect]) throws(StoreError) {
@@ -465,14 +497,21 @@ package final class Replica {
         self.waiting = kept
     }
 
-    private func answerReads(into effects: inout [Effect]) {
+    private func answerReads(
+        within turn: inout WorkTurn, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
         self.hasReadyReads = false
         guard !self.reads.isEmpty, self.isStateWell else { return }
         var kept: [WaitingRead] = []
-        for item in self.reads {
+        for (position, item) in self.reads.enumerated() {
             guard let index = item.index, index <= self.state.applied else {
                 kept.append(item)
                 continue
+            }
+            guard turn.begins() else {
+                kept += self.reads[position...]
+                if self.goesOnAt == nil { self.goOnLater(at: now, into: &effects) }
+                break
             }
             do throws(StoreError) {
                 var answer = try self.state.answer(item.query)

@@ -126,9 +126,14 @@ package final class CloudKitHandler: HTTPHandler {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
         if !needsBody { body = try await self.collect(request.body, &share) }
+        let turn = LongWork.Turn(
+            at: request.longWork,
+            for: "\(route.container.container) \(route.container.environment.name)")
+        defer { turn.leave() }
         let exchange = Exchange(
             handler: self, route: route, authentication: authentication, head: request.head,
-            body: body, isSecure: request.isSecure, room: room)
+            body: body, isSecure: request.isSecure, room: room, turn: turn)
+        await turn.take(for: body.count)
         return try await exchange.answer(try self.input(body))
     }
 

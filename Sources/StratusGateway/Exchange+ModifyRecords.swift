@@ -199,10 +199,8 @@ extension Exchange {
         while true {
             let query = RecordQuery(
                 principal: self.principal,
-                .judge(JudgeAsk(modify, schemaVersion: schema.version))
-            ).enveloped()
-            let answer = try await self.handler.router.read(
-                query, at: key, deadline: self.deadline)
+                .judge(JudgeAsk(modify, schemaVersion: schema.version)))
+            let answer = try await self.ask(query, at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .judged(let refusals) where refusals.count == modify.operations.count:
                 return refusals

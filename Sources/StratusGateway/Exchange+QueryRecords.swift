@@ -134,10 +134,8 @@ extension Exchange {
         try await self.teach(schema, to: ask.database)
         var hasInstalled = false
         while true {
-            let query = RecordQuery(principal: self.principal, .page(ask)).enveloped()
-            let answer = try await self.handler.router.read(
-                query, at: key, deadline: self.deadline)
-            try self.room.keep(answer)
+            let answer = try await self.ask(
+                RecordQuery(principal: self.principal, .page(ask)), at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)

@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRecords
+import StratusRuntime
 
 /// One request whose sender is known, on its way to the partitions and back.
 struct Exchange {
@@ -15,6 +16,8 @@ struct Exchange {
     let body: Bytes
     let isSecure: Bool
     let room: AnswerRoom
+    /// Held while much is read or written, and left before anything is waited for.
+    let turn: LongWork.Turn
     /// Asks for the zone's token in answers that otherwise have none.
     let wantsSyncToken: Bool
     let deadline: MonotonicTime
@@ -22,8 +25,9 @@ struct Exchange {
 
     init(
         handler: CloudKitHandler, route: Route, authentication: Authentication,
-        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom
+        head: RequestHead, body: Bytes, isSecure: Bool, room: AnswerRoom, turn: LongWork.Turn
     ) {
+        self.turn = turn
         self.handler = handler
         self.route = route
         self.authentication = authentication
@@ -163,12 +167,20 @@ struct Exchange {
     // MARK: Commands and reads
 
     func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
-        let query = RecordQuery(principal: self.principal, ask).enveloped()
-        let answer = try await self.handler.router.read(query, at: key, deadline: self.deadline)
-        try self.room.keep(answer)
+        let answer = try await self.ask(RecordQuery(principal: self.principal, ask), at: key)
         let decoded = try RecordAnswer(decoding: answer.body)
         if case .refused(let refusal) = decoded { throw ClientError(refusal) }
         return decoded
+    }
+
+    /// An answer that has its room and, where it is large, this request's turn.
+    func ask(_ query: RecordQuery, at key: ShardKey) async throws -> QueryAnswer {
+        self.turn.leave()
+        let answer = try await self.handler.router.read(
+            query.enveloped(), at: key, deadline: self.deadline)
+        try self.room.keep(answer)
+        await self.turn.take(for: answer.body.count)
+        return answer
     }
 
     /// - Throws: what the whole command was refused for.
@@ -176,12 +188,14 @@ struct Exchange {
         _ command: RecordCommand, to key: ShardKey, schema: Schema,
         as principal: Principal? = nil, identity: RequestIdentity
     ) async throws -> RecordOutcome {
+        let enveloped = command.enveloped(
+            container: self.route.container, identity: identity,
+            deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
+            principal: principal ?? self.principal)
+        self.turn.leave()
         let outcome = try await self.handler.router.submit(
-            command.enveloped(
-                container: self.route.container, identity: identity,
-                deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
-                principal: principal ?? self.principal),
-            to: key, deadline: self.deadline)
+            enveloped, to: key, deadline: self.deadline)
+        await self.turn.take(for: outcome.body.count + outcome.detail.count)
         switch outcome.verdict {
         case .decided: break
         case .expired: throw RouteError.notExecuted(retryAfter: .seconds(1))
@@ -271,6 +285,7 @@ struct Exchange {
             return kept
         }
         let query = RecordQuery(principal: self.principal, .schema(container)).enveloped()
+        self.turn.leave()
         let answer = try? await self.handler.router.read(
             query, at: .container(container), deadline: min(self.deadline, now + .seconds(1)))
         guard let answer, case .schema(let found)? = try? RecordAnswer(decoding: answer.body) else {

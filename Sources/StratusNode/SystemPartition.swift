@@ -135,7 +135,7 @@ struct SystemPartition: ClusterControl {
         return last.settings.revision > 0 ? last : nil
     }
 
-    func view() async throws(NodeControlFailure) -> ClusterView? {
+    func view(within patience: Duration) async throws(NodeControlFailure) -> ClusterView? {
         let last = self.cluster.directory.view
         // Nobody answers a node that was removed; it knows that much itself.
         if last.node(self.node)?.isMember == false { return last }
@@ -143,7 +143,7 @@ struct SystemPartition: ClusterControl {
         let answer: QueryAnswer
         do throws(RouteError) {
             answer = try await self.router.read(
-                query, at: .system, deadline: self.world.now + Self.patience)
+                query, at: .system, deadline: self.world.now + patience)
         } catch { throw .unavailable }
         guard case .view(let view)? = try? SystemAnswer(decoding: answer.body) else {
             throw .failed("the system partition's answer cannot be read")

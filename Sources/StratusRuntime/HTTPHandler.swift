@@ -28,10 +28,13 @@ package struct HTTPRequest: Sendable {
     package var isSecure: Bool
     /// The client's certificate, when the listener asks for one and it was verified.
     package var certificate: PeerCertificate?
+    /// Of the loop that it came to.
+    package var longWork: LongWork
 
     package init(
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
-        isSecure: Bool = false, certificate: PeerCertificate? = nil
+        isSecure: Bool = false, certificate: PeerCertificate? = nil,
+        longWork: LongWork = LongWork()
     ) {
         self.head = head
         self.body = body
@@ -39,6 +42,7 @@ package struct HTTPRequest: Sendable {
         self.identity = identity
         self.isSecure = isSecure
         self.certificate = certificate
+        self.longWork = longWork
     }
 }
 

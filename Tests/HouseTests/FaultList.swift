@@ -159,10 +159,10 @@ enum FaultList {
         G-21 | HTTP/2 | it is not spoken
         G-22 | old and weak TLS
         G-23 | a certificate replaced while connections are open
-        G-24 | a gateway that ends inside a request | the repetition is C-07's; no test ends a gateway of its own, since each node is one
+        G-24 | a gateway that ends inside a request
         G-25 | an outcome that nobody knows | clients get CloudKit's `TRY_AGAIN_LATER`; it has no code for "perhaps"
-        G-26 | more requests than can be served | bounds are tested (C-35, G-15), the share of useful answers under overload is not measured
-        G-27 | all clients trying again at once | not run
+        G-26 | more requests than can be served | bounds are tested (C-35, G-15); what is done of three times what can be is measured by `cluster-overload/run`
+        G-27 | all clients trying again at once | measured by `cluster-overload/run`
         G-28 | a leader that moves inside a request
         G-29 | batches of operations
         G-30 | writers who race for one tag
@@ -204,7 +204,7 @@ enum FaultList {
         X-24 | keys made to collide | Swift seeds its hashes for each process
         X-25 | peers that send anything
         X-26 | more than one's share
-        X-27 | a neighbour that takes everything | rates are limited (X-26), memory is bounded and the other is served (S-30); how much longer it waits is printed by `54-memory` and not bounded
+        X-27 | a neighbour that takes everything | partitions and large answers take turns, and that is tested; how long the other waits all the same is measured by `noisy-neighbour/run`: many times as long as alone, not twice
         X-28 | backups that were changed | there are dumps, not backups, and they are not signed
         X-29 | keys in memory
         X-30 | the first start
@@ -220,7 +220,7 @@ enum FaultList {
         O-01 | random kills for an hour | rounds of minutes: the stages `20-crash-rounds` and `40-cluster-rounds`
         O-02 | power cuts for an hour | in the simulator only (S-46)
         O-03 | restarts one by one
-        O-04 | versions exchanged one by one | there is one version yet
+        O-04 | versions exchanged one by one
         O-05 | versions side by side for long | there is one version yet
         O-06 | a configuration that is wrong
         O-07 | clocks far apart | in the simulator only (C-05, C-42)

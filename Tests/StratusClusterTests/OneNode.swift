@@ -24,6 +24,7 @@ struct OneNode: Sendable {
 
     let world: SimulatedWorld
     let executor: SimulatedExecutor
+    let inbox: ReplicaInbox
     let replicas: NodeReplicas
     let router: ClusterRouter
     let log: SegmentedLog
@@ -60,6 +61,7 @@ struct OneNode: Sendable {
             checkpointsOn: executor)
         self.world = world
         self.executor = executor
+        self.inbox = inbox
         self.replicas = replicas
         self.log = log
         let nodes = [NodeID(1)]

@@ -544,6 +544,8 @@ package actor NodeReplicas {
     private func wake(at time: MonotonicTime) {
         if let wakeAt, wakeAt <= time { return }
         self.wakeAt = time
+        // Work goes on behind what has come in meanwhile.
+        if time <= self.world.now { return self.inbox.post(.woke) }
         self.sleepAndWake(time)
     }
 
@@ -600,7 +602,8 @@ package actor NodeReplicas {
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
-                pace: self.snapshotPace, seed: self.world.random())
+                pace: self.snapshotPace, clock: { [world] in world.now },
+                seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }

@@ -226,20 +226,71 @@ struct MembershipCommands {
     // MARK: Looking
 
     private func doctor() async throws(AdminClient.Failure) -> ExitCode {
-        let cluster: JSONValue
-        do throws(AdminClient.Failure) { cluster = try await self.send("GET", "/v1/cluster") } catch
-        {
-            guard let health = try? await self.send("GET", "/v1/cluster/health"),
-                let finding = Diagnosis.withoutLeader(health)
-            else { throw error }
-            return self.tell([finding])
+        switch try await self.look() {
+        case .withoutLeader(let finding): return self.tell([finding])
+        case .whole(let cluster, let health):
+            // A move is stuck if it is still the same one a while later.
+            guard !ClusterFacts.array(cluster, "moves").isEmpty else {
+                return self.tell(
+                    Diagnosis(cluster: cluster, earlier: cluster, health: health).findings)
+            }
+            try? await Task.sleep(for: .seconds(5))
+            switch try await self.look() {
+            case .withoutLeader(let finding): return self.tell([finding])
+            case .whole(let later, let health):
+                return self.tell(
+                    Diagnosis(cluster: later, earlier: cluster, health: health).findings)
+            }
         }
-        // A move is stuck if it is still the same one a while later.
-        let before = ClusterFacts.array(cluster, "moves")
-        if !before.isEmpty { try? await Task.sleep(for: .seconds(5)) }
-        let later = before.isEmpty ? cluster : try await self.send("GET", "/v1/cluster")
-        let health = try await self.send("GET", "/v1/cluster/health")
-        return self.tell(Diagnosis(cluster: later, earlier: cluster, health: health).findings)
+    }
+
+    private enum Look {
+        case whole(cluster: JSONValue, health: JSONValue)
+        /// Of the nodes there is word, of the cluster none.
+        case withoutLeader(Diagnosis.Finding)
+    }
+
+    /// Both pages, asked for side by side and for this long in all.
+    private func look() async throws(AdminClient.Failure) -> Look {
+        let clock = ContinuousClock()
+        let end = clock.now + Self.lookPatience
+        while true {
+            let left = max(.milliseconds(100), end - clock.now)
+            async let clusterPage = self.page("/v1/cluster", within: left)
+            async let healthPage = self.page("/v1/cluster/health", within: left)
+            let (health, cluster) = (await healthPage, await clusterPage)
+            if case .success(let health) = health {
+                if case .success(let cluster) = cluster {
+                    return .whole(cluster: cluster, health: health)
+                }
+                if let finding = Diagnosis.withoutLeader(health) { return .withoutLeader(finding) }
+            }
+            for page in [cluster, health] {
+                if case .failure(let failure) = page,
+                    failure.code != .temporary || clock.now + Self.lookPause >= end
+                {
+                    throw failure
+                }
+            }
+            try? await Task.sleep(for: Self.lookPause)
+        }
+    }
+
+    private static let lookPatience = Duration.seconds(5)
+    private static let lookPause = Duration.milliseconds(200)
+
+    private func page(_ path: String, within deadline: Duration) async -> Result<
+        JSONValue, AdminClient.Failure
+    > {
+        do throws(AdminClient.Failure) {
+            let answer = try self.client.require(
+                try await self.client.send("GET", path, deadline: deadline))
+            do throws(JSONError) {
+                return .success(try JSONDocument(parsing: answer.body).root)
+            } catch {
+                return .failure(Failure(.inputOutput, "the node's answer is not JSON"))
+            }
+        } catch { return .failure(error) }
     }
 
     private func tell(_ findings: [Diagnosis.Finding]) -> ExitCode {

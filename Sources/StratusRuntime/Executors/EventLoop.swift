@@ -34,8 +34,9 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     /// The time when this round began: near enough for deadlines, and free.
     private var roundTime = RealClock.now
 
-    /// Rounds of jobs before the sockets get their turn again.
+    /// Rounds of jobs before the sockets get their turn again, and how long they may take unless one does by itself.
     private static let jobRoundCountMax = 16
+    private static let jobTimeMax = Duration.milliseconds(1)
     /// Sockets served before those wake who can begin with what they brought: there may be a core for them.
     private static let heldEventCountMax = 64
 
@@ -196,9 +197,11 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
 
     /// - Returns: whether nothing is left to run.
     private func runJobs() -> Bool {
-        for _ in 0..<Self.jobRoundCountMax {
+        let end = RealClock.now + Self.jobTimeMax
+        for round in 0..<Self.jobRoundCountMax {
             self.inbox.take(into: &self.local)
             if self.local.isEmpty { return true }
+            if round > 0, RealClock.now >= end { return false }
             swap(&self.local, &self.running)
             for index in self.running.indices {
                 switch self.running[index] {

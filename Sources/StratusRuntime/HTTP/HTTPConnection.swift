@@ -371,7 +371,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         let request = HTTPRequest(
             head: exchange.head, body: exchange.body(), peer: self.peer,
             identity: exchange.identity, isSecure: self.transport.session != nil,
-            certificate: self.certificate)
+            certificate: self.certificate, longWork: self.shard.longWork)
         let task = Task.immediate(executorPreference: self.loop) {
             let response = await self.shard.handler.respond(to: request)
             await self.answer(exchange, with: response)

@@ -13,6 +13,7 @@ final class HTTPServerShard: @unchecked Sendable {
     var limits: HTTPServerLimits
     let gzipSizeMin: ByteCount?
     let admission: Admission
+    let longWork = LongWork()
 
     /// Where every connection reads into: what is not used up at once is copied out.
     let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 << 10)

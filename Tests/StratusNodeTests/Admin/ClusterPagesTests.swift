@@ -18,7 +18,12 @@ import Testing
         var node: NodeID { NodeID(2) }
         var lastView: ClusterView?
         var silent: Set<NodeID> = [NodeID(3)]
-        func view() async throws(NodeControlFailure) -> ClusterView? { try self.answer.get() }
+        func view(within patience: Duration) async throws(NodeControlFailure) -> ClusterView? {
+            await self.viewed()
+            return try self.answer.get()
+        }
+        /// What happens before the system partition answers.
+        var viewed: @Sendable () async -> Void = {}
         func leader(of group: GroupID) -> NodeID? { group == .system ? NodeID(3) : nil }
         var outcome = SystemOutcome.done(revision: 9)
         let asked = Asked()
@@ -31,6 +36,7 @@ import Testing
         ) { ("secret", duration.components.seconds * 1_000) }
         /// Node 3 is silent; node 2's clock is a minute ahead and its disk is nearly full.
         func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply? {
+            if case .health = question { self.asked.healthCount.withLock { $0 += 1 } }
             switch question {
             case .observe:
                 return .observed([
@@ -55,6 +61,7 @@ import Testing
 
     final class Asked: Sendable {
         let commands = Mutex<[SystemCommand]>([])
+        let healthCount = Mutex(0)
     }
 
     /// Three founders, the second drained by somebody who knew what it costs, one partition on the move.

@@ -158,6 +158,24 @@ import Testing
         #expect(Diagnosis.withoutLeader(well) == nil)
     }
 
+    @Test func `nodes are asked how they are while the system partition is waited for`()
+        async throws
+    {
+        var cluster = ClusterPagesTests.Cluster(answer: .failure(.unavailable))
+        cluster.lastView = try ClusterPagesTests.view()
+        let asked = cluster.asked
+        cluster.viewed = {
+            for _ in 0..<1_000 where asked.healthCount.withLock({ $0 }) < 4 {
+                try? await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(asked.healthCount.withLock { $0 } == 4)
+        }
+        let (status, health) = try await self.send(
+            "/v1/cluster/health", to: cluster, method: "GET")
+        #expect(status == 200 && health["isCurrent"]?.bool == false)
+        #expect(asked.healthCount.withLock { $0 } == 4, "each is asked once")
+    }
+
     @Test func `doctor names a partition whose mail does not get out`() throws {
         let health = try JSONDocument(
             parsing: Bytes(

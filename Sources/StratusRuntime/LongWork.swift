@@ -1,0 +1,86 @@
+import StratusModel
+import Synchronization
+
+/// What takes an event loop longer than it should, a large body to read or a large answer to write: one piece at a time,
+/// the tenants in turn. Between two of them the loop looks at its sockets, so that small requests wait for one
+/// piece at most, and not for all that are ready.
+///
+/// One for each loop; those who wait are bounded by its connections.
+package final class LongWork: Sendable {
+    /// Up to this size nothing takes long.
+    package static let sizeMin = 64 << 10
+
+    private struct State {
+        var isTaken = false
+        var waiting = FairQueue<String, CheckedContinuation<Void, Never>>()
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    var waitingCount: Int { self.state.withLock { $0.waiting.count } }
+
+    fileprivate func take(for tenant: String) async {
+        await withCheckedContinuation { continuation in
+            let isFree = self.state.withLock { state in
+                if state.isTaken {
+                    state.waiting.append(continuation, for: tenant)
+                    return false
+                }
+                state.isTaken = true
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    fileprivate func leave() {
+        let next = self.state.withLock { state in
+            let next = state.waiting.popFirst()
+            state.isTaken = next != nil
+            return next
+        }
+        next?.resume()
+    }
+
+    /// One request's turns.
+    package final class Turn: Sendable {
+        private enum Stage { case outside, waiting, inside }
+
+        private let work: LongWork
+        private let tenant: String
+        private let stage = Mutex(Stage.outside)
+
+        package init(at work: LongWork, for tenant: String) {
+            self.work = work
+            self.tenant = tenant
+        }
+
+        /// Returns when the loop may be busy with `size` bytes. Whoever waits for something afterwards calls
+        /// ``leave()`` before.
+        package func take(for size: Int) async {
+            guard size >= LongWork.sizeMin else { return }
+            // Parts of one request that are read side by side have one turn together.
+            let isFirst = self.stage.withLock { stage in
+                guard stage == .outside else { return false }
+                stage = .waiting
+                return true
+            }
+            guard isFirst else { return }
+            await self.work.take(for: self.tenant)
+            self.stage.withLock { $0 = .inside }
+        }
+
+        package func leave() {
+            let wasInside = self.stage.withLock { stage in
+                guard stage == .inside else { return false }
+                stage = .outside
+                return true
+            }
+            if wasInside { self.work.leave() }
+        }
+
+        deinit { self.leave() }
+    }
+}
