@@ -164,12 +164,14 @@ import Testing
         /// Every copy that was taken before the last start is refused, in its own first starts as well as later.
         func checkCopies(end: DiskRestart, _ place: String) {
             self.peer.simulatedFiles.restart(after: end)
-            let remembered = self.peer.simulatedFiles.contents(of: PeerMemory.path) ?? []
+            let remembered = [PeerMemory.path, PeerMemory.heardPath].map {
+                ($0, self.peer.simulatedFiles.contents(of: $0) ?? [])
+            }
             for bytes in self.copies {
                 // What the peer has on disk, apart from the faults that its own is still to meet.
                 let world = SimulatedWorld(seed: 7)
                 world.simulatedFiles.plant(bytes, at: StartFile.path)
-                world.simulatedFiles.plant(remembered, at: PeerMemory.path)
+                for (path, bytes) in remembered { world.simulatedFiles.plant(bytes, at: path) }
                 for start in 0..<3 as Range<UInt64> {
                     guard
                         let starts = try? StartFile.begin(

@@ -37,51 +37,55 @@ import Testing
         #expect(memory.meet("b", Self.two) == .known)
     }
 
-    @Test func `a damaged file is refused by name, whichever bit it is`() throws {
+    private static let heard = [
+        "b": PeerMemory.Peer(
+            data: Self.one, start: NodeStart(number: 7, incarnation: NodeIncarnation(9))),
+        "c": PeerMemory.Peer(data: Self.two),
+    ]
+
+    @Test(arguments: [PeerMemory.path, PeerMemory.heardPath])
+    func `a damaged file is refused by name, whichever bit it is`(path: DiskPath) throws {
         let world = SimulatedWorld(seed: 2)
-        let peers = [
-            "b": PeerMemory.Peer(
-                data: Self.one, start: NodeStart(number: 3, incarnation: NodeIncarnation(4))),
-            "c": PeerMemory.Peer(data: Self.two),
-        ]
-        let whole = PeerMemory.encode(peers)
-        #expect(try PeerMemory.decode(whole) == peers)
+        let isHeard = path == PeerMemory.heardPath
+        let whole =
+            isHeard ? PeerMemory.encodeHeard(Self.heard) : PeerMemory.encode(Self.heard)
+        func decode(_ bytes: Bytes) throws(DecodingError) -> [String: PeerMemory.Peer] {
+            isHeard ? try PeerMemory.decodeHeard(bytes) : try PeerMemory.decode(bytes)
+        }
+        #expect(
+            try decode(whole)
+                == (isHeard
+                    ? ["b": try #require(Self.heard["b"])]
+                    : ["b": .init(data: Self.one), "c": .init(data: Self.two)]))
         for position in 0..<whole.count * 8 {
             var damaged = whole
             damaged[position / 8] ^= 1 << (position % 8)
-            #expect(throws: DecodingError.self) { try PeerMemory.decode(damaged) }
+            #expect(throws: DecodingError.self) { try decode(damaged) }
         }
         for count in 0..<whole.count {
-            #expect(throws: DecodingError.self) { try PeerMemory.decode(Bytes(whole[..<count])) }
+            #expect(throws: DecodingError.self) { try decode(Bytes(whole[..<count])) }
         }
-        try world.files.replace(PeerMemory.path, with: Bytes(whole.dropLast()))
+        try world.files.replace(path, with: Bytes(whole.dropLast()))
         let refusal = #expect(throws: PeerMemory.Refusal.self) { try PeerMemory(in: world) }
-        #expect(refusal?.description.contains("PEERS") == true)
+        #expect(refusal?.description.contains("\(path)") == true)
     }
 
-    @Test func `the file reads and writes as ever`() {
-        var expected = Bytes("STRATUSM".utf8)
-        expected += [2, 2] as Bytes
-        expected += [1, 0x62, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0] as Bytes
-        expected += [7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0] as Bytes
-        expected += [1, 0x63, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0] as Bytes
-        expected += Bytes(repeating: 0, count: 16)
-        let written = PeerMemory.encode([
-            "c": .init(data: Self.two),
-            "b": .init(
-                data: Self.one, start: NodeStart(number: 7, incarnation: NodeIncarnation(9))),
-        ])
-        #expect(Bytes(written.dropLast(4)) == expected)
+    @Test func `the files read and write as ever`() {
+        let b = [1, 0x62, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0] as Bytes
+        let c = [1, 0x63, 1, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0] as Bytes
+        #expect(
+            Bytes(PeerMemory.encode(Self.heard).dropLast(4))
+                == Bytes("STRATUSM".utf8) + [1, 2] + b + c)
+        #expect(
+            Bytes(PeerMemory.encodeHeard(Self.heard).dropLast(4))
+                == Bytes("STRATUSH".utf8) + [1, 1] + b
+                + [7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test func `a file without starts is read, and takes the next that is heard`() throws {
+    @Test func `a directory of before there were starts takes the next that is heard`() throws {
         let world = SimulatedWorld(seed: 4)
-        var old = Bytes("STRATUSM".utf8)
-        old += [1, 1] as Bytes
-        old += [1, 0x62, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0] as Bytes
-        var crc = ByteWriter()
-        crc.write(fixed: CRC32C.of(old))
-        try world.files.replace(PeerMemory.path, with: old + crc.bytes)
+        try world.files.replace(
+            PeerMemory.path, with: PeerMemory.encode(["b": .init(data: Self.one)]))
         var memory = try PeerMemory(in: world)
         #expect(memory.meet("b", Self.two) == .other(known: Self.one, said: Self.two))
         #expect(memory.start(of: "b") == nil)
@@ -95,6 +99,21 @@ import Testing
                 == .older(
                     heard: starts.latest,
                     said: NodeStart(number: 1, incarnation: NodeIncarnation(6))))
+    }
+
+    /// A build that does not know of starts writes the one file and leaves the other.
+    @Test func `what was heard counts only of the data that is known`() throws {
+        let world = SimulatedWorld(seed: 6)
+        var memory = try PeerMemory(in: world)
+        #expect(memory.meet("b", Self.one) == .known && memory.meet("c", Self.one) == .known)
+        let starts = NodeStarts(first: NodeIncarnation(5))
+        #expect(memory.hear("b", starts) == .known && memory.hear("c", starts) == .known)
+        try world.files.replace(
+            PeerMemory.path,
+            with: PeerMemory.encode(["b": .init(data: Self.two), "c": .init(data: Self.one)]))
+        memory = try PeerMemory(in: world)
+        #expect(memory.start(of: "b") == nil)
+        #expect(memory.start(of: "c") == starts.latest)
     }
 
     @Test func `a start that the disk does not take counts at once, and is noted with the next`()

@@ -4,17 +4,26 @@ package import StratusPlacement
 import StratusStorage
 import Synchronization
 
-// The file PEERS in a data directory, version 2
+// The file PEERS in a data directory
 //
 // | bytes | what                                                                               |
 // | ----- | ---------------------------------------------------------------------------------- |
 // | 8     | "STRATUSM"                                                                         |
-// | 1     | version, 2                                                                         |
-// | count | peers that were met, by name: text name, 8 + 8 identity of its data: high, low,    |
-// |       | 8 number and 8 incarnation of the last start that was heard, 0 and 0 when none was |
+// | 1     | version, 1                                                                         |
+// | count | peers that were met, by name: text name, 8 + 8 identity of its data: high, low     |
 // | 4     | CRC-32C of the bytes before                                                        |
 //
-// Version 1 has no starts.
+// The file HEARD beside it, which builds that do not know of starts leave alone
+//
+// | bytes | what                                                                               |
+// | ----- | ---------------------------------------------------------------------------------- |
+// | 8     | "STRATUSH"                                                                         |
+// | 1     | version, 1                                                                         |
+// | count | peers that were heard, by name: text name, 8 + 8 identity of its data: high, low,  |
+// |       | 8 number and 8 incarnation of the last start                                       |
+// | 4     | CRC-32C of the bytes before                                                        |
+//
+// What HEARD says counts as long as PEERS names the same data.
 
 /// Which data directory each peer had when it was first met, and the last start of it that was heard: a node
 /// that comes back under its name without its data, or with an older copy, must not vote again.
@@ -50,7 +59,7 @@ package final class PeerMemory: Sendable {
 
     private struct State {
         var peers: [String: Peer]
-        /// The disk has not taken the last change.
+        /// The disk has not taken the last start that was heard.
         var isBehind = false
     }
 
@@ -59,7 +68,9 @@ package final class PeerMemory: Sendable {
     }
 
     package static let path: DiskPath = "PEERS"
-    private static let frame = FileFrame("STRATUSM", versions: 1...2)
+    package static let heardPath: DiskPath = "HEARD"
+    private static let frame = FileFrame("STRATUSM")
+    private static let heardFrame = FileFrame("STRATUSH")
     private static let sizeMax = 1 << 20
 
     private let files: any Files
@@ -67,22 +78,31 @@ package final class PeerMemory: Sendable {
 
     package init(in world: any World) throws(Refusal) {
         self.files = world.files
+        var peers = try Self.read(Self.path, in: world, Self.decode) ?? [:]
+        for (name, heard) in try Self.read(Self.heardPath, in: world, Self.decodeHeard) ?? [:]
+        where peers[name]?.data == heard.data {
+            peers[name] = heard
+        }
+        self.state = Mutex(State(peers: peers))
+    }
+
+    private static func read(
+        _ path: DiskPath, in world: any World,
+        _ decode: (Bytes) throws(DecodingError) -> [String: Peer]
+    ) throws(Refusal) -> [String: Peer]? {
         do {
-            var peers: [String: Peer] = [:]
-            if try world.files.exists(Self.path) {
-                let bytes = try world.files.contents(of: Self.path, limit: Self.sizeMax)
-                peers = try Self.decode(bytes)
-                // An earlier process may have died between renaming it and this.
-                try world.files.syncDirectory(.root)
-            }
-            self.state = Mutex(State(peers: peers))
+            guard try world.files.exists(path) else { return nil }
+            let peers = try decode(try world.files.contents(of: path, limit: Self.sizeMax))
+            // An earlier process may have died between renaming it and this.
+            try world.files.syncDirectory(.root)
+            return peers
         } catch let error as DecodingError {
             throw Refusal(
                 description:
-                    "the file PEERS in the data directory is damaged: \(error); without it "
+                    "the file \(path) in the data directory is damaged: \(error); without it "
                     + "this node cannot tell a peer that lost its data, so bring it back from a backup "
                     + "of this node")
-        } catch { throw Refusal(description: "the file PEERS in the data directory: \(error)") }
+        } catch { throw Refusal(description: "the file \(path) in the data directory: \(error)") }
     }
 
     /// Compares, and notes on disk who is met for the first time: one sync for each peer, ever.
@@ -113,7 +133,10 @@ package final class PeerMemory: Sendable {
             peer.start = starts.latest
             state.peers[name] = peer
             state.isBehind = true
-            do throws(DiskError) { try self.keep(state.peers, &state) } catch {}
+            do throws(DiskError) {
+                try self.files.replace(Self.heardPath, with: Self.encodeHeard(state.peers))
+                state.isBehind = false
+            } catch {}
             return .known
         }
     }
@@ -125,7 +148,7 @@ package final class PeerMemory: Sendable {
 
     private func keep(_ peers: [String: Peer], _ state: inout State) throws(DiskError) {
         try self.files.replace(Self.path, with: Self.encode(peers))
-        state = State(peers: peers)
+        state.peers = peers
     }
 
     /// What the cluster committed counts for more than who was met first: a name that was removed and given
@@ -146,35 +169,65 @@ package final class PeerMemory: Sendable {
     }
 
     package static func encode(_ peers: [String: Peer]) -> Bytes {
-        Self.frame.encode(version: 2) { writer in
+        Self.frame.encode { writer in
             writer.write(count: peers.count)
             for (name, peer) in peers.sorted(by: { $0.key < $1.key }) {
-                writer.write(text: name)
-                writer.write(fixed: peer.data.high)
-                writer.write(fixed: peer.data.low)
-                writer.write(fixed: peer.start?.number ?? 0)
-                writer.write(fixed: peer.start?.incarnation.raw ?? 0)
+                Self.write(name, peer, to: &writer)
             }
         }
     }
 
+    /// Of the peers that were heard.
+    package static func encodeHeard(_ peers: [String: Peer]) -> Bytes {
+        let heard = peers.sorted(by: { $0.key < $1.key }).compactMap { name, peer in
+            peer.start.map { (name, peer, $0) }
+        }
+        return Self.heardFrame.encode { writer in
+            writer.write(count: heard.count)
+            for (name, peer, start) in heard {
+                Self.write(name, peer, to: &writer)
+                writer.write(fixed: start.number)
+                writer.write(fixed: start.incarnation.raw)
+            }
+        }
+    }
+
+    private static func write(_ name: String, _ peer: Peer, to writer: inout ByteWriter) {
+        writer.write(text: name)
+        writer.write(fixed: peer.data.high)
+        writer.write(fixed: peer.data.low)
+    }
+
     package static func decode(_ bytes: Bytes) throws(DecodingError) -> [String: Peer] {
-        try Self.frame.decode(bytes) { (reader, version) throws(DecodingError) in
+        try Self.frame.decode(bytes) { (reader, _) throws(DecodingError) in
             var peers: [String: Peer] = [:]
-            for _ in 0..<(try reader.count(minimumSize: version == 1 ? 17 : 33)) {
+            for _ in 0..<(try reader.count(minimumSize: 17)) {
                 let name = try reader.text()
-                var peer = Peer(
-                    data: RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64()))
-                if version > 1 {
-                    let number = try reader.fixed64()
-                    let incarnation = NodeIncarnation(try reader.fixed64())
-                    if number > 0 {
-                        peer.start = NodeStart(number: number, incarnation: incarnation)
-                    }
-                }
-                peers[name] = peer
+                peers[name] = Peer(data: try Self.data(reading: &reader))
             }
             return peers
         }
+    }
+
+    package static func decodeHeard(_ bytes: Bytes) throws(DecodingError) -> [String: Peer] {
+        try Self.heardFrame.decode(bytes) { (reader, _) throws(DecodingError) in
+            var peers: [String: Peer] = [:]
+            for _ in 0..<(try reader.count(minimumSize: 33)) {
+                let name = try reader.text()
+                let data = try Self.data(reading: &reader)
+                let number = try reader.fixed64()
+                peers[name] = Peer(
+                    data: data,
+                    start: NodeStart(
+                        number: number, incarnation: NodeIncarnation(try reader.fixed64())))
+            }
+            return peers
+        }
+    }
+
+    private static func data(reading reader: inout ByteReader) throws(DecodingError)
+        -> RequestIdentity
+    {
+        RequestIdentity(high: try reader.fixed64(), low: try reader.fixed64())
     }
 }
