@@ -441,7 +441,9 @@ package final class Replica {
             self.release(at: now, into: &effects)
         }
         if self.state.applied < self.ordered { self.goOnLater(at: now, into: &effects) }
-        self.answerReads(within: &turn, at: now, into: &effects)
+        // Their own turn: entries that keep coming would leave them none.
+        var reading = self.newTurn()
+        self.answerReads(within: &reading, at: now, into: &effects)
     }
 
     private func applyOnce(into effects: inout [Effect]) throws(StoreError) {

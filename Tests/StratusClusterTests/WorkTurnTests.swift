@@ -80,4 +80,77 @@ import Testing
         #expect(order.count == 41)
         #expect(try #require(order.firstIndex(of: Self.quiet)) < 10, "\(seed)")
     }
+
+    /// Many who save again as soon as they are answered: there is always another entry to apply.
+    @Test(arguments: 0..<5 as Range<UInt64>)
+    func `a read has its turn while entries keep coming`(seed: UInt64) throws {
+        let node = try OneNode(seed: seed) {
+            $0.tuning.turnCountMax = 1
+            $0.tuning.applySizeMax = ByteCount(1)
+        }
+        _ = node.readNow([1])
+        let saves = Endless(node)
+        let savedBefore = Shared<Int?>(nil)
+        for _ in 0..<Endless.width { saves.next() }
+        saves.at(Endless.width) {
+            saves.ask(.query(RegisterQuery.value([1]).query)) {
+                savedBefore.withLock { $0 = saves.answered }
+            }
+        }
+        node.settle()
+        #expect(saves.answered == Endless.countMax)
+        // What was committed when it was asked comes first, and a little.
+        let before = try #require(savedBefore.withLock { $0 })
+        #expect(before < 3 * Endless.width, "\(seed)")
+    }
+
+    private final class Endless: Sendable {
+        static let width = 64
+        static let countMax = 2_000
+        private struct State {
+            var asked: UInt64 = 0
+            var answered = 0
+            var then: (count: Int, body: @Sendable () -> Void)?
+        }
+        private let node: OneNode
+        private let state = Shared(State())
+        var answered: Int { self.state.withLock { $0.answered } }
+
+        init(_ node: OneNode) { self.node = node }
+
+        func at(_ count: Int, _ body: @escaping @Sendable () -> Void) {
+            self.state.withLock { $0.then = (count, body) }
+        }
+
+        func ask(_ body: PeerRequest.Body, _ done: @escaping @Sendable () -> Void) {
+            let isTaken = self.node.inbox.ask(
+                ReplicaInbox.Question(
+                    group: GroupID(1), body: body, deadline: self.node.deadline,
+                    asker: .here { answer in
+                        switch answer {
+                        case .outcome, .answer: done()
+                        default: break
+                        }
+                    }), countMax: 1_000, sizeMax: 1_000_000)
+            #expect(isTaken)
+        }
+
+        func next() {
+            let number = self.state.withLock { state in
+                state.asked += 1
+                return state.asked
+            }
+            guard number <= Self.countMax else { return }
+            let command = self.node.command(
+                .write([1], value: [2]), RequestIdentity(high: 9, low: number))
+            self.ask(.command(command)) {
+                let then = self.state.withLock { state in
+                    state.answered += 1
+                    return state.then?.count == state.answered ? state.then?.body : nil
+                }
+                then?()
+                self.next()
+            }
+        }
+    }
 }
