@@ -3,10 +3,6 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
-# What people run holds Swift's library itself: it takes less CPU than one that loads it, and needs no Swift where it
-# runs. The same flags in every script, because other flags compile everything anew.
-release_flags=(-c release --static-swift-stdlib)
-
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
@@ -51,6 +47,16 @@ ensure_swift() {
     say "     docker run --rm -it -v \"$root\":/stratus -w /stratus -p 127.0.0.1:8080:8080 swift:6.3-bookworm \\"
     say "         Deploy/up --foreground --listen 0.0.0.0:8080"
     exit 69
+}
+
+# choose_release_flags: sets release_flags for what people run. It holds Swift's library itself where the toolchain has
+# what that takes: less CPU than a library that is loaded, and no Swift needed where it runs. The same flags in every
+# script, because other flags compile everything anew.
+choose_release_flags() {
+    local library
+    library=$(swift -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1_static/p')
+    release_flags=(-c release)
+    if [ -d "$library" ]; then release_flags+=(--static-swift-stdlib); fi
 }
 
 # build_quietly ARGUMENTS...: swift build that shows its output only when it fails.
