@@ -65,6 +65,8 @@ import Testing
             let client = try RawClient(address)
             client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nslow")
             #expect(client.text().text.hasPrefix("HTTP/1.1 408 "))
+            // The handler hears of it after the client.
+            try await eventually { !seen.withLock { $0.isEmpty } }
         }
         #expect(seen.withLock { $0 } == [.cutShort])
     }
