@@ -141,6 +141,38 @@ import Testing
         #expect(node.changes.withLock { $0 } == [])
     }
 
+    /// What a connection brings late is older than what a later one has brought, whether or not that lives yet.
+    @Test(arguments: [true, false])
+    func `a connection is not heard once a later one of its node was`(isLaterAlive: Bool) throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        func calls() -> ScriptedStream {
+            let call = node.call()
+            call.user?.opened(by: .two)
+            call.hear(.hello(.two))
+            return call
+        }
+        let old = calls()
+        let new = calls()
+        new.hear(.starts(.two))
+        if !isLaterAlive { new.user?.ended(.closed) }
+        let changes = node.changes.withLock { $0 }
+        old.hear(.starts(.two))
+        let late = PeerMessage.consensus(GroupID(1), ConsensusMessage(term: Term(1), .resigned))
+        old.hear(late)
+        #expect(old.isClosed && node.heard.withLock { $0 } == [])
+        #expect(node.changes.withLock { $0 } == changes)
+        if isLaterAlive {
+            new.hear(late)
+            #expect(!new.isClosed && node.heard.withLock { $0 } == [late])
+        }
+        // The next one is heard.
+        let next = calls()
+        next.hear(.starts(.two))
+        next.hear(late)
+        #expect(node.heard.withLock { $0.last } == late)
+    }
+
     @Test func `S-17 a peer of an older build says no starts, and is heard`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])

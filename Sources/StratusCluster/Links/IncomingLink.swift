@@ -33,6 +33,8 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private(set) var node: NodeID?
     /// Whether what it says counts: it has said all that it must say first.
     private(set) var isHeard = false
+    /// When it said hello, among all that did.
+    private(set) var greeting: UInt64 = 0
     private var name = ""
     private var certificateName: String?
     private var certificateFingerprint: Bytes = []
@@ -185,6 +187,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         switch self.remembered(hello, verdict) {
         case .success(let welcome):
             self.node = hello.node
+            self.greeting = self.links.drawGreeting()
             self.name = hello.name
             Self.frame(.welcome(welcome), into: &self.answer)
             if welcome.protocolVersion < PeerGreeting.protocolOfStarts { self.becomeHeard() }
@@ -200,6 +203,10 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private func prove(_ message: PeerMessage) -> Bool {
         guard case .starts(let starts) = message else {
             self.end("did not say which starts its data directory has seen")
+            return false
+        }
+        guard !self.links.isOutdated(self) else {
+            self.end(nil)
             return false
         }
         if let refusal = PeerGreeting.refusal(

@@ -78,6 +78,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private(set) var peers: [PeerAddress] = []
     private var listener: (any LinkListener)?
     private var incoming: [IncomingLink] = []
+    private var greetingCount: UInt64 = 0
+    /// Of each peer the last connection that was heard, by the order in which they said hello.
+    private var newest: [NodeID: UInt64] = [:]
     private var fold = TroubleFold()
     private(set) var isStopped = false
 
@@ -160,6 +163,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             if !self.peers.contains(where: { $0.node == node }) { link.close() }
         }
         self.incoming.removeAll { $0.isClosed }
+        self.newest = self.newest.filter { node, _ in self.peers.contains { $0.node == node } }
     }
 
     /// Connections come from `listener` from now on, until ``stop()``.
@@ -179,9 +183,21 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         } catch { self.events.trouble(seed.origin, "\(error)") }
     }
 
-    /// A node has said hello on `link`: whatever connection it had before is dead.
+    /// A hello is taken.
+    func drawGreeting() -> UInt64 {
+        self.greetingCount += 1
+        return self.greetingCount
+    }
+
+    /// Whether a later connection of its node has been heard: what still comes on this one is older than that.
+    func isOutdated(_ link: IncomingLink) -> Bool {
+        link.node.flatMap { self.newest[$0] }.map { link.greeting < $0 } ?? false
+    }
+
+    /// A node is heard on `link` from here on: whatever connection it had before is dead.
     func didGreet(_ link: IncomingLink) {
         guard let node = link.node else { return }
+        self.newest[node] = link.greeting
         let old = self.incoming.filter { $0 !== link && $0.node == node && $0.isHeard }
         if !old.isEmpty, !self.tuning.bugs.contains(.oldConnectionKept) {
             for other in old { other.close() }
