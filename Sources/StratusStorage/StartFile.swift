@@ -51,9 +51,20 @@ package struct StartFile: Sendable {
                 try world.files.replace(Self.path, with: slot + padding + slot + padding)
                 return starts
             }
-            guard var starts = try Self.read(world.files) else { throw Refusal.damaged }
+            let file = try world.files.open(Self.path, create: false)
+            guard let (newest, offset) = try Self.read(file) else { throw Refusal.damaged }
+            var starts = newest
             starts.add(incarnation)
-            try Self.write(starts, world.files, bugs)
+            // What was read may stand in memory only, and the slot it was read from is the last to be touched: an end
+            // before this one may have torn the other.
+            if !bugs.contains(.startToldUnsynced) { try file.sync() }
+            let slot = Self.encode(starts)
+            for offset in Self.slots.filter({ $0 != offset }) + [offset] {
+                try file.write(slot, at: offset)
+                if !bugs.contains(.startToldUnsynced) { try file.sync() }
+            }
+            // An earlier process may have died between renaming it and this.
+            try world.files.syncDirectory(.root)
             return starts
         } catch let error as DiskError {
             throw .disk(error)
@@ -63,31 +74,19 @@ package struct StartFile: Sendable {
     }
 
     /// Either slot will do; where an end came between the two, nobody was told of what only one has.
-    private static func read(_ files: any Files) throws(DiskError) -> NodeStarts? {
-        let file = try files.open(Self.path, create: false)
-        var found: NodeStarts?
+    private static func read(_ file: any File) throws(DiskError)
+        -> (newest: NodeStarts, offset: UInt64)?
+    {
+        var found: (newest: NodeStarts, offset: UInt64)?
         var failure: DiskError?
         for offset in Self.slots {
             do {
                 let starts = try Self.decode(try file.bytes(Self.encodedSize, at: offset))
-                if starts.count > found?.count ?? 0 { found = starts }
+                if starts.count > found?.newest.count ?? 0 { found = (starts, offset) }
             } catch { failure = failure ?? error as? DiskError }
         }
         if found == nil, let failure { throw failure }
         return found
-    }
-
-    private static func write(
-        _ starts: NodeStarts, _ files: any Files, _ bugs: PlantedBugs
-    ) throws(DiskError) {
-        let file = try files.open(Self.path, create: false)
-        let slot = Self.encode(starts)
-        for offset in Self.slots {
-            try file.write(slot, at: offset)
-            if !bugs.contains(.startToldUnsynced) { try file.sync() }
-        }
-        // An earlier process may have died between renaming it and this.
-        try files.syncDirectory(.root)
     }
 
     package static func encode(_ starts: NodeStarts) -> Bytes {

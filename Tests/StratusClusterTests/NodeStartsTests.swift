@@ -120,6 +120,28 @@ import Testing
         }
     }
 
+    /// One end after the other while the file is written: what one has torn the next must not be left alone with.
+    @Test(arguments: 1...200 as ClosedRange<UInt64>)
+    func `ends in a row lose no start that was told`(seed: UInt64) throws {
+        let world = SimulatedWorld(seed: seed)
+        let ends = [.processCrash, .powerLoss, .powerLossLosingAll] as [DiskRestart]
+        var told = try StartFile.begin(in: world, as: NodeIncarnation(1)).latest
+        for number in 2...40 as ClosedRange<UInt64> {
+            let files = world.simulatedFiles
+            files.plan(DiskFault(at: files.operationCount + 1 + Int(world.random() % 10), .crash))
+            do throws(StartFile.Refusal) {
+                let starts = try StartFile.begin(in: world, as: NodeIncarnation(number))
+                #expect(!starts.lacks(told), "seed \(seed), start \(number)")
+                if !files.isCrashed { told = starts.latest }
+            } catch {
+                #expect(error != .damaged, "seed \(seed), start \(number)")
+            }
+            files.clearFaults()
+            files.restart(after: ends[Int(world.random() % 3)])
+        }
+        #expect(!(try StartFile.begin(in: world, as: NodeIncarnation(100)).lacks(told)))
+    }
+
     /// A node and the only peer that hears it, each with its disk.
     private final class Pair {
         let node: SimulatedWorld
