@@ -176,9 +176,7 @@ final class AsyncTransport: Channel, @unchecked Sendable {
         }
         if let timer { self.loop.cancel(timer) }
         switch news {
-        case .ready(let readiness):
-            if let registration = self.registration { self.loop.watch(registration, for: []) }
-            return readiness
+        case .ready(let readiness): return readiness
         case .late: throw self.fail(.deadlinePassed)
         case .cancelled: throw self.fail(.cancelled)
         }
@@ -214,6 +212,8 @@ final class AsyncTransport: Channel, @unchecked Sendable {
             return
         }
         self.waiter = nil
+        // At once: the loop may look at its sockets again before the waiter has its turn.
+        if let registration = self.registration { self.loop.watch(registration, for: []) }
         waiter.resume(returning: news)
     }
 }

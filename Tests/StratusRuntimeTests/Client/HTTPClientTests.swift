@@ -147,6 +147,36 @@ import Testing
         return news
     }
 
+    @Test func `a connection is told once that it is ready, however late its waiter has its turn`()
+        async throws
+    {
+        try await withServer(echo) { _, address in
+            let loop = EventLoop(name: "client")
+            defer { loop.stop() }
+            let connection = try await withTaskExecutorPreference(loop) {
+                try await AsyncTransport.connect(
+                    to: [address], tls: nil, loop: loop, deadline: RealClock.now + .seconds(60))
+            }
+            // The waiter is this task, which is on no loop: the loop goes round meanwhile.
+            let first = await Self.wait(on: connection, for: .writable)
+            #expect(first == .ready(.writable))
+            for _ in 0..<100 { await loop.run {} }
+            await loop.run { connection.deadline = RealClock.now + .milliseconds(50) }
+            // Nothing comes, and it is not taken for broken.
+            let second = await Self.wait(on: connection, for: .readable)
+            #expect(second == .late)
+            await loop.run { connection.close() }
+        }
+    }
+
+    private static func wait(
+        on connection: AsyncTransport, for interest: Readiness
+    ) async -> AsyncTransport.News {
+        await withCheckedContinuation { continuation in
+            connection.loop.submit { _ = connection.wait(continuation, for: interest) }
+        }
+    }
+
     @Test func `a connection that the server closed meanwhile is not used again`() async throws {
         var limits = HTTPServerLimits.forTests
         limits.timeouts.idle = .milliseconds(300)
