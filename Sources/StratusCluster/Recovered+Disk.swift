@@ -32,12 +32,23 @@ extension RaftGroup.Recovered {
                 throw LogError(.corrupt, "\(group): the configuration in the state: \(error)")
             }
         }
+        let snapshot = SnapshotIdentity(
+            index: position.index, term: position.term, time: position.time,
+            configuration: configuration, digest: position.digest)
         var last = log.last(of: group).index
         if position.index > start.index, position.index <= last,
             let loss = log.loss(of: group, from: start.index), loss.first <= position.index
         {
-            // The state holds what they did, and a restart has made it durable: the log may let go of them.
-            log.release(group, through: position.index)
+            // The state holds what they did, and a restart has made it durable: the log may let go of them. What it holds
+            // behind them may stay if it followed from where the state stands.
+            let term = log.term(of: group, at: position.index) ?? .zero
+            if term == position.term || term == .zero && !hasPeers {
+                log.release(group, through: position.index)
+            } else {
+                let owed = term == .zero ? (loss.last, loss.lastTerm) : nil
+                log.restart(group, after: snapshot, owing: owed)
+                last = log.last(of: group).index
+            }
             start = LogPoint(index: position.index, term: position.term)
         }
         var lost: LogPoint?
@@ -57,9 +68,6 @@ extension RaftGroup.Recovered {
         }
         self.init(
             hardState: log.hardState(of: group) ?? HardState(term: .zero, vote: nil),
-            snapshot: SnapshotIdentity(
-                index: position.index, term: position.term, time: position.time,
-                configuration: configuration, digest: position.digest),
-            base: start, entries: entries, lost: lost)
+            snapshot: snapshot, base: start, entries: entries, lost: lost)
     }
 }

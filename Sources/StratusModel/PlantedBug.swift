@@ -31,7 +31,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // The shared log.
     case durableBeforeSync, failedSyncTriedAgain, tornEntryKept, tornTailNotCut
     case recycledBatchesReplayed, segmentFreedOnRelease, logTailNotWrittenAgain
-    case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept
+    case spareTakenAsFound, tornBatchCutInOneSync, begunSegmentKept, tailBehindDamageKept
     // Records.
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold

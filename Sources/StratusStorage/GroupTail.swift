@@ -25,6 +25,8 @@ struct GroupTail {
     struct Slot {
         var term: Term
         var place: Place
+
+        var isDamaged: Bool { if case .damaged = self.place { true } else { false } }
     }
 
     /// The entry before the first one kept.
@@ -77,10 +79,15 @@ struct GroupTail {
     /// where another term stood, in the place of it and all that followed. Entries that are missing
     /// before it are noted as damaged. Returns whether any were.
     @discardableResult
-    mutating func put(_ slot: Slot, at index: LogIndex) -> Bool {
+    mutating func put(_ slot: Slot, at index: LogIndex, bugs: PlantedBugs = PlantedBugs()) -> Bool {
         if index <= self.start.index { return false }
         if let position = self.position(of: index) {
-            if case .damaged = self.slots[position].place {
+            if self.slots[position].isDamaged {
+                if self.followers(of: index, as: slot.term) == .go,
+                    !bugs.contains(.tailBehindDamageKept)
+                {
+                    self.cut(from: index.next)
+                }
                 self.slots[position] = slot
                 return false
             }
@@ -106,6 +113,24 @@ struct GroupTail {
         }
         self.slots.append(slot)
         return hasGap
+    }
+
+    /// What becomes of the entries behind one that is damaged, once one of `term` takes its place: they followed
+    /// from what stood there.
+    enum Followers { case stay, go, inDoubt }
+
+    func followers(of index: LogIndex, as term: Term) -> Followers {
+        guard let position = self.position(of: index), self.slots[position].isDamaged else {
+            return .stay
+        }
+        let old = self.slots[position].term
+        let behind = self.slots[(position + 1)...]
+        guard let next = behind.first, old != term else { return .stay }
+        if old > .zero || behind.contains(where: { $0.term > .zero && $0.term < term }) {
+            return .go
+        }
+        // Of an entry whose term nobody knows, who comes next decides, if that one's is known.
+        return next.isDamaged ? .stay : .inDoubt
     }
 
     /// A pending entry is on disk now, if it is still the one that was written.
@@ -167,8 +192,10 @@ struct GroupTail {
         if start.index == .zero { return self.restart(after: start) }
         guard start.index > self.start.index else { return }
         if let position = self.position(of: start.index) {
-            let isDamaged = if case .damaged = self.slots[position].place { true } else { false }
-            if isDamaged || self.slots[position].term == start.term {
+            if self.slots[position].isDamaged || self.slots[position].term == start.term {
+                if start.term > .zero, self.followers(of: start.index, as: start.term) == .go {
+                    self.cut(from: start.index.next)
+                }
                 self.slots[position].term = start.term
                 self.release(through: start.index)
                 return
@@ -200,7 +227,7 @@ struct GroupTail {
 
     var damagedIndexes: [LogIndex] {
         self.slots.indices.compactMap { position in
-            guard case .damaged = self.slots[position].place else { return nil }
+            guard self.slots[position].isDamaged else { return nil }
             return LogIndex(self.start.index.raw + 1 + UInt64(position))
         }
     }

@@ -353,7 +353,9 @@ struct LogRecovery {
             } else {
                 place = .damaged
             }
-            run.tail.put(GroupTail.Slot(term: Term(item.term), place: place), at: index)
+            run.tail.put(
+                GroupTail.Slot(term: Term(item.term), place: place), at: index,
+                bugs: self.limits.bugs)
         }
     }
 

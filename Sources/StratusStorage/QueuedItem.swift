@@ -11,6 +11,8 @@ enum QueuedItem {
 
     var size: Int { LogFormat.itemSize + self.payloadSize }
 
+    var isOwed: Bool { if case .last = self { true } else { false } }
+
     var payloadSize: Int {
         if case .entry(_, let entry, _) = self { entry.payload.count } else { 0 }
     }

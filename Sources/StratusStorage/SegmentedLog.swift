@@ -212,24 +212,41 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.groups[batch.group] = nil
         defer { self.groups[batch.group] = tail }
         if let from = batch.truncateFrom, from <= tail.last {
-            tail.cut(from: from)
-            tail.unsyncedCutCount += 1
-            self.enqueue(.cut(batch.group, from: from))
+            self.cut(&tail, of: batch.group, from: from)
         }
         for entry in batch.entries {
             precondition(
                 entry.index <= tail.last.next,
                 "\(batch.group): entry \(entry.index) after \(tail.last)")
+            self.cutFollowers(of: entry, in: &tail, of: batch.group)
             self.tokenCount += 1
             tail.put(
                 GroupTail.Slot(term: entry.term, place: .pending(entry, token: self.tokenCount)),
-                at: entry.index)
+                at: entry.index, bugs: self.limits.bugs)
             self.enqueue(.entry(batch.group, entry, token: self.tokenCount))
         }
         if let hardState = batch.hardState {
             tail.hardState = hardState
             self.enqueue(.hardState(batch.group, hardState))
         }
+    }
+
+    private func cut(_ tail: inout GroupTail, of group: GroupID, from index: LogIndex) {
+        tail.cut(from: index)
+        tail.unsyncedCutCount += 1
+        self.enqueue(.cut(group, from: index))
+    }
+
+    /// An entry is put where one is damaged. What may have followed from that and no other goes too, but stays owed
+    /// unless it is known to be none of the leader's: the replica may have acknowledged it.
+    private func cutFollowers(of entry: Entry, in tail: inout GroupTail, of group: GroupID) {
+        let followers = tail.followers(of: entry.index, as: entry.term)
+        guard followers != .stay, !self.limits.bugs.contains(.tailBehindDamageKept) else { return }
+        let owed = tail.owedThrough
+        self.cut(&tail, of: group, from: entry.index.next)
+        guard followers == .inDoubt, owed.index > entry.index else { return }
+        tail.owe(through: owed)
+        self.enqueue(.last(group, owed))
     }
 
     package func read(_ group: GroupID, from: LogIndex, limit: ByteCount) throws(LogError)
@@ -475,7 +492,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         for item in self.queue {
             size += item.size
             let sizeMax = min(self.limits.batchSizeMax.raw, self.limits.segmentSize.raw / 2)
-            if count > 0, size > sizeMax { break }
+            // What is owed is said together with what it was lost by.
+            if count > 0, size > sizeMax, !item.isOwed { break }
             count += 1
         }
         let taken = Array(self.queue.prefix(count))

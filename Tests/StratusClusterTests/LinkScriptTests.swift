@@ -55,9 +55,7 @@ import Testing
     @Test func `a member that is none any more is not heard`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
-        let stream = node.call()
-        stream.user?.opened(by: .two)
-        stream.hear(.hello(.two))
+        let stream = node.callByTwo()
         #expect(!stream.isClosed)
         node.links.setPeers([])
         #expect(stream.isClosed)
@@ -107,9 +105,7 @@ import Testing
             ])
         // The other one took us in: it opens its own link.
         let before = node.world.streams.count
-        let call = node.call()
-        call.user?.opened(by: .two)
-        call.hear(.hello(.two))
+        let call = node.callByTwo()
         call.hear(.starts(.two))
         #expect(node.world.streams.count == before + 1)
         let last = try #require(node.world.streams.last)
@@ -123,18 +119,14 @@ import Testing
     {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
-        let old = node.call()
-        old.user?.opened(by: .two)
-        old.hear(.hello(.two))
+        let old = node.callByTwo()
         old.hear(.starts(.two))
         let heartbeat = PeerMessage.heartbeat(
             NodeHeartbeat(
                 incarnation: NodeIncarnation(2), sequence: 1, unsyncedMilliseconds: 0,
                 wallMilliseconds: 1, declinesLeadership: false, resigned: []))
         old.hear(heartbeat)
-        let other = node.call()
-        other.user?.opened(by: .two)
-        other.hear(.hello(.two))
+        let other = node.callByTwo()
         other.hear(heartbeat)
         #expect(node.heard.withLock { $0 } == [heartbeat])
         #expect(other.isClosed && !old.isClosed)
@@ -146,14 +138,8 @@ import Testing
     func `a connection is not heard once a later one of its node was`(isLaterAlive: Bool) throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
-        func calls() -> ScriptedStream {
-            let call = node.call()
-            call.user?.opened(by: .two)
-            call.hear(.hello(.two))
-            return call
-        }
-        let old = calls()
-        let new = calls()
+        let old = node.callByTwo()
+        let new = node.callByTwo()
         new.hear(.starts(.two))
         if !isLaterAlive { new.user?.ended(.closed) }
         let changes = node.changes.withLock { $0 }
@@ -167,7 +153,7 @@ import Testing
             #expect(!new.isClosed && node.heard.withLock { $0 } == [late])
         }
         // The next one is heard.
-        let next = calls()
+        let next = node.callByTwo()
         next.hear(.starts(.two))
         next.hear(late)
         #expect(node.heard.withLock { $0.last } == late)
@@ -201,9 +187,7 @@ import Testing
         let node = try ScriptedNode()
         node.links.setPeers([.two])
         func comes(with starts: NodeStarts) throws -> [PeerMessage] {
-            let call = node.call()
-            call.user?.opened(by: .two)
-            call.hear(.hello(.two))
+            let call = node.callByTwo()
             call.hear(.starts(starts))
             return try call.said()
         }
@@ -255,14 +239,10 @@ import Testing
     {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
-        let old = node.call()
-        old.user?.opened(by: .two)
-        old.hear(.hello(.two))
+        let old = node.callByTwo()
         old.hear(.starts(.two))
         #expect(node.changes.withLock { $0 } == [])
-        let new = node.call()
-        new.user?.opened(by: .two)
-        new.hear(.hello(.two))
+        let new = node.callByTwo()
         new.hear(.starts(.two))
         #expect(old.isClosed && !new.isClosed)
         #expect(node.changes.withLock { $0 } == [false])
@@ -310,6 +290,14 @@ final class ScriptedNode {
     func call() -> ScriptedStream {
         let stream = ScriptedStream()
         self.links.accept(ScriptedSeed(stream: stream))
+        return stream
+    }
+
+    /// Node 2 connects and says who it is.
+    func callByTwo() -> ScriptedStream {
+        let stream = self.call()
+        stream.user?.opened(by: .two)
+        stream.hear(.hello(.two))
         return stream
     }
 }

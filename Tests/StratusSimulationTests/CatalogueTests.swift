@@ -146,10 +146,10 @@ import Testing
             try self.store.checkpoint()
         }
 
-        func recovered() throws -> RaftGroup.Recovered {
+        func recovered(hasPeers: Bool = false) throws -> RaftGroup.Recovered {
             try RaftGroup.Recovered(
                 of: self.group, in: self.log, state: self.store.appliedPosition,
-                initial: self.configuration, hasPeers: false)
+                initial: self.configuration, hasPeers: hasPeers)
         }
 
         func replica() throws -> Replica {
@@ -169,6 +169,26 @@ import Testing
         #expect(replica.raft.commit == LogIndex(8))
         #expect(disk.log.start(of: disk.group).index == LogIndex(8))
         #expect(disk.log.last(of: disk.group).index == LogIndex(8))
+    }
+
+    /// A snapshot was installed, the process ended before the log was told, and an entry below it rotted.
+    @Test(arguments: [1, 2] as [UInt64])
+    func `S-44 what followed a lost entry stays only if it follows the state`(term: UInt64) throws {
+        let disk = try Disk()
+        disk.log.submit([LogBatch(group: disk.group, entries: disk.entries(1...9))])
+        disk.log.flush()
+        disk.log.giveUp(disk.group, LogIndex(4))
+        var entries = disk.entries(1...6)
+        entries[5].term = Term(term)
+        var outcomes: [Outcome] = []
+        try disk.store.apply(entries[...], into: &outcomes)
+        try disk.store.checkpoint()
+        let recovered = try disk.recovered(hasPeers: true)
+        #expect(recovered.base == LogPoint(index: LogIndex(6), term: Term(term)))
+        #expect(recovered.entries == (term == 1 ? disk.entries(7...9) : []))
+        #expect(recovered.lost == nil)
+        let last = disk.log.last(of: disk.group)
+        #expect(last == (term == 1 ? (LogIndex(9), Term(1)) : (LogIndex(6), Term(2))))
     }
 
     @Test func `what the log holds behind the state is recovered, with its vote`() throws {

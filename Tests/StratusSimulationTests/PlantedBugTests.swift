@@ -69,6 +69,7 @@ struct PlantedBugTests {
         .snapshotWithStaleConfiguration: 10,
         .staleTagAccepted: 3,
         .startToldUnsynced: 1,
+        .tailBehindDamageKept: 33,
         .termForgottenOnRestart: 1,
         .timeFromWallClock: 1,
         .tornBatchCutInOneSync: 9,

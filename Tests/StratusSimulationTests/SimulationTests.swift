@@ -51,9 +51,10 @@ import Testing
     /// before it came after the one of after it. 12726: one of two voters was struck, who are a majority only together.
     /// 2765: what was written behind a break arrived, since the connection broke a second time.
     /// 1697: an old connection was heard once more when its starts came late, behind a newer one. 9297: two
-    /// ends in a row tore both slots of the starts.
+    /// ends in a row tore both slots of the starts. 3696: an entry of a later term was put where one had rotted, and what
+    /// had followed that stayed behind it.
     @Test(
-        arguments: [1697, 2765, 3666, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169] as [UInt64])
+        arguments: [1697, 2765, 3666, 3696, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169] as [UInt64])
     func `what was mended stays mended as it was found`(seed: UInt64) {
         let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")

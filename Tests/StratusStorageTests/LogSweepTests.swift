@@ -99,8 +99,12 @@ import Testing
                 batch.hardState = HardState(term: Term(group.hardTerm), vote: NodeID(2))
             }
             for _ in 0..<Int.random(in: 0...3, using: &random) {
+                // As consensus has it, terms never fall.
+                let least =
+                    group.entries[group.last]?.term
+                    ?? log.term(of: GroupID(number), at: LogIndex(group.last)) ?? .zero
                 let entry = LogBench.entry(
-                    group.last + 1, term: UInt64(step / 10 + 1) + seed % 3,
+                    group.last + 1, term: max(least.raw, UInt64(step / 10 + 1) + seed % 3),
                     size: .random(in: 0...600, using: &random), mark: UInt64(step) + seed)
                 group.entries[entry.index.raw] = entry
                 batch.entries.append(entry)

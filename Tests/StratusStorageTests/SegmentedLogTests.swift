@@ -412,6 +412,98 @@ extension SegmentedLog {
         #expect(try again.all(1) == LogBench.entries(1...20))
     }
 
+    /// What followed the lost entry followed from it: seed 3696 of the simulation, where the next start found terms
+    /// that fall.
+    @Test
+    func `S-08 an entry of another term in the place of a damaged one ends what followed that`()
+        throws
+    {
+        let bench = LogBench(segmentSize: 65_536)
+        do {
+            let log = try bench.open()
+            for index in 1...20 as ClosedRange<UInt64> {
+                log.append(1, index...index)
+                log.flushAll()
+            }
+        }
+        let path = try #require(bench.files.allFiles.first)
+        let bytes = try #require(bench.files.contents(of: path))
+        let text = LogBench.entry(7).payload
+        let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+        bench.files.flip(bit: 3, at: offset + 100, of: path)
+        bench.files.restart(after: .processCrash)
+        let kept = LogBench.entries(1...6) + [LogBench.entry(7, term: 2)]
+        do {
+            let log = try bench.open(isNew: false)
+            log.append(1, 7...7, term: 2)
+            #expect(log.last(of: self.a) == (LogIndex(7), Term(2)))
+            log.flushAll()
+            #expect(log.durable(of: self.a) == LogIndex(7))
+            #expect(try log.all(1) == kept)
+        }
+        bench.files.restart(after: .powerLoss)
+        let log = try bench.open(isNew: false)
+        #expect(log.damage.isNone)
+        #expect(try log.all(1) == kept)
+        log.append(1, 8...9, term: 2)
+        log.flushAll()
+        #expect(try log.indexes(1) == Array(1...9))
+    }
+
+    @Test func `S-44 what may have followed from another entry than the one put now is owed`()
+        throws
+    {
+        let bench = LogBench(segmentSize: 16_384)
+        bench.limits.batchSizeMax = ByteCount(50)
+        do {
+            let log = try bench.open()
+            for index in 1...20 as ClosedRange<UInt64> {
+                log.append(1, index...index)
+                log.flush()
+            }
+            // Another group fills the segment: the next one says where this one stood.
+            for index in 1...100 as ClosedRange<UInt64> where log.segmentCount < 2 {
+                log.append(2, index...index)
+                log.flush()
+            }
+        }
+        let path = try #require(bench.files.allFiles.first)
+        let bytes = try #require(bench.files.contents(of: path))
+        let text = LogBench.entry(7).payload
+        let offset = try #require(bytes.indices.first { bytes[$0...].starts(with: text) })
+        // In the list of the batch: not even the entry's term is known.
+        bench.files.flip(bit: 3, at: offset - 20, of: path)
+        bench.files.restart(after: .processCrash)
+        do {
+            let log = try bench.open(isNew: false)
+            #expect(!log.damage.hasUnknownLoss)
+            #expect(log.damage.entries == [.init(group: self.a, indexes: [LogIndex(7)])])
+            log.append(1, 7...7)
+            log.flush()
+            #expect(log.hasWork, "the entry goes with the next batch")
+        }
+        bench.files.restart(after: .powerLoss)
+        do {
+            let log = try bench.open(isNew: false)
+            let loss = try #require(log.loss(of: self.a, from: LogIndex(1)))
+            #expect(loss == (LogIndex(7), LogIndex(20), Term(1)))
+            log.append(1, 7...7)
+            log.flushAll()
+        }
+        bench.files.restart(after: .powerLoss)
+        do {
+            let log = try bench.open(isNew: false)
+            let loss = try #require(log.loss(of: self.a, from: LogIndex(1)))
+            #expect(loss == (LogIndex(8), LogIndex(20), Term(1)))
+            #expect(log.durable(of: self.a) == LogIndex(7))
+        }
+        let log = try bench.open(isNew: false)
+        log.append(1, 8...20)
+        log.flushAll()
+        #expect(log.loss(of: self.a, from: LogIndex(1)) == nil)
+        #expect(try log.all(1) == LogBench.entries(1...20))
+    }
+
     @Test func `S-44 what was lost stays owed through new segments, a snapshot and restarts`()
         throws
     {

@@ -114,7 +114,7 @@ package struct PlantedBugSearch {
             .logs
         case .tornEntryKept, .tornTailNotCut: .recoveries
         case .tornBatchCutInOneSync, .begunSegmentKept: .tears
-        case .damagedLogVotes: .damage
+        case .damagedLogVotes, .tailBehindDamageKept: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
             .forgottenZoneExpiresNothing, .midwayTokenTrusted:
