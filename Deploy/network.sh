@@ -5,7 +5,8 @@ network_file() { printf '%s/network' "$directory"; }
 has_network() { [ -s "$(network_file)" ]; }
 network_number() { cat "$(network_file)"; }
 namespace_of() { printf 'stratus-%s-%s' "$(network_number)" "$(name_of "$1")"; }
-bridge_name() { printf 'stratus%s' "$(network_number)"; }
+hub_name() { printf 'stratus-%s' "$(network_number)"; }
+link_name() { printf 'stratus%s' "$(network_number)"; }
 
 # host_of N: where node N listens.
 host_of() { if has_network; then printf '10.78.%s.%s' "$(network_number)" "$1"; else printf 127.0.0.1; fi; }
@@ -24,34 +25,41 @@ choose_network() {
     [ "$(id -u)" -eq 0 ] || die "--network makes network namespaces, which takes root"
     command -v ip >/dev/null && command -v nft >/dev/null || die "--network needs the packages iproute2 and nftables"
     for number in $(seq 0 255); do
-        ip link add "stratus$number" type bridge 2>/dev/null || continue
+        if ip link show "stratus$number" >/dev/null 2>&1; then continue; fi
+        ip netns add "stratus-$number" 2>/dev/null || continue
         echo "$number" >"$(network_file)"
         begin_bridge
         return 0
     done
-    die "no bridge could be made: $(ip link add stratus-try type bridge 2>&1)"
+    die "no network namespace could be made: $(ip netns add stratus-try 2>&1)"
 }
 
-# Whose bridge it is stands in its alias: nodes that were killed leave theirs behind.
+# The bridge has a namespace of its own: what this machine forwards, or does not (Docker drops by default), is none
+# of its business. Whose it is stands in the alias of this machine's link to it: nodes that were killed leave theirs behind.
 begin_bridge() {
-    ip link set "$(bridge_name)" alias "$directory" up
-    ip address add "10.78.$(network_number).254/24" dev "$(bridge_name)"
+    local hub
+    hub=$(hub_name)
+    ip -n "$hub" link add bridge type bridge
+    ip -n "$hub" link set bridge up
+    ip link add "$(link_name)" type veth peer name machine netns "$hub"
+    ip -n "$hub" link set machine master bridge up
+    ip link set "$(link_name)" alias "$directory" up
+    ip address add "10.78.$(network_number).254/24" dev "$(link_name)"
 }
 
 # make_host N: a host with one address on the cluster's bridge. Made once; a machine that was restarted has none.
 make_host() {
-    local node=$1 space link
+    local node=$1 space
     space=$(namespace_of "$node")
-    link=$(bridge_name)$(name_of "$node")
-    if ip link add "$(bridge_name)" type bridge 2>/dev/null; then
+    if ip netns add "$(hub_name)" 2>/dev/null; then
         begin_bridge
-    elif [ "$(cat "/sys/class/net/$(bridge_name)/ifalias")" != "$directory" ]; then
-        die "the bridge $(bridge_name) belongs to another cluster: stop that one first"
+    elif [ "$(ip link show "$(link_name)" 2>/dev/null | sed -n 's/^ *alias //p')" != "$directory" ]; then
+        die "the network $(hub_name) belongs to another cluster: stop that one first"
     fi
     [ -e "/run/netns/$space" ] && return 0
     ip netns add "$space"
-    ip link add "$link" type veth peer name eth0 netns "$space"
-    ip link set "$link" master "$(bridge_name)" up
+    ip -n "$(hub_name)" link add "node-$(name_of "$node")" type veth peer name eth0 netns "$space"
+    ip -n "$(hub_name)" link set "node-$(name_of "$node")" master bridge up
     ip -n "$space" link set lo up
     ip -n "$space" address add "$(host_of "$node")/24" dev eth0
     ip -n "$space" link set eth0 up
@@ -69,12 +77,13 @@ END
 remove_hosts() {
     local node
     has_network || return 0
+    # A namespace takes its time to go, and its links with it.
+    ip link delete "$(link_name)" 2>/dev/null || true
     for node in $(seq "$(known_count)"); do
-        # A namespace takes its time to go, and its links with it.
-        ip link delete "$(bridge_name)$(name_of "$node")" 2>/dev/null || true
+        ip -n "$(hub_name)" link delete "node-$(name_of "$node")" 2>/dev/null || true
         ip netns delete "$(namespace_of "$node")" 2>/dev/null || true
     done
-    ip link delete "$(bridge_name)" 2>/dev/null || true
+    ip netns delete "$(hub_name)" 2>/dev/null || true
 }
 
 # deafen N M: node M hears nothing of node N any more.
