@@ -54,7 +54,8 @@ import Testing
     /// ends in a row tore both slots of the starts. 3696: an entry of a later term was put where one had rotted, and what
     /// had followed that stayed behind it.
     @Test(
-        arguments: [1697, 2765, 3666, 3696, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169] as [UInt64])
+        arguments: [1697, 2765, 3666, 3696, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169]
+            as [UInt64])
     func `what was mended stays mended as it was found`(seed: UInt64) {
         let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
