@@ -12,7 +12,7 @@ extension RaftGroup.Recovered {
     ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the state
     ///     is what a replica begins with that lacks its state; and entries that are damaged here are owed.
     /// - Throws: what the log could not read; `.released` if the state was lost and nobody has another,
-    ///   `.corrupt` if entries were.
+    ///   `.corrupt` if entries were, or cannot follow one another.
     package init(
         of group: GroupID, in log: SegmentedLog, state position: AppliedPosition,
         initial: Configuration, hasPeers: Bool
@@ -65,6 +65,13 @@ extension RaftGroup.Recovered {
             let read = try log.read(group, from: next, limit: .mebibytes(16))
             guard !read.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
             entries += read
+        }
+        var term = start.term
+        for entry in entries {
+            guard entry.term >= term else {
+                throw LogError(.corrupt, "\(group): terms fall at entry \(entry.index)")
+            }
+            term = entry.term
         }
         self.init(
             hardState: log.hardState(of: group) ?? HardState(term: .zero, vote: nil),

@@ -191,6 +191,17 @@ import Testing
         #expect(last == (term == 1 ? (LogIndex(9), Term(1)) : (LogIndex(6), Term(2))))
     }
 
+    @Test func `S-29 entries that cannot follow one another are told, and end no process`() throws {
+        let disk = try Disk()
+        var entries = disk.entries(1...3)
+        entries[1].term = Term(2)
+        disk.log.submit([LogBatch(group: disk.group, entries: entries)])
+        disk.log.flush()
+        #expect(throws: LogError(.corrupt, "g1: terms fall at entry 3")) {
+            _ = try disk.recovered()
+        }
+    }
+
     @Test func `what the log holds behind the state is recovered, with its vote`() throws {
         let disk = try Disk()
         disk.log.submit([

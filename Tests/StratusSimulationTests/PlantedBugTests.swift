@@ -69,7 +69,6 @@ struct PlantedBugTests {
         .snapshotWithStaleConfiguration: 10,
         .staleTagAccepted: 3,
         .startToldUnsynced: 1,
-        .tailBehindDamageKept: 33,
         .termForgottenOnRestart: 1,
         .timeFromWallClock: 1,
         .tornBatchCutInOneSync: 9,
@@ -87,7 +86,7 @@ struct PlantedBugTests {
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
     /// show their rules.
     static let rare: Set<PlantedBug> = [
-        .durableIgnoresTerm, .spareTakenAsFound,
+        .durableIgnoresTerm, .spareTakenAsFound, .tailBehindDamageKept,
     ]
 
     @Test func `every planted bug has its seed or is known to be rare`() {

@@ -244,7 +244,7 @@ struct Invariants {
         let there = log.configuration(at: commit)
         let inForce =
             there.isJoint && there != log.configuration(at: before) ? there : log.configuration
-        let holders = disks.filter { $0.holds(commit, of: term, in: group) }.map(\.id)
+        let holders = disks.filter { $0.owns(commit, of: term, in: group) }.map(\.id)
         if !inForce.isQuorum(holders) {
             self.report(
                 "I-11 durable before committed",
@@ -362,7 +362,7 @@ struct Invariants {
             return
         }
         let term = applied[Int(index.raw) - 1].term
-        let holders = disks.filter { $0.holds(index, of: term, in: replica.group) }.map(\.id)
+        let holders = disks.filter { $0.owns(index, of: term, in: replica.group) }.map(\.id)
         // The configuration may have moved on since the entry was committed: either will do.
         let raft = replica.raft
         let candidates = [raft.configuration, raft.log.configuration(at: index)].flatMap {

@@ -172,6 +172,17 @@ final class SimulatedNode {
         return log.durable(of: group) >= index && log.term(of: group, at: index) == term
     }
 
+    /// The same, also behind what rotted: what the last life had on disk there is there still, and owed until what is
+    /// before it has come back.
+    func owns(_ index: LogIndex, of term: Term, in group: GroupID) -> Bool {
+        if self.holds(index, of: term, in: group) { return true }
+        guard let log, let replica = self.host?.replica(of: group), replica.raft.mustReach != nil
+        else { return false }
+        return log.term(of: group, at: index) == term
+            && self.promised[group]?.holds(index, term) == true
+            && !log.damage.entries.contains { $0.group == group && $0.indexes.contains(index) }
+    }
+
     /// Whether something of what it held is lost, and its peers have not yet replaced it.
     var isImpaired: Bool {
         guard let host else {

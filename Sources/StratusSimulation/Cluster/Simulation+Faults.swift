@@ -323,11 +323,12 @@ extension Simulation {
         }
     }
 
-    /// Whether a log with this bit flipped names entries that it did not name before; tried on a copy.
+    /// Whether a log with this bit flipped names entries that it did not name before, and has not lost a batch without
+    /// a word; tried on a copy.
     private func isNamed(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
         -> Bool
     {
-        func damage(_ change: (SimulatedFiles) -> Void) -> SegmentedLog.Damage? {
+        func log(_ change: (SimulatedFiles) -> Void) -> SegmentedLog? {
             let copy = SimulatedWorld(seed: 1)
             for file in node.files.allFiles where file.raw.hasPrefix("log/") {
                 copy.simulatedFiles.plant(node.files.contents(of: file) ?? [], at: file)
@@ -335,17 +336,21 @@ extension Simulation {
             _ = try? copy.files.makeDirectory("log")
             change(copy.simulatedFiles)
             return try? SegmentedLog(
-                in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in }
-            ).damage
+                in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in })
         }
-        guard let before = damage({ _ in }),
-            let after = damage({ $0.flip(bit: bit, at: offset, of: path) })
+        guard let before = log({ _ in }),
+            let after = log({ $0.flip(bit: bit, at: offset, of: path) })
         else { return false }
         func count(_ damage: SegmentedLog.Damage) -> Int {
             damage.entries.reduce(0) { $0 + $1.indexes.count }
         }
-        return count(after) > count(before) && !after.hasUnknownLoss
-            && after.suspectTail == before.suspectTail
+        // The last batch may have filled what was named before it.
+        let isWhole = before.groupIDs.allSatisfy {
+            after.last(of: $0) == before.last(of: $0)
+                && after.hardState(of: $0) == before.hardState(of: $0)
+        }
+        return isWhole && count(after.damage) > count(before.damage) && !after.damage.hasUnknownLoss
+            && after.damage.suspectTail == before.damage.suspectTail
     }
 
     /// A minority may stay away for good: the others must manage.
