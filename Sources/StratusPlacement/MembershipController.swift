@@ -119,13 +119,18 @@ package struct MembershipController: Sendable {
             ReplicaMove($0.partition.group, from: $0.from, to: $0.to)
         }
         func urgency(_ move: ReplicaMove) -> Int {
-            guard let from = move.from else { return 0 }
-            if view.node(from)?.isMember != true { return 1 }
-            return view.node(from)?.state == .draining ? 2 : 3
+            if Self.mends(move, in: view) { return move.from == nil ? 0 : 1 }
+            return move.from.flatMap { view.node($0) }?.state == .draining ? 2 : 3
         }
         return (system + moves).enumerated().sorted {
             (urgency($0.element), $0.offset) < (urgency($1.element), $1.offset)
         }.map(\.element)
+    }
+
+    /// Whether a replica is added that is missing, or that takes the place of one that will never be back.
+    private static func mends(_ move: ReplicaMove, in view: ClusterView) -> Bool {
+        guard let from = move.from else { return true }
+        return view.node(from)?.isMember != true
     }
 
     /// The next steps, in a fixed order for a fixed situation.
@@ -251,16 +256,28 @@ package struct MembershipController: Sendable {
         var newcomers: [NodeID: Int] = [:]
         var busy = Set(now.view.moves.map(\.group))
         for move in now.view.moves { if let to = move.to { newcomers[to, default: 0] += 1 } }
+        // What is to be mended and whose newcomer cannot be had now.
+        var waiting: [GroupID: ReplicaMove] = [:]
         for move in Self.wanted(for: now.view) where room > 0 && !busy.contains(move.group) {
             guard let seen = now.groups[move.group], seen.isCommitted, !seen.configuration.isJoint
             else { continue }
+            var fenced = move
             if let to = move.to {
                 guard now.alive.contains(to),
                     newcomers[to, default: 0] < self.tuning.newcomerCountMax
-                else { continue }
+                else {
+                    if waiting[move.group] == nil, Self.mends(move, in: now.view) {
+                        waiting[move.group] = move
+                    }
+                    continue
+                }
                 newcomers[to, default: 0] += 1
             }
-            var fenced = move
+            // A replica that is there stays for as long as one that is not is still a voter, or missing.
+            if let urgent = waiting[move.group] {
+                guard move.to != nil || urgent.from != nil else { continue }
+                fenced.from = urgent.from
+            }
             fenced.fence = seen.configurationIndex
             steps.append(.command(.beginMove(fenced)))
             busy.insert(move.group)

@@ -137,6 +137,34 @@ import Testing
         }
     }
 
+    @Test
+    func `M-11 what counts a removed node as a voter is mended before anything of it is moved`()
+        throws
+    {
+        var mended = 0
+        for number in 1...5 as ClosedRange<UInt32> {
+            for silent in 1...3 as ClosedRange<UInt32> {
+                let gone = NodeID(number)
+                var world = try MovingWorld(seed: 1, nodes: 5)
+                _ = try world.bench.join(6)
+                _ = try world.bench.join(7)
+                world.gone = [gone]
+                try world.bench.apply(.remove(gone, acceptedLossCount: 0))
+                // The newcomer that the plan has for some group cannot be had.
+                world.down = [NodeID(silent)]
+                for _ in 0..<3 { try world.turn() }
+                let view = try world.bench.view
+                for case .command(.beginMove(let move)) in try world.decide()
+                where view.replicas(of: move.group).contains(gone) {
+                    #expect(move.from == gone, "\(gone) is gone, \(silent) is silent: \(move)")
+                    #expect(move.to != NodeID(silent))
+                    mended += 1
+                }
+            }
+        }
+        #expect(mended > 0)
+    }
+
     @Test func `M-08 a newcomer that has not caught up is not made a voter`() throws {
         var world = try MovingWorld(seed: 5, nodes: 3)
         let id = try world.bench.join(9)
