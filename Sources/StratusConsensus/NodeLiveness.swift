@@ -85,7 +85,8 @@ package struct NodeLiveness: Sendable, Equatable {
     private var sequence: UInt64 = 0
     private var nextBeat: MonotonicTime
     private var vitals = Vitals(wallMilliseconds: 0, unsyncedMilliseconds: 0)
-    private var isStalled = false
+    /// Whether the own writes wait too long for their sync.
+    package private(set) var isStalled = false
     package private(set) var isInhibited = false
 
     package init(
@@ -159,16 +160,20 @@ package struct NodeLiveness: Sendable, Equatable {
         actions.append(inhibited ? .inhibit : .permit)
     }
 
-    /// The median of all clocks heard now and the own. Of two in the middle the one nearer to ours
-    /// counts, so that a pair of nodes that disagree can still work.
-    private var isClockOff: Bool {
+    /// Whether the own wall clock is too far from the others'.
+    package var isClockOff: Bool {
+        self.clockLeadMilliseconds.magnitude > UInt64(self.tuning.clockSkewMaxMilliseconds)
+    }
+
+    /// How far the own wall clock is ahead of the median of all clocks heard now and the own. Of two in the
+    /// middle the one nearer to ours counts, so that a pair of nodes that disagree can still work.
+    package var clockLeadMilliseconds: Int64 {
         var offsets = self.peers.filter { !$0.isSuspect }.compactMap(\.clockOffset)
         offsets.append(0)
         offsets.sort()
         let upper = offsets[offsets.count / 2]
         let lower = offsets[(offsets.count - 1) / 2]
-        return min(upper.magnitude, lower.magnitude)
-            > UInt64(self.tuning.clockSkewMaxMilliseconds)
+        return 0 &- (upper.magnitude < lower.magnitude ? upper : lower)
     }
 
     // MARK: The peers

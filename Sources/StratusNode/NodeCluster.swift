@@ -173,6 +173,28 @@ final class NodeCluster: Sendable {
                 log.info("the disk has more than its reserve again")
             }
         }
+        setup.events.clockChanged = { isOff, lead in
+            if isOff {
+                let why =
+                    "the wall clock is \(lead.magnitude) ms \(lead < 0 ? "behind" : "ahead of") the other nodes': "
+                    + "this node leads nothing"
+                health.warn("clock", why)
+                log.error("clock", ["reason": .text(why)])
+            } else {
+                health.dropWarning("clock")
+                log.info("the clock agrees with the other nodes' again")
+            }
+        }
+        setup.events.stallChanged = { isStalled in
+            if isStalled {
+                let why = "the log waits over a second for the disk: this node leads nothing"
+                health.warn("log", why)
+                log.error("log", ["reason": .text(why)])
+            } else {
+                health.dropWarning("log")
+                log.info("the log waits for the disk no longer")
+            }
+        }
         setup.events.fenced = { why in
             health.raise("storage", why)
             log.error(

@@ -35,6 +35,7 @@ enum NodeMetrics {
         ) { [log = state.log] in Double(log.droppedCount) }
         Self.registerScrub(state)
         Self.registerRoom(state)
+        Self.registerOwnState(state)
         metrics.gauge(
             "stratus_mail_waiting", "Mail between partitions that waits in those led here"
         ) { [mail = state.cluster.mail] in Double(mail.waitingCount) }
@@ -68,6 +69,22 @@ enum NodeMetrics {
         metrics.counter(
             "stratus_disk_refused_total", "Commands that add, refused to keep the reserve"
         ) { Double(replicas.reserveFigures.refusedCount) }
+    }
+
+    private static func registerOwnState(_ state: NodeState) {
+        let metrics = state.metrics
+        let replicas = state.cluster.replicas
+        metrics.gauge(
+            "stratus_clock_lead_seconds",
+            "How far the wall clock is ahead of the median of all nodes that are heard"
+        ) { Double(replicas.ownState.clockLeadMilliseconds) / 1_000 }
+        metrics.gauge(
+            "stratus_clock_off", "1 while the wall clock is so far off that the node leads nothing"
+        ) { replicas.ownState.isClockOff ? 1 : 0 }
+        metrics.gauge(
+            "stratus_log_stalled",
+            "1 while the log waits so long for the disk that the node leads nothing"
+        ) { replicas.ownState.isStalled ? 1 : 0 }
     }
 
     private static func registerScrub(_ state: NodeState) {

@@ -109,19 +109,24 @@ import Testing
     }
 
     @Test(arguments: [
-        ("all agree", [0, 0] as [Int64], false), ("one of three is off", [900, 0], false),
-        ("the own clock is off", [900, 900], true), ("off, but not too far", [500, 500], false),
-        ("behind", [-501, -600], true), ("the others part", [900, -900], false),
-        ("a hostile clock", [.max, .min], false),
+        ("all agree", [0, 0] as [Int64], 0 as Int64, false),
+        ("one of three is off", [900, 0], 0, false),
+        ("the own clock is off", [900, 900], -900, true),
+        ("off, but not too far", [500, 500], -500, false),
+        ("the others are behind", [-501, -600], 501, true),
+        ("the others part", [900, -900], 0, false), ("a hostile clock", [.max, .min], 0, false),
+        ("of two, one is off", [900], 0, false),
     ])
     func `C-42 a clock too far from the median does not lead`(
-        name: String, offsets: [Int64], isOff: Bool
+        name: String, offsets: [Int64], lead: Int64, isOff: Bool
     ) {
         var watch = Watch()
         for (position, offset) in offsets.enumerated() {
             _ = watch.hear(from: UInt32(position) + 2, clock: offset)
         }
         #expect(watch.wake(at: 100) == (isOff ? [.inhibit] : []), "\(name)")
+        #expect(watch.liveness.clockLeadMilliseconds == lead, "\(name)")
+        #expect(watch.liveness.isClockOff == isOff, "\(name)")
     }
 
     @Test

@@ -60,6 +60,12 @@ extension NodeReplicas {
         package var roomChanged: @Sendable (Bool) -> Void = { _ in }
         /// Whether the disk is down to its reserve, and what is free on it.
         package var reserveChanged: @Sendable (_ isLow: Bool, _ free: UInt64) -> Void = { _, _ in }
+        /// Whether the wall clock is so far from the others' that this node leads nothing.
+        package var clockChanged: @Sendable (_ isOff: Bool, _ leadMilliseconds: Int64) -> Void = {
+            _, _ in
+        }
+        /// Whether the log's writes wait so long for the disk that this node leads nothing.
+        package var stallChanged: @Sendable (Bool) -> Void = { _ in }
         /// Of the groups that the disk held at the start so many are open, by ``NodeReplicas/openNext()`` or because
         /// somebody asked for them.
         package var opened: @Sendable (_ count: Int, _ of: Int) -> Void = { _, _ in }

@@ -58,6 +58,7 @@ package actor NodeReplicas {
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
     nonisolated let scrubbed = Mutex(ScrubFigures())
     nonisolated let reserved = Mutex(ReserveFigures())
+    nonisolated let watched = Mutex(OwnState())
     private nonisolated let faultText = Mutex<String?>(nil)
 
     let host: ReplicaHost
@@ -355,6 +356,7 @@ package actor NodeReplicas {
         case .woke:
             if let wakeAt, now >= wakeAt { self.wakeAt = nil }
             self.host.wake(self.vitals, at: now, into: &effects)
+            self.lookAtOwnState()
             self.sweep(at: now)
         case .asked: break
         }

@@ -82,6 +82,8 @@ struct Diagnosis {
             }
             for complaint in ClusterFacts.array(node, "complaints") {
                 let component = complaint["component"]?.string ?? ""
+                // All clocks are compared below, also those of nodes that see nobody to compare with.
+                if component == "clock" { continue }
                 all.append(
                     Finding(
                         what: "node '\(name)', \(component): \(complaint["reason"]?.string ?? "")",
@@ -120,6 +122,8 @@ struct Diagnosis {
         case "disk":
             "Give '\(name)' more disk, or delete what is not needed: that is still done. What adds is refused "
                 + "where most replicas have no room, and goes on by itself."
+        case "log":
+            "Look at the disk of '\(name)': it is slow, or something else keeps it busy. It goes on by itself."
         case "data":
             "Stop '\(name)'. Bring the data directory back that it had last, or remove it with 'stratusctl "
                 + "node remove \(name) --now' and let it join anew with an empty one."

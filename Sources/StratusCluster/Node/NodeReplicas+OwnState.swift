@@ -1,0 +1,31 @@
+import StratusConsensus
+import Synchronization
+
+/// C-16, C-42: what keeps a node that runs from leading anything.
+extension NodeReplicas {
+    package struct OwnState: Sendable, Equatable {
+        /// How far the wall clock is ahead of the median of all that are heard.
+        package var clockLeadMilliseconds: Int64 = 0
+        package var isClockOff = false
+        /// The log's writes wait for the disk.
+        package var isStalled = false
+    }
+
+    /// As of the last heartbeat.
+    package nonisolated var ownState: OwnState { self.watched.withLock { $0 } }
+
+    func lookAtOwnState() {
+        let liveness = self.host.liveness
+        let state = OwnState(
+            clockLeadMilliseconds: liveness.clockLeadMilliseconds, isClockOff: liveness.isClockOff,
+            isStalled: liveness.isStalled)
+        let last = self.watched.withLock { watched in
+            defer { watched = state }
+            return watched
+        }
+        if state.isClockOff != last.isClockOff {
+            self.setup.events.clockChanged(state.isClockOff, state.clockLeadMilliseconds)
+        }
+        if state.isStalled != last.isStalled { self.setup.events.stallChanged(state.isStalled) }
+    }
+}
