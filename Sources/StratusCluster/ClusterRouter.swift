@@ -21,6 +21,8 @@ package struct PlacedPartition: Sendable, Equatable {
 /// - A command whose fate is in doubt is sent again under the same identity until its deadline: whoever
 ///   applied it first remembers the outcome. So a leader that dies costs its clients time, not an error.
 /// - While nobody is known to lead, a request waits for a leader for `patience` at most.
+/// - A command that came too late for its partition's time, and not for who waits for it, is sent again with a later
+///   deadline: some clock is or was wrong. No copy with the earlier one can be applied any more.
 package final class ClusterRouter: PartitionRouter {
     package struct Tuning: Sendable {
         /// Changes of address in a row, each by the word of the last one asked.
@@ -30,6 +32,8 @@ package final class ClusterRouter: PartitionRouter {
         package var patience: Duration = .seconds(4)
         package var pauseMin: Duration = .milliseconds(10)
         package var pauseMax: Duration = .milliseconds(100)
+        /// How often a command may come too late for its partition's time.
+        package var lateCountMax = 3
         /// Requests to other nodes that may be under way at once.
         package var pendingCountMax = 8_192
         package init() {}
@@ -51,6 +55,8 @@ package final class ClusterRouter: PartitionRouter {
         /// What the last answers said of who leads: better than the table's order, no more than a guess.
         var leaders: [GroupID: NodeID] = [:]
         var isStopped = false
+        /// The latest time of any partition for which a command came too late.
+        var latestMilliseconds = Int64.min
         /// Since when, and for how long at most, a request waits although its deadline is later.
         var hurry: (since: MonotonicTime, patience: Duration)?
     }
@@ -65,6 +71,7 @@ package final class ClusterRouter: PartitionRouter {
     private let place: @Sendable (ShardKey) -> PlacedPartition
     private let placeOfGroup: @Sendable (GroupID) -> PlacedPartition?
     private let sleep: @Sendable (MonotonicTime) async -> Void
+    private let bugs: PlantedBugs
     /// Where it does what nobody waits for; nil for wherever there is room.
     private let executor: (any TaskExecutor)?
     private let state: Mutex<State>
@@ -72,7 +79,7 @@ package final class ClusterRouter: PartitionRouter {
     package init(
         _ replicas: any LocalReplicas, sender: any PeerSender, in world: any World,
         limits: Limits = Limits(), tuning: Tuning = Tuning(),
-        on executor: (any TaskExecutor)? = nil,
+        bugs: PlantedBugs = PlantedBugs(), on executor: (any TaskExecutor)? = nil,
         place: @escaping @Sendable (ShardKey) -> PlacedPartition,
         placeOfGroup: @escaping @Sendable (GroupID) -> PlacedPartition?,
         sleep: @escaping @Sendable (MonotonicTime) async -> Void
@@ -82,6 +89,7 @@ package final class ClusterRouter: PartitionRouter {
         self.world = world
         self.limits = limits
         self.tuning = tuning
+        self.bugs = bugs
         self.place = place
         self.placeOfGroup = placeOfGroup
         self.sleep = sleep
@@ -125,18 +133,36 @@ package final class ClusterRouter: PartitionRouter {
     private func submit(_ command: Command, to place: PlacedPartition, deadline: MonotonicTime)
         async throws(RouteError) -> Outcome
     {
-        let latest =
-            self.world.wallMilliseconds
-            + self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
-        guard command.deadlineMilliseconds <= latest else {
+        let begun = self.world.now
+        let lifeMax = self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
+        let life = command.deadlineMilliseconds &- self.world.wallMilliseconds
+        guard life &- self.leadMilliseconds <= lifeMax else {
             throw .refused("the command's deadline is too far away")
         }
-        let (answer, wasInDoubt) = try await self.route(
-            .command(command), to: place, deadline: deadline)
-        guard case .outcome(let outcome) = answer else { throw .outcomeUnknown }
-        // A copy that came too late says nothing about the one before it.
-        if outcome.verdict == .expired, wasInDoubt { throw .outcomeUnknown }
-        return outcome
+        var command = command
+        var lateCount = 0
+        while true {
+            let (answer, wasInDoubt) = try await self.route(
+                .command(command), to: place, deadline: deadline)
+            guard case .outcome(let outcome) = answer else { throw .outcomeUnknown }
+            guard outcome.verdict == .expired else { return outcome }
+            // A copy that came too late says nothing about the one before it.
+            if wasInDoubt { throw .outcomeUnknown }
+            lateCount += 1
+            let elapsed = (self.world.now - begun).clampedNanoseconds / 1_000_000
+            let left = min(life, lifeMax) - elapsed
+            guard let time = outcome.expiredAtMilliseconds, left > 0,
+                lateCount < self.tuning.lateCountMax, !self.bugs.contains(.lateCommandNotRepeated)
+            else { return outcome }
+            self.state.withLock { $0.latestMilliseconds = max($0.latestMilliseconds, time) }
+            command.deadlineMilliseconds = time &+ left
+        }
+    }
+
+    package var leadMilliseconds: Int64 {
+        let latest = self.state.withLock { $0.latestMilliseconds }
+        let now = self.world.wallMilliseconds
+        return latest > now ? latest &- now : 0
     }
 
     private func read(_ query: Query, at place: PlacedPartition, deadline: MonotonicTime)

@@ -8,6 +8,13 @@ package protocol PartitionRouter: Sendable {
     /// Linearizable: sees every command whose submit returned before this was called.
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
+    /// How far some partition is known to be ahead of this node's wall clock: what deadlines of commands that
+    /// must agree are put later by. Zero but where a clock is or was wrong.
+    var leadMilliseconds: Int64 { get }
+}
+
+extension PartitionRouter {
+    package var leadMilliseconds: Int64 { 0 }
 }
 
 package enum RouteError: Error, Sendable, Equatable {

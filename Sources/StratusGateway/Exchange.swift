@@ -42,9 +42,10 @@ struct Exchange {
         self.deadline = handler.world.now + patience + .milliseconds(500)
         // A signed request may be sent again for as long as its signature is good; its outcome is
         // remembered for as long.
-        self.deadlineMilliseconds =
+        let deadline =
             authentication.signed?.deadlineMilliseconds
             ?? handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
+        self.deadlineMilliseconds = deadline &+ handler.router.leadMilliseconds
     }
 
     func answer(_ input: Input) async throws -> Bytes {

@@ -16,7 +16,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case singleStepMembership, configurationOnCommit, changeBeforeOwnTermCommit
     case jointNeedsOnlyNew, snapshotWithStaleConfiguration
     // Placement.
-    case lateOrderCarriedOut, moveFinishedUncommitted, newcomerNotAwaited
+    case lateCommandNotRepeated, lateOrderCarriedOut, moveFinishedUncommitted, newcomerNotAwaited
     case deletedBeforeMoved, viewCountsBeforeDisk
     // Reads.
     case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads

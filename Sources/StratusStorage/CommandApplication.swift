@@ -30,7 +30,7 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
             position.time.milliseconds <= command.deadlineMilliseconds
                 || self.bugs.contains(.deadlineIgnored)
         else {
-            return Outcome(.expired)
+            return .expired(at: position.time)
         }
         if let known = try self.requests.outcome(
             of: command.identity, at: position.time, in: rows),

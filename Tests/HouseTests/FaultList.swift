@@ -223,12 +223,12 @@ enum FaultList {
         O-04 | versions exchanged one by one
         O-05 | versions side by side for long | there is one version yet
         O-06 | a configuration that is wrong
-        O-07 | clocks far apart | in the simulator only (C-05, C-42)
+        O-07 | clocks far apart
         O-08 | next to no processor
         O-09 | a frozen process
         O-10 | a full volume for logs
         O-11 | health that tells the truth
-        O-12 | faults that are seen | a wrong clock, a move that stands still, damage on the disk and mail that nobody takes are shown by tests of the doctor and of the nodes, not by real ones
+        O-12 | faults that are seen | a move that stands still, damage on the disk and mail that nobody takes are shown by tests of the doctor and of the nodes, not by real ones
         O-13 | one node of three lost, two, all | all: there are no backups yet
         O-14 | dangerous commands | there are no backups to restore yet
         O-15 | a command that is cut off

@@ -85,4 +85,89 @@ struct ClusterRouterTests {
         // An election, and no more: the router itself would have waited for a minute.
         #expect(three.clock.now - begun < .seconds(3))
     }
+
+    @Test
+    func `O-07 an hour that was written by a wrong clock does not keep saves out for that hour`()
+        throws
+    {
+        let node = try OneNode(seed: 1)
+        func write(_ value: UInt8) -> Result<Outcome, RouteError>? {
+            let identity = node.world.drawIdentity()
+            let result = Shared<Result<Outcome, RouteError>?>(nil)
+            Task(executorPreference: node.executor) {
+                let answer = await node.submit(.write([1], value: [value]), identity)
+                result.withLock { $0 = answer }
+            }
+            node.executor.run(until: node.world.now + .seconds(2))
+            return result.withLock { $0 }
+        }
+        #expect(try write(1)?.get().verdict == .decided)
+        node.world.jumpWall(milliseconds: 3_600_000)
+        #expect(try write(2)?.get().verdict == .decided)
+        #expect(node.router.leadMilliseconds == 0)
+        node.world.jumpWall(milliseconds: -3_600_000)
+        // The time of entries never goes back.
+        #expect(try write(3)?.get().verdict == .decided)
+        let lead = node.router.leadMilliseconds
+        #expect((3_590_000...3_600_000).contains(lead), "\(lead)")
+        // The wall clock catches up.
+        node.world.jumpWall(milliseconds: 3_600_000)
+        #expect(node.router.leadMilliseconds == 0)
+        #expect(try write(4)?.get().verdict == .decided)
+    }
+
+    @Test
+    func
+        `O-07 through a node whose clock is an hour behind saves are made, and late ones are late`()
+        throws
+    {
+        let seed = UInt64.random(in: 0...1 << 32)
+        print("seed \(seed)")
+        let three = try ThreeNodes(seed: seed)
+        let leader = try #require(three.leader())
+        let other = try #require(three.nodes.first { $0.id != leader.id })
+        let deadline = three.clock.now + .seconds(50)
+        func submit(_ value: Bytes, life: Int64) -> Outcome.Verdict? {
+            var command = three.command([1], value)
+            command.deadlineMilliseconds = other.world.wallMilliseconds + life
+            let submitted = command
+            return three.get {
+                try? await other.router.submit(submitted, to: ThreeNodes.group, deadline: deadline)
+            }??.verdict
+        }
+        // Its clock is right: what comes too late is refused, however long somebody waits for it.
+        #expect(submit([1], life: -1) == .expired)
+        other.world.leadMilliseconds.withLock { $0 = -3_600_000 }
+        three.run(for: .seconds(1))
+        #expect(other.replicas.ownState.isClockOff)
+        #expect(submit([2], life: 30_000) == .decided)
+        #expect(submit([3], life: -1) == .expired)
+        #expect(three.value([1], at: leader) == [2])
+    }
+
+    @Test func `O-07 a leader whose clock jumps by an hour and back costs nobody an hour`() throws {
+        let seed = UInt64.random(in: 0...1 << 32)
+        print("seed \(seed)")
+        let three = try ThreeNodes(seed: seed)
+        let leader = try #require(three.leader())
+        func submit(_ value: Bytes, through node: ThreeNodes.Node) -> Outcome.Verdict? {
+            var command = three.command([1], value)
+            command.deadlineMilliseconds = node.world.wallMilliseconds + 30_000
+            let (submitted, deadline) = (command, three.clock.now + .seconds(30))
+            return three.get {
+                try? await node.router.submit(submitted, to: ThreeNodes.group, deadline: deadline)
+            }??.verdict
+        }
+        leader.world.leadMilliseconds.withLock { $0 = 3_600_000 }
+        #expect(submit([1], through: leader) == .decided)
+        three.run(for: .seconds(2))
+        #expect(leader.replicas.ownState.isClockOff)
+        #expect(try #require(three.leader()).id != leader.id)
+        leader.world.leadMilliseconds.withLock { $0 = 0 }
+        three.run(for: .seconds(1))
+        for node in three.nodes {
+            #expect(submit([2], through: node) == .decided)
+            #expect(node.router.leadMilliseconds > 3_500_000)
+        }
+    }
 }

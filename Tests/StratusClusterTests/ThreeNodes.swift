@@ -15,15 +15,19 @@ struct ThreeNodes {
         group: group, replicas: (1...3).map { NodeID($0) }, epoch: 1)
 
     /// One clock for all, a disk for each.
-    private final class NodeWorld: World {
+    final class NodeWorld: World {
         let clock: SimulatedWorld
         let disk: SimulatedFiles
+        /// How far its wall clock is ahead of the others'.
+        let leadMilliseconds = Mutex<Int64>(0)
         init(_ clock: SimulatedWorld, seed: UInt64) {
             self.clock = clock
             self.disk = SimulatedFiles(seed: seed)
         }
         var now: MonotonicTime { self.clock.now }
-        var wallMilliseconds: Int64 { self.clock.wallMilliseconds }
+        var wallMilliseconds: Int64 {
+            self.clock.wallMilliseconds + self.leadMilliseconds.withLock { $0 }
+        }
         func random() -> UInt64 { self.clock.random() }
         var files: any Files { self.disk }
     }
@@ -69,8 +73,9 @@ struct ThreeNodes {
         let id: NodeID
         let replicas: NodeReplicas
         let router: ClusterRouter
-        let files: SimulatedFiles
+        let world: NodeWorld
         let log: SegmentedLog
+        var files: SimulatedFiles { self.world.disk }
     }
 
     let clock: SimulatedWorld
@@ -129,7 +134,7 @@ struct ThreeNodes {
                 await replicas.wake([Self.group])
             }
             nodes.append(
-                Node(id: id, replicas: replicas, router: router, files: world.disk, log: log))
+                Node(id: id, replicas: replicas, router: router, world: world, log: log))
         }
         self.clock = clock
         self.executor = executor

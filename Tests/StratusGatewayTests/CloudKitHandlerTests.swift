@@ -73,6 +73,23 @@ import Testing
         }
     }
 
+    @Test
+    func
+        `O-07 a save's deadline is counted from the latest time that any partition is known to have`()
+        async throws
+    {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        let patience = Limits().commandDeadline.clampedNanoseconds / 1_000_000
+        for lead: Int64 in [0, 3_600_000] {
+            wire.router.lead.withLock { $0 = lead }
+            try await caller.create("a\(lead)")
+            #expect(
+                wire.router.lastDeadline.withLock { $0 }
+                    == wire.world.wallMilliseconds + lead + patience)
+        }
+    }
+
     @Test func `the body of a stranger is not even read`() async throws {
         let handler = InProcess().handler
         let head = RequestHead(

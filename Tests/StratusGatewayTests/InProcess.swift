@@ -22,6 +22,10 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
+    /// What some partition is said to be ahead of the clock, and the deadline of the last command.
+    let lead = Mutex<Int64>(0)
+    let lastDeadline = Mutex<Int64>(0)
+    var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
     let runsJobs = Mutex(true)
@@ -33,6 +37,7 @@ final class MemoryRouter: PartitionRouter {
     func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime
     ) async throws(RouteError) -> Outcome {
+        self.lastDeadline.withLock { $0 = command.deadlineMilliseconds }
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {
             throw .notExecuted(retryAfter: .seconds(1))

@@ -86,7 +86,7 @@ struct PlantedBugTests {
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
     /// show their rules.
     static let rare: Set<PlantedBug> = [
-        .durableIgnoresTerm, .spareTakenAsFound, .tailBehindDamageKept,
+        .durableIgnoresTerm, .lateCommandNotRepeated, .spareTakenAsFound, .tailBehindDamageKept,
     ]
 
     @Test func `every planted bug has its seed or is known to be rare`() {

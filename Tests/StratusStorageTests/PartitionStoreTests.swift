@@ -125,6 +125,8 @@ extension PartitionStore where State == RegisterState {
         let inTime = PartitionBench.entry(2, deadline: 0)
         try store.apply([late, inTime][...], into: &outcomes)
         #expect(outcomes.map(\.verdict) == [.expired, .decided])
+        #expect(outcomes[0].expiredAtMilliseconds == late.time.milliseconds)
+        #expect(outcomes[1].expiredAtMilliseconds == nil)
     }
 
     @Test func `C-07 identities are remembered through a restart and forgotten after the deadline`()

@@ -87,6 +87,20 @@ package struct Outcome: Sendable, Equatable {
         self.body = body
         self.detail = detail
     }
+
+    /// What came too late hears how late it is where it came to: another deadline can be counted from there.
+    package static func expired(at time: HybridTime) -> Self {
+        Self(
+            .expired,
+            body: Bytes(
+                (0..<8).map { UInt8(truncatingIfNeeded: time.milliseconds >> (56 - 8 * $0)) }))
+    }
+
+    /// In milliseconds since 1970; nil of any other outcome.
+    package var expiredAtMilliseconds: Int64? {
+        guard self.verdict == .expired, self.body.count == 8 else { return nil }
+        return self.body.reduce(0) { $0 << 8 | Int64($1) }
+    }
 }
 
 /// A read of one partition, in the encoding of the module that owns the kind.

@@ -99,7 +99,8 @@ package struct PlantedBugSearch {
         case .singleStepMembership, .configurationOnCommit, .changeBeforeOwnTermCommit,
             .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
             .configurations
-        case .lateOrderCarriedOut, .moveFinishedUncommitted, .newcomerNotAwaited,
+        case .lateCommandNotRepeated, .lateOrderCarriedOut, .moveFinishedUncommitted,
+            .newcomerNotAwaited,
             .deletedBeforeMoved, .viewCountsBeforeDisk:
             .membership
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,

@@ -39,6 +39,8 @@ struct SimulatedClient {
     var operationCount = 0
     /// Whom it takes for the leader of each group.
     var leaders: [GroupID: NodeID] = [:]
+    /// The latest time of any group for which a command of its came too late.
+    var latestMilliseconds: Int64 = 0
     /// What it last saw in each register, for compare-and-set.
     var seen: [RegisterName: Int] = [:]
     var cursors: [GroupID: UInt64] = [:]

@@ -67,7 +67,8 @@ extension Simulation {
         let current = SimulatedClient.Current(
             number: self.clients[index].operationCount, group: group, register: name.register,
             work: work, identity: self.newIdentity(), calledAt: self.now,
-            deadlineMilliseconds: deadline ?? self.trueWall + life,
+            deadlineMilliseconds: deadline
+                ?? max(self.trueWall, self.clients[index].latestMilliseconds) + life,
             givesUpAt: self.now + life * 1_000_000 + 500_000_000, target: target,
             floor: self.floor(of: work, in: group))
         self.clients[index].current = current
@@ -225,6 +226,10 @@ extension Simulation {
     private func finish(
         _ current: SimulatedClient.Current, _ outcome: Outcome, by index: Int
     ) {
+        if let time = outcome.expiredAtMilliseconds {
+            self.clients[index].latestMilliseconds = max(
+                self.clients[index].latestMilliseconds, time)
+        }
         if case .records(let work) = current.work {
             self.finish(current, work, outcome, by: index)
             return self.done(index)

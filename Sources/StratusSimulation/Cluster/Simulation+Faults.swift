@@ -60,10 +60,10 @@ extension Simulation {
             self.timeline?.paused(node.id, from: self.now, to: until)
         case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
         case .clockJump:
-            // The time of a group's entries never goes back: one that was written an hour ahead would make every
-            // later command of the operator, the keeper and who sees to jobs come too late, for that hour.
+            // The time of a group's entries never goes back: a reservation that was made an hour ahead is waited for
+            // that hour.
             let jumps: [Int64] =
-                self.placed == nil && self.records == nil
+                self.records?.buckets == nil
                 ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
             node.wallOffset = jumps[self.draw(jumps.count)]
         case .slowDisk: node.slowness = self.draw(2) == 0 ? 0 : self.drawTime(20...2_000)

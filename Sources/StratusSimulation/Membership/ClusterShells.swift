@@ -27,7 +27,7 @@ final class ClusterShells: Sendable {
         self.directory = directory
         self.sender = SimulatedSender(life)
         self.router = ClusterRouter(
-            replicas, sender: self.sender, in: world, on: executor,
+            replicas, sender: self.sender, in: world, bugs: bugs, on: executor,
             place: { directory.place(of: $0) }, placeOfGroup: { directory.place(of: $0) },
             sleep: { await life.sleep(until: $0) })
         var events = ClusterFollower.Events()
