@@ -99,10 +99,11 @@ package final class ClusterRouter: PartitionRouter {
 
     // MARK: PartitionRouter
 
-    package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
-    {
-        try await self.submit(command, to: self.place(key), deadline: deadline)
+    package func submit(
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome {
+        try await self.submit(
+            command, to: self.place(key), deadline: deadline, mayRunLater: mayRunLater)
     }
 
     package func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
@@ -118,7 +119,7 @@ package final class ClusterRouter: PartitionRouter {
         guard let place = self.placeOfGroup(group) else {
             throw .refused("there is no partition \(group)")
         }
-        return try await self.submit(command, to: place, deadline: deadline)
+        return try await self.submit(command, to: place, deadline: deadline, mayRunLater: true)
     }
 
     package func read(_ query: Query, at group: GroupID, deadline: MonotonicTime)
@@ -130,9 +131,9 @@ package final class ClusterRouter: PartitionRouter {
         return try await self.read(query, at: place, deadline: deadline)
     }
 
-    private func submit(_ command: Command, to place: PlacedPartition, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
-    {
+    private func submit(
+        _ command: Command, to place: PlacedPartition, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome {
         let begun = self.world.now
         let lifeMax = self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
         let life = command.deadlineMilliseconds &- self.world.wallMilliseconds
@@ -151,7 +152,7 @@ package final class ClusterRouter: PartitionRouter {
             lateCount += 1
             let elapsed = (self.world.now - begun).clampedNanoseconds / 1_000_000
             let left = min(life, lifeMax) - elapsed
-            guard let time = outcome.expiredAtMilliseconds, left > 0,
+            guard mayRunLater, let time = outcome.expiredAtMilliseconds, left > 0,
                 lateCount < self.tuning.lateCountMax, !self.bugs.contains(.lateCommandNotRepeated)
             else { return outcome }
             self.state.withLock { $0.latestMilliseconds = max($0.latestMilliseconds, time) }

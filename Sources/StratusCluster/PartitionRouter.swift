@@ -3,8 +3,12 @@ package import StratusModel
 /// Takes a command or a read to the partition that owns its key, wherever that is.
 package protocol PartitionRouter: Sendable {
     /// Returns once the outcome is durable on a majority; the command was then applied exactly once.
-    func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
+    ///
+    /// - Parameter mayRunLater: whether a command that came too late for its partition's time may be sent again with a
+    ///   deadline counted from there. Not where the deadline says until when a copy can come from elsewhere.
+    func submit(
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome
     /// Linearizable: sees every command whose submit returned before this was called.
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
@@ -14,6 +18,13 @@ package protocol PartitionRouter: Sendable {
 }
 
 extension PartitionRouter {
+    /// Of a command that nobody else has a copy of.
+    package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
+        async throws(RouteError) -> Outcome
+    {
+        try await self.submit(command, to: key, deadline: deadline, mayRunLater: true)
+    }
+
     package var leadMilliseconds: Int64 { 0 }
 }
 

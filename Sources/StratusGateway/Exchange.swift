@@ -42,10 +42,10 @@ struct Exchange {
         self.deadline = handler.world.now + patience + .milliseconds(500)
         // A signed request may be sent again for as long as its signature is good; its outcome is
         // remembered for as long.
-        let deadline =
+        self.deadlineMilliseconds =
             authentication.signed?.deadlineMilliseconds
             ?? handler.world.wallMilliseconds + patience.clampedNanoseconds / 1_000_000
-        self.deadlineMilliseconds = deadline &+ handler.router.leadMilliseconds
+            + handler.router.leadMilliseconds
     }
 
     func answer(_ input: Input) async throws -> Bytes {
@@ -194,8 +194,10 @@ struct Exchange {
             deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
             principal: principal ?? self.principal)
         self.turn.leave()
+        // A signed request that somebody copied must not outlive its signature by a gateway's wrong clock.
         let outcome = try await self.handler.router.submit(
-            enveloped, to: key, deadline: self.deadline)
+            enveloped, to: key, deadline: self.deadline,
+            mayRunLater: self.authentication.signed == nil)
         await self.turn.take(for: outcome.body.count + outcome.detail.count)
         switch outcome.verdict {
         case .decided: break

@@ -143,9 +143,9 @@ private final class FixedWorld: World {
 private final class OnePartition: PartitionRouter {
     private let partition = Mutex((rows: HashRows(), state: RecordState(), index: LogIndex.zero))
 
-    func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
-        async throws(RouteError) -> Outcome
-    {
+    func submit(
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+    ) async throws(RouteError) -> Outcome {
         do {
             return try self.partition.withLock { partition in
                 partition.index = partition.index.next

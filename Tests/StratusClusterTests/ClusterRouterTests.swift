@@ -110,6 +110,16 @@ struct ClusterRouterTests {
         #expect(try write(3)?.get().verdict == .decided)
         let lead = node.router.leadMilliseconds
         #expect((3_590_000...3_600_000).contains(lead), "\(lead)")
+        // A deadline that says until when a copy may come stays what it is.
+        let fixed = node.command(.write([2], value: [1]), node.world.drawIdentity())
+        let verdict = Shared<Outcome.Verdict?>(nil)
+        Task(executorPreference: node.executor) {
+            let outcome = try? await node.router.submit(
+                fixed, to: OneNode.key, deadline: node.deadline, mayRunLater: false)
+            verdict.withLock { $0 = outcome?.verdict }
+        }
+        node.executor.run(until: node.world.now + .seconds(2))
+        #expect(verdict.withLock { $0 } == .expired)
         // The wall clock catches up.
         node.world.jumpWall(milliseconds: 3_600_000)
         #expect(node.router.leadMilliseconds == 0)

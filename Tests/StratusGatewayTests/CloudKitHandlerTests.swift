@@ -85,8 +85,8 @@ import Testing
             wire.router.lead.withLock { $0 = lead }
             try await caller.create("a\(lead)")
             #expect(
-                wire.router.lastDeadline.withLock { $0 }
-                    == wire.world.wallMilliseconds + lead + patience)
+                wire.router.last.withLock { $0 }
+                    == (wire.world.wallMilliseconds + lead + patience, true))
         }
     }
 

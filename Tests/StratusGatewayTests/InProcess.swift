@@ -22,9 +22,10 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
-    /// What some partition is said to be ahead of the clock, and the deadline of the last command.
+    /// What some partition is said to be ahead of the clock.
     let lead = Mutex<Int64>(0)
-    let lastDeadline = Mutex<Int64>(0)
+    /// Of the last command to a database.
+    let last = Mutex<(deadline: Int64, mayRunLater: Bool)>((0, false))
     var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
@@ -35,9 +36,11 @@ final class MemoryRouter: PartitionRouter {
     init(world: any World) { self.world = world }
 
     func submit(
-        _ command: Command, to key: ShardKey, deadline: MonotonicTime
+        _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
-        self.lastDeadline.withLock { $0 = command.deadlineMilliseconds }
+        if case .database = key {
+            self.last.withLock { $0 = (command.deadlineMilliseconds, mayRunLater) }
+        }
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {
             throw .notExecuted(retryAfter: .seconds(1))

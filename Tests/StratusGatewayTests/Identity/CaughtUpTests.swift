@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusIdentity
 import StratusModel
 import StratusRecords

@@ -146,9 +146,9 @@ import WireScenarios
     }
 
     private struct LameRouter: PartitionRouter {
-        func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
-            async throws(RouteError) -> Outcome
-        { throw .notExecuted(retryAfter: .seconds(1)) }
+        func submit(
+            _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+        ) async throws(RouteError) -> Outcome { throw .notExecuted(retryAfter: .seconds(1)) }
         func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
             async throws(RouteError) -> QueryAnswer
         { throw .notExecuted(retryAfter: .seconds(1)) }

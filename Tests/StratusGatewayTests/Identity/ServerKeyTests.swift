@@ -104,6 +104,31 @@ import Testing
         }
     }
 
+    @Test func `X-06 no clock lets a signed command live longer than its signature`() async throws {
+        let (town, key) = try await self.town()
+        // The reference's worked example.
+        let good = Signed(
+            name: "", date: "2024-03-05T09:30:00Z",
+            path: "/database/1/iCloud.org.example.shelves/development/public/records/modify",
+            query: "",
+            body:
+                #"{"operations":[{"operationType":"create","record":{"recordType":"Shelf","fields":{"label":{"value":"Atlases"}}}}]}"#,
+            signature:
+                "MEQCIF7sYAOGwDZdHtBAvc3e+sDdPUgi3JSYrajcCGMKnhvkAiBmcBzpLBgV5mkPuVQtlHilD1HBW+gQEQ5SHmYVERotyw=="
+        )
+        try await town.install(
+            "DEFINE SCHEMA\nRECORD TYPE Shelf (label STRING, GRANT CREATE, READ, WRITE TO \"_icloud\");",
+            version: 2
+        )
+        town.router.lead.withLock { $0 = 3_600_000 }
+        let answer = try await self.send(town, good, key: key)
+        #expect(
+            answer.status == 200 && answer.json["records"][0]["reason"].text == nil, "\(answer)")
+        let last = town.router.last.withLock { $0 }
+        #expect(last.deadline == Self.date + 600_000)
+        #expect(!last.mayRunLater)
+    }
+
     @Test func `13, X-06: every byte counts`() async throws {
         let (town, key) = try await self.town()
         let good = try #require(try self.vectors().requests.first)

@@ -1,3 +1,4 @@
+import StratusCluster
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
