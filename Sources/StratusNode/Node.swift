@@ -169,6 +169,7 @@ package final class Node: Sendable {
         self.mail = state.runMail()
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
+        systemPartition?.awaitFormation()
         self.announcing = systemPartition.map { part in
             Task { await part.takePart { try await LinkAudit(people).beginEverywhere() } }
         }

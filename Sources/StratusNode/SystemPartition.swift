@@ -50,6 +50,12 @@ struct SystemPartition: ClusterControl {
 
     var node: NodeID { self.own.id }
 
+    /// Until its cluster is formed a founder is not ready: nobody could join, and nothing be administrated.
+    func awaitFormation() {
+        guard self.formation != nil, self.lastView == nil else { return }
+        self.health.raise("formation", SystemRefusal(.notFormed).explanation)
+    }
+
     func leader(of group: GroupID) -> NodeID? { self.replicas.leader(of: group) }
 
     /// Says that this node was recovered, if it was, what the cluster is made of, then who this node is, until all is
@@ -72,6 +78,7 @@ struct SystemPartition: ClusterControl {
                 principal: Principal(kind: .system))
             while !Task.isCancelled {
                 if let outcome = await self.submit(envelope) {
+                    if case .form = command { self.health.clear("formation") }
                     if case .refused(let refusal) = outcome {
                         self.refused(refusal)
                     } else if case .recover = command {

@@ -341,6 +341,39 @@ import Testing
         #expect(try await node.end().code == 0)
     }
 
+    @Test func `a founder whose peers are not there yet is at no moment ready`() async throws {
+        let certificates = self.directory.path + "/certificates"
+        let made = try await Program.run(
+            "stratus",
+            ["cluster", "certificates", "--directory", certificates, "--nodes", "a"])
+        #expect(made.code == 0, "\(made.errors)")
+        // Nobody is at ports 1 and 2, and nobody asks at 3.
+        let path = try self.directory.write(
+            "founder.json5",
+            """
+            {dataDirectory: '\(self.directory.path)/founder', development: true,
+             client: {listen: ['127.0.0.1:0']}, admin: {listen: 'unix:\(self.directory.path)/admin'},
+             cluster: {
+                name: 'a', peers: ['a@127.0.0.1:3', 'b@127.0.0.1:1', 'c@127.0.0.1:2'],
+                listen: '127.0.0.1:0', partitionCount: 1, secretFile: '\(certificates)/secret',
+                tls: {certificateFile: '\(certificates)/a.pem', keyFile: '\(certificates)/a.key',
+                      authorityFile: '\(certificates)/authority.pem'}}}
+            """)
+        let node = try Program.start("stratus", ["serve", "--config", path])
+        #expect(
+            await node.waits { node.errors.contains(#""text":"administrators""#) }, "\(node.errors)"
+        )
+        let asked = try await Program.run(
+            "stratusctl",
+            [
+                "--node", "unix:\(self.directory.path)/admin", "--token-file",
+                self.directory.path + "/founder/admin.token", "status",
+            ])
+        #expect(asked.output.contains("the cluster is not formed yet"), "\(asked) \(node.errors)")
+        node.signal(SIGTERM)
+        #expect(try await node.end().code == 0)
+    }
+
     @Test func `O-17 a port that is taken and data that is in use have their words and exit codes`()
         async throws
     {
