@@ -4,6 +4,12 @@
 /// After Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory of
 /// configurations already seen ("Testing for linearizability", 2017). Registers are independent, so a
 /// history of many is checked one register at a time (Herlihy and Wing's locality).
+///
+/// A long history must cost by its length and not by its square, and thousands of operations of unknown outcome must
+/// not be tried at each step. So a configuration is remembered by a fingerprint of what is placed in it; and an
+/// operation of unknown outcome is placed only where another one, that cannot be placed as it is, needs what it leaves. Any
+/// order that explains a history can be brought to that form: what nobody needs is overwritten unseen and may as well not
+/// have happened, and what is needed later may happen later.
 package struct LinearizabilityChecker {
     package enum Operation: Sendable, Equatable {
         /// Returned this value; nil is an absent register.
@@ -37,24 +43,44 @@ package struct LinearizabilityChecker {
     }
 
     /// A configuration: which operations are placed, and what the register then holds.
+    ///
+    /// Two that differ have the same fingerprint with a probability of 2⁻¹²⁸.
     private struct Configuration: Hashable {
-        var placed: [UInt64]
+        private var high: UInt64 = 0
+        private var low: UInt64 = 0
         var value: Int?
+
+        init(holding value: Int?) { self.value = value }
+
+        /// Places an operation, or takes it back.
+        mutating func toggle(_ operation: Int) {
+            self.high ^= Self.mixed(2 &* UInt64(operation))
+            self.low ^= Self.mixed(2 &* UInt64(operation) &+ 1)
+        }
+
+        private static func mixed(_ number: UInt64) -> UInt64 {
+            var bits = (number &+ 1) &* 0x9E37_79B9_7F4A_7C15
+            bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
+            bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
+            return bits ^ bits >> 31
+        }
     }
 
-    /// Calls and returns in the order of time, as a list from which placed operations are lifted out.
+    /// Calls and returns of what did return, in the order of time, as a list from which placed operations are lifted out.
     private struct Moments {
-        var next: [Int]
-        var previous: [Int]
+        private(set) var next: [Int]
+        private var previous: [Int]
+        let time: [Int64]
         let isReturn: [Bool]
         let operation: [Int]
-        let returnMoment: [Int]
+        private let returnMoment: [Int]
 
         init(_ events: [Event]) {
             var moments: [(time: Int64, isReturn: Bool, operation: Int)] = []
             for (number, event) in events.enumerated() {
+                guard let returnedAt = event.returnedAt else { continue }
                 moments.append((event.calledAt, false, number))
-                moments.append((event.returnedAt ?? .max, true, number))
+                moments.append((returnedAt, true, number))
             }
             // A return at the moment of another's call counts as after it: the two may overlap.
             moments.sort {
@@ -64,6 +90,7 @@ package struct LinearizabilityChecker {
             let count = moments.count
             self.next = (0...count).map { $0 == count ? -1 : $0 + 1 }
             self.previous = (0...count).map { $0 - 1 }
+            self.time = [.min] + moments.map(\.time)
             self.isReturn = [false] + moments.map(\.isReturn)
             self.operation = [-1] + moments.map(\.operation)
             var returns = Array(repeating: 0, count: events.count)
@@ -94,75 +121,177 @@ package struct LinearizabilityChecker {
         }
     }
 
+    /// What of the order that is being looked for has been placed last.
+    private enum Step {
+        /// The operation that was called at this moment of the list.
+        case known(call: Int)
+        /// One of unknown outcome; `others` are to be tried after it.
+        case unknown(Int, others: ArraySlice<Int>)
+    }
+
+    private let events: [Event]
+    private var moments: Moments
+    /// Operations of unknown outcome, in the order of their calls.
+    private let unknown: [Int]
+    /// Those of them that leave a value.
+    private let leaving: [Int?: [Int]]
+    /// Those of them that are placed.
+    private var used: Set<Int> = []
+    private var placed: Configuration
+    private var path: [(step: Step, valueBefore: Int?)] = []
+
+    private init(_ events: [Event], startingWith initial: Int?) {
+        self.events = events
+        self.moments = Moments(events)
+        self.unknown = events.indices.filter { Self.mayHaveChanged(events[$0]) }
+            .sorted { (events[$0].calledAt, $0) < (events[$1].calledAt, $1) }
+        self.leaving = Dictionary(grouping: self.unknown) {
+            Self.value(leftBy: events[$0].operation)
+        }
+        self.placed = Configuration(holding: initial)
+    }
+
     /// - Parameter stepCountMax: gives up after so many steps.
     package static func check(
         _ events: [Event], startingWith initial: Int? = nil, stepCountMax: Int = 20_000_000
     ) -> Verdict {
-        // A read nobody heard the answer of says nothing.
-        let events = events.filter {
-            if case .read = $0.operation { $0.returnedAt != nil } else { true }
-        }
-        var moments = Moments(events)
-        var placed = Array(repeating: 0 as UInt64, count: (events.count + 63) / 64)
+        var checker = Self(events, startingWith: initial)
+        return checker.search(stepCountMax)
+    }
+
+    private mutating func search(_ stepCountMax: Int) -> Verdict {
         var seen: Set<Configuration> = []
-        var path: [(call: Int, value: Int?)] = []
-        var value = initial
-        var left = events.count { $0.returnedAt != nil }
-        var moment = moments.next[0]
+        var left = self.events.count { $0.returnedAt != nil }
+        var moment = self.moments.next[0]
+        var choices: ArraySlice<Int>?
+        var furthest: (left: Int, event: Event?) = (.max, nil)
         var steps = 0
-        var furthest: (count: Int, event: Event?) = (-1, nil)
-        while left > 0 {
+        search: while left > 0 {
             steps += 1
             if steps > stepCountMax { return .undecided }
-            if moment >= 0, !moments.isReturn[moment] {
-                let number = moments.operation[moment]
-                let event = events[number]
-                if let new = Self.apply(event, to: value) {
-                    placed[number / 64] |= 1 << UInt64(number % 64)
-                    if seen.insert(Configuration(placed: placed, value: new.value)).inserted {
-                        path.append((moment, value))
-                        value = new.value
-                        moments.lift(moment)
-                        if event.returnedAt != nil { left -= 1 }
-                        moment = moments.next[0]
+            if choices == nil, !self.moments.isReturn[moment] {
+                let event = self.events[self.moments.operation[moment]]
+                if let new = Self.apply(event.operation, to: self.placed.value) {
+                    let before = self.placed
+                    self.place(self.moments.operation[moment], leaving: new.value)
+                    if seen.insert(self.placed).inserted {
+                        self.path.append((.known(call: moment), before.value))
+                        self.moments.lift(moment)
+                        left -= 1
+                        moment = self.moments.next[0]
                         continue
                     }
-                    placed[number / 64] &= ~(1 << UInt64(number % 64))
+                    self.placed = before
                 }
-                moment = moments.next[moment]
+                moment = self.moments.next[moment]
                 continue
             }
-            if moment >= 0, events[moments.operation[moment]].returnedAt == nil {
-                moment = moments.next[moment]
-                continue
+            // An operation has returned before any of those that are left was called, and none of the calls until then could be placed.
+            if choices == nil {
+                if left < furthest.left {
+                    furthest = (left, self.events[self.moments.operation[moment]])
+                }
+                choices = self.helpful(before: moment)[...]
             }
-            // An operation has returned that cannot be placed any more: go back.
-            if moment >= 0, path.count > furthest.count {
-                furthest = (path.count, events[moments.operation[moment]])
+            while let number = choices?.popFirst() {
+                guard let new = Self.apply(self.events[number].operation, to: self.placed.value)
+                else { continue }
+                let before = self.placed
+                self.place(number, leaving: new.value)
+                if seen.insert(self.placed).inserted {
+                    self.used.insert(number)
+                    self.path.append((.unknown(number, others: choices ?? []), before.value))
+                    choices = nil
+                    moment = self.moments.next[0]
+                    continue search
+                }
+                self.placed = before
             }
-            guard let (call, before) = path.popLast() else {
-                return .violated(furthest.event ?? events[0])
+            guard let (step, before) = self.path.popLast() else {
+                return .violated(furthest.event ?? self.events[0])
             }
-            value = before
-            let number = moments.operation[call]
-            placed[number / 64] &= ~(1 << UInt64(number % 64))
-            if events[number].returnedAt != nil { left += 1 }
-            moments.putBack(call)
-            moment = moments.next[call]
+            switch step {
+            case .known(let call):
+                self.place(self.moments.operation[call], leaving: before)
+                self.moments.putBack(call)
+                left += 1
+                moment = self.moments.next[call]
+                choices = nil
+            case .unknown(let number, let others):
+                self.place(number, leaving: before)
+                self.used.remove(number)
+                choices = others
+            }
         }
         return .linearizable
     }
 
+    /// Places an operation, or takes it back.
+    private mutating func place(_ operation: Int, leaving value: Int?) {
+        self.placed.toggle(operation)
+        self.placed.value = value
+    }
+
+    /// The operations of unknown outcome without which one of the calls before the first return cannot be placed.
+    private func helpful(before first: Int) -> [Int] {
+        guard !self.unknown.isEmpty else { return [] }
+        let latest = self.moments.time[first]
+        var found: Set<Int> = []
+        var sought: Set<Int?> = []
+        /// Finds what leaves `value`, by way of others if need be.
+        func seek(_ value: Int?) {
+            guard sought.insert(value).inserted else { return }
+            for number in self.leaving[value] ?? [] where self.isFree(number, latest) {
+                if Self.apply(self.events[number].operation, to: self.placed.value) != nil {
+                    found.insert(number)
+                } else if case .compareAndSet(let expected, _) = self.events[number].operation {
+                    seek(expected)
+                }
+            }
+        }
+        var moment = self.moments.next[0]
+        while !self.moments.isReturn[moment] {
+            switch self.events[self.moments.operation[moment]].operation {
+            case .read(let value): seek(value)
+            case .compareAndSet(let expected, _): seek(expected)
+            case .failedCompareAndSet(let expected) where expected == self.placed.value:
+                // Whatever leaves something else will do.
+                for number in self.unknown where self.isFree(number, latest) {
+                    found.insert(number)
+                }
+            case .failedCompareAndSet, .write: break
+            }
+            moment = self.moments.next[moment]
+        }
+        return found.sorted()
+    }
+
+    private func isFree(_ number: Int, _ latest: Int64) -> Bool {
+        self.events[number].calledAt <= latest && !self.used.contains(number)
+    }
+
     /// What the register holds after the operation; nil if it cannot have happened at this point.
-    private static func apply(_ event: Event, to value: Int?) -> (value: Int?, Void)? {
+    private static func apply(_ operation: Operation, to value: Int?) -> (value: Int?, Void)? {
+        switch operation {
+        case .read(let seen): seen == value ? (value, ()) : nil
+        case .write(let new): (new, ())
+        case .compareAndSet(let expected, let new): expected == value ? (new, ()) : nil
+        case .failedCompareAndSet(let expected): expected != value ? (value, ()) : nil
+        }
+    }
+
+    private static func value(leftBy operation: Operation) -> Int? {
+        switch operation {
+        case .write(let value), .compareAndSet(_, let value): value
+        case .read, .failedCompareAndSet: nil
+        }
+    }
+
+    /// Whether nobody knows what it did, and it may have done something.
+    private static func mayHaveChanged(_ event: Event) -> Bool {
         switch event.operation {
-        case .read(let seen): return seen == value ? (value, ()) : nil
-        case .write(let new): return (new, ())
-        case .compareAndSet(let expected, let new):
-            if expected == value { return (new, ()) }
-            // One whose outcome is unknown may have happened and changed nothing.
-            return event.returnedAt == nil ? (value, ()) : nil
-        case .failedCompareAndSet(let expected): return expected != value ? (value, ()) : nil
+        case .write, .compareAndSet: event.returnedAt == nil
+        case .read, .failedCompareAndSet: false
         }
     }
 }

@@ -98,7 +98,13 @@ struct History {
         for name in self.registers.keys.sorted() {
             let verdict = LinearizabilityChecker.check(
                 self.registers[name] ?? [], stepCountMax: 2_000_000)
-            if case .violated(let event) = verdict {
+            switch verdict {
+            case .linearizable: continue
+            case .undecided:
+                return Violation(
+                    "I-5 linearizable",
+                    "\(name.group) register \(name.register): too long to tell")
+            case .violated(let event):
                 return Violation(
                     "I-5 linearizable",
                     "\(name.group) register \(name.register): nothing explains \(event.operation)"
