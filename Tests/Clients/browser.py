@@ -101,7 +101,8 @@ class Browser:
             answer = json.loads(text)
             if answer.get("id") == self.number:
                 if "error" in answer:
-                    raise (OnTheWay if "context" in answer["error"]["message"] else RuntimeError)(answer["error"])
+                    isGone = any(word in answer["error"]["message"] for word in ("context", "navigated"))
+                    raise (OnTheWay if isGone else RuntimeError)(answer["error"])
                 return answer["result"]
         raise RuntimeError(f"no answer to {method}")
 
@@ -121,6 +122,12 @@ class Browser:
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"])
         return result["result"].get("value")
+
+    def click(self, session, selector):
+        try:
+            self.evaluate(session, f"document.querySelector({json.dumps(selector)}).click()", gesture=True)
+        except OnTheWay:
+            pass  # the click took the page away before it was answered
 
     def shoot(self, session, name):
         data = self.call("Page.captureScreenshot", session, format="png")["data"]
@@ -162,7 +169,7 @@ def fill(browser, session, values):
     for name, value in values.items():
         browser.evaluate(
             session, f"document.querySelector('[name={name}]').value = {json.dumps(value)}")
-    browser.evaluate(session, "document.querySelector('button').click()", gesture=True)
+    browser.click(session, "button")
 
 
 os.makedirs(shots, exist_ok=True)
@@ -193,7 +200,7 @@ try:
     say("not right" in (browser.evaluate(window, "document.body.innerText") or ""),
         "a wrong password is told so, on the page")
     browser.shoot(window, "wrong-password")
-    browser.evaluate(window, "document.querySelector('a').click()", gesture=True)
+    browser.click(window, "a")
     wait(lambda: browser.evaluate(window, "document.querySelector('[name=given]') !== null"))
     browser.shoot(window, "sign-up")
     styled = browser.evaluate(
