@@ -16,6 +16,15 @@ final class AnswerRoom: Sendable {
         if let share = answer.share { self.shares.withLock { $0.append(share) } }
     }
 
+    /// What another room counted goes on to count here.
+    func keep(_ other: AnswerRoom) {
+        let shares = other.shares.withLock { shares in
+            defer { shares = [] }
+            return shares
+        }
+        self.shares.withLock { $0 += shares }
+    }
+
     /// The answer is written, and what it was made of is gone.
     func settle(_ size: Int) throws(RouteError) {
         self.shares.withLock { $0.removeAll() }

@@ -23,8 +23,10 @@ package final class CloudKitHandler: HTTPHandler {
     let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
+    /// Look-ups that need more than one answer of a partition. This many keep the storage thread and the loops busy.
+    let longReads = LongWork(4)
     private let bodies: BodyBudget
-    private let answers: AnswerBudget
+    let answers: AnswerBudget
     private let rates: RequestRates?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
@@ -126,9 +128,7 @@ package final class CloudKitHandler: HTTPHandler {
             throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
         }
         if !needsBody { body = try await self.collect(request.body, &share) }
-        let turn = LongWork.Turn(
-            at: request.longWork,
-            for: "\(route.container.container) \(route.container.environment.name)")
+        let turn = LongWork.Turn(at: request.longWork, for: Exchange.tenant(route))
         defer { turn.leave() }
         let exchange = Exchange(
             handler: self, route: route, authentication: authentication, head: request.head,

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusHTTP
 import StratusModel
 import StratusRecords
+import StratusRuntime
 
 extension Exchange {
     /// `records/lookup`.
@@ -28,32 +29,45 @@ extension Exchange {
         let (items, zone) = try await self.lookUp(
             names, at: place, roundCountMax: Self.answerRoundCountMax)
         var writer = JSONWriter(reserving: 512 * items.count)
-        writer.object {
-            $0.key("records")
-            $0.array { array in
-                for (position, item) in items.enumerated() {
-                    switch item {
-                    case .found(let record): array.writeRecord(record, shapes[position])
-                    case .refused(let refusal):
-                        array.writeFailure(ClientError(refusal), recordName: names[position])
-                    case .deferred:
-                        array.writeFailure(
-                            ClientError(RouteError.notExecuted(retryAfter: .seconds(1))),
-                            recordName: names[position])
-                    }
-                }
+        var restedAt = 0
+        writer.beginObject()
+        writer.key("records")
+        writer.beginArray()
+        for (position, item) in items.enumerated() {
+            switch item {
+            case .found(let record): writer.writeRecord(record, shapes[position])
+            case .refused(let refusal):
+                writer.writeFailure(ClientError(refusal), recordName: names[position])
+            case .deferred:
+                writer.writeFailure(
+                    ClientError(RouteError.notExecuted(retryAfter: .seconds(1))),
+                    recordName: names[position])
             }
-            self.writeSyncToken(of: zone, in: place.zone, to: &$0)
+            // Whatever has come in meanwhile is done first.
+            if writer.count - restedAt >= Self.pieceSize {
+                restedAt = writer.count
+                await Task.yield()
+            }
         }
+        writer.endArray()
+        self.writeSyncToken(of: zone, in: place.zone, to: &writer)
+        writer.endObject()
         return writer.finish()
     }
 
-    /// Messages of a partition that one answer is made of: with 16 MiB in each, what a request may make
-    /// this node hold. 200 records of the largest size would be three times as much.
-    private static let answerRoundCountMax = 4
+    /// So much is written before the loop does something else.
+    private static let pieceSize = 256 << 10
 
-    /// Looks names up, in order. A partition answers as much as fits one message; the rest is asked for
-    /// again, `roundCountMax` times at most: what is left then stays deferred.
+    /// Messages of a partition that one answer is made of: with a mebibyte and a record in each, what a request may make
+    /// this node hold. 200 records of the largest size would be three times as much.
+    private static let answerRoundCountMax = 64
+
+    /// Looks names up, in order. A partition answers about a mebibyte at a time; the rest is asked for
+    /// again, `roundCountMax` times at most: what is left then stays deferred. The zone is as it was when the first
+    /// was read: who follows its feed from there misses nothing.
+    ///
+    /// Look-ups that need more than one answer go on a few at a time, the containers in turn. Whoever waits holds nothing
+    /// of the memory that answers may take, and begins again: of many that hold what they have read, none would find room for its end.
     func lookUp(
         _ names: [String], at place: Place, roundCountMax: Int = .max
     ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
@@ -64,36 +78,53 @@ extension Exchange {
         if place.database.scope == .public, let schema = await self.schemaToReadBy() {
             try await self.teach(schema, to: place.database)
         }
-        var items: [LookupAnswer.Item] = []
-        var zone: ZoneSummary?
-        var roundCount = 0
-        while true {
+        var first = self
+        first.room = AnswerRoom(of: self.handler.answers)
+        var (items, zone) = try await first.piece(of: names, at: place)
+        if items.count == names.count {
+            self.room.keep(first.room)
+            return (items, zone)
+        }
+        let reading = LongWork.Turn(at: self.handler.longReads, for: self.tenant)
+        defer { reading.leave() }
+        if reading.takeAtOnce() {
+            self.room.keep(first.room)
+        } else {
+            (items, first.room) = ([], self.room)
+            self.turn.leave()
+            await reading.take(for: .max)
+            (items, zone) = try await self.piece(of: names, at: place)
+        }
+        var roundCount = 1
+        while items.count < names.count, roundCount < roundCountMax {
             roundCount += 1
-            let rest = Array(names[items.count...])
-            let read: RecordAnswer
             do {
-                read = try await self.read(
-                    .lookup(
-                        RecordLookup(database: place.database, zone: place.zone.name, names: rest)),
-                    at: place.key)
-            } catch RouteError.notExecuted where !items.isEmpty && roundCountMax < .max {
+                items += try await self.piece(of: Array(names[items.count...]), at: place).items
+            } catch RouteError.notExecuted where roundCountMax < .max {
                 // What was found already need not be asked for again.
-                items += Array(repeating: .deferred, count: rest.count)
-                return (items, zone)
-            }
-            guard case .lookup(let answer) = read, answer.items.count == rest.count else {
-                throw RouteError.refused("an answer of another kind")
-            }
-            zone = answer.zone
-            let ready = answer.items.prefix { $0 != .deferred }
-            items += ready
-            if items.count == names.count { return (items, answer.zone) }
-            guard !ready.isEmpty else { throw RouteError.refused("a record that never fits") }
-            if roundCount == roundCountMax {
-                items += Array(repeating: .deferred, count: names.count - items.count)
-                return (items, answer.zone)
+                break
             }
         }
+        items += Array(repeating: .deferred, count: names.count - items.count)
+        return (items, zone)
+    }
+
+    /// As many of the records, from the first on, as one answer of their partition holds.
+    private func piece(
+        of names: [String], at place: Place
+    ) async throws -> (items: [LookupAnswer.Item], zone: ZoneSummary?) {
+        let read = try await self.read(
+            .lookup(
+                RecordLookup(database: place.database, zone: place.zone.name, names: names)),
+            at: place.key)
+        guard case .lookup(let answer) = read, answer.items.count == names.count else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        let ready = answer.items.prefix { $0 != .deferred }
+        guard !ready.isEmpty || names.isEmpty else {
+            throw RouteError.refused("a record that never fits")
+        }
+        return (Array(ready), answer.zone)
     }
 
     /// The zone as it is; nil for one never written. Not found is the whole request's error.

@@ -15,7 +15,7 @@ struct Exchange {
     /// As received; part of what a request's own name stands for.
     let body: Bytes
     let isSecure: Bool
-    let room: AnswerRoom
+    var room: AnswerRoom
     /// Held while much is read or written, and left before anything is waited for.
     let turn: LongWork.Turn
     /// Asks for the zone's token in answers that otherwise have none.
@@ -110,6 +110,13 @@ struct Exchange {
     /// What an error says of a zone that resolves to nothing: what the client said.
     func echo(_ address: ZoneAddress) -> ZoneID {
         ZoneID(name: address.name, owner: address.owner ?? self.caller)
+    }
+
+    /// Who shares with all others what takes long.
+    var tenant: String { Self.tenant(self.route) }
+
+    static func tenant(_ route: Route) -> String {
+        "\(route.container.container) \(route.container.environment.name)"
     }
 
     var principal: Principal { self.authentication.principal }

@@ -1,44 +1,53 @@
 import StratusModel
 import Synchronization
 
-/// What takes an event loop longer than it should, a large body to read or a large answer to write: one piece at a time,
-/// the tenants in turn. Between two of them the loop looks at its sockets, so that small requests wait for one
-/// piece at most, and not for all that are ready.
+/// What takes long, so many at a time, the tenants in turn.
 ///
-/// One for each loop; those who wait are bounded by its connections.
+/// One for each event loop is about what keeps the loop itself busy, a large body to read or a large answer to write: one
+/// piece at a time. Between two of them the loop looks at its sockets, so that small requests wait for one
+/// piece at most, and not for all that are ready. Those who wait are bounded by the loop's connections.
 package final class LongWork: Sendable {
     /// Up to this size nothing takes long.
     package static let sizeMin = 64 << 10
 
     private struct State {
-        var isTaken = false
+        var freeCount: Int
         var waiting = FairQueue<String, CheckedContinuation<Void, Never>>()
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    package init() {}
+    /// - Parameter count: how many have their turn at the same time.
+    package init(_ count: Int = 1) { self.state = Mutex(State(freeCount: count)) }
 
     var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
     fileprivate func take(for tenant: String) async {
         await withCheckedContinuation { continuation in
             let isFree = self.state.withLock { state in
-                if state.isTaken {
+                if state.freeCount == 0 {
                     state.waiting.append(continuation, for: tenant)
                     return false
                 }
-                state.isTaken = true
+                state.freeCount -= 1
                 return true
             }
             if isFree { continuation.resume() }
         }
     }
 
+    fileprivate func takeAtOnce() -> Bool {
+        self.state.withLock { state in
+            guard state.freeCount > 0 else { return false }
+            state.freeCount -= 1
+            return true
+        }
+    }
+
     fileprivate func leave() {
         let next = self.state.withLock { state in
             let next = state.waiting.popFirst()
-            state.isTaken = next != nil
+            if next == nil { state.freeCount += 1 }
             return next
         }
         next?.resume()
@@ -70,6 +79,15 @@ package final class LongWork: Sendable {
             guard isFirst else { return }
             await self.work.take(for: self.tenant)
             self.stage.withLock { $0 = .inside }
+        }
+
+        /// Takes the turn where nobody need be waited for.
+        package func takeAtOnce() -> Bool {
+            self.stage.withLock { stage in
+                guard stage == .outside, self.work.takeAtOnce() else { return false }
+                stage = .inside
+                return true
+            }
         }
 
         package func leave() {

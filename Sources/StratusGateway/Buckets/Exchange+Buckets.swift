@@ -159,6 +159,8 @@ extension Exchange {
             positions[buckets.sibling(of: name), default: []].append(position)
         }
         let parts = positions.sorted { $0.key.number < $1.key.number }
+        // Before the records: what changes meanwhile is told by the feed.
+        let zone = self.wantsSyncToken ? try await self.summary(of: place) : nil
         let found = try await withThrowingTaskGroup(
             of: (positions: [Int], items: [LookupAnswer.Item]).self
         ) { tasks in
@@ -176,7 +178,7 @@ extension Exchange {
             }
             return items
         }
-        return (found, self.wantsSyncToken ? try await self.summary(of: place) : nil)
+        return (found, zone)
     }
 }
 

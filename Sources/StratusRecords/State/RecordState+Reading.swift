@@ -4,6 +4,8 @@ package import StratusModel
 extension RecordState {
     /// Bytes of rows in one answer. What does not fit is asked for again.
     static let answerSizeMax = 16 << 20
+    /// The same for a look-up. One answer is one piece of the storage thread's work, and everybody else waits for it.
+    static let lookupSizeMax = 1 << 20
 
     package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
         throws(StoreError)
@@ -71,7 +73,7 @@ extension RecordState {
         writer.begin(.lookup)
         writer.bytes.write(count: ask.names.count)
         for name in ask.names {
-            guard writer.bytes.bytes.count < Self.answerSizeMax else {
+            guard writer.bytes.bytes.count < Self.lookupSizeMax else {
                 writer.bytes.write(3 as UInt8)
                 continue
             }
