@@ -217,7 +217,7 @@ enum FaultList {
         """
 
     static let operations = """
-        O-01 | random kills for an hour | rounds of minutes: the stages `20-crash-rounds` and `40-cluster-rounds`
+        O-01 | random kills for an hour | rounds of minutes: the stages `20-crash-rounds` and `40-cluster-rounds`; half an hour of them once, by `48-load` (benchmarks)
         O-02 | power cuts for an hour | in the simulator only (S-46)
         O-03 | restarts one by one
         O-04 | versions exchanged one by one
