@@ -10,19 +10,14 @@ final class AnswerRoom: Sendable {
     init(of budget: AnswerBudget) { self.budget = budget }
 
     /// What the partition's node counted goes on to count here; a peer's answer begins to.
-    func keep(_ answer: QueryAnswer) throws(RouteError) {
-        var answer = answer
+    func keep(_ answer: inout QueryAnswer) throws(RouteError) {
         guard self.budget.admit(&answer) else { throw .notExecuted(retryAfter: .seconds(1)) }
         if let share = answer.share { self.shares.withLock { $0.append(share) } }
     }
 
-    /// What another room counted goes on to count here.
-    func keep(_ other: AnswerRoom) {
-        let shares = other.shares.withLock { shares in
-            defer { shares = [] }
-            return shares
-        }
-        self.shares.withLock { $0 += shares }
+    /// An answer that was kept is gone, and nothing was made of it.
+    func drop(_ share: (any AnyObject & Sendable)?) {
+        self.shares.withLock { $0.removeAll { $0 === share } }
     }
 
     /// The answer is written, and what it was made of is gone.

@@ -26,7 +26,7 @@ package final class CloudKitHandler: HTTPHandler {
     /// Look-ups that need more than one answer of a partition. This many keep the storage thread and the loops busy.
     let longReads = LongWork(4)
     private let bodies: BodyBudget
-    let answers: AnswerBudget
+    private let answers: AnswerBudget
     private let rates: RequestRates?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what

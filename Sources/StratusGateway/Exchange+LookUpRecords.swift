@@ -78,22 +78,16 @@ extension Exchange {
         if place.database.scope == .public, let schema = await self.schemaToReadBy() {
             try await self.teach(schema, to: place.database)
         }
-        var first = self
-        first.room = AnswerRoom(of: self.handler.answers)
-        var (items, zone) = try await first.piece(of: names, at: place)
-        if items.count == names.count {
-            self.room.keep(first.room)
-            return (items, zone)
-        }
+        var (items, zone, share) = try await self.piece(of: names, at: place)
+        if items.count == names.count { return (items, zone) }
         let reading = LongWork.Turn(at: self.handler.longReads, for: self.tenant)
         defer { reading.leave() }
-        if reading.takeAtOnce() {
-            self.room.keep(first.room)
-        } else {
-            (items, first.room) = ([], self.room)
+        if !reading.takeAtOnce() {
+            self.room.drop(share)
+            (items, share) = ([], nil)
             self.turn.leave()
             await reading.take(for: .max)
-            (items, zone) = try await self.piece(of: names, at: place)
+            (items, zone, _) = try await self.piece(of: names, at: place)
         }
         var roundCount = 1
         while items.count < names.count, roundCount < roundCountMax {
@@ -112,19 +106,22 @@ extension Exchange {
     /// As many of the records, from the first on, as one answer of their partition holds.
     private func piece(
         of names: [String], at place: Place
-    ) async throws -> (items: [LookupAnswer.Item], zone: ZoneSummary?) {
-        let read = try await self.read(
-            .lookup(
-                RecordLookup(database: place.database, zone: place.zone.name, names: names)),
-            at: place.key)
-        guard case .lookup(let answer) = read, answer.items.count == names.count else {
+    ) async throws -> (
+        items: [LookupAnswer.Item], zone: ZoneSummary?, share: (any AnyObject & Sendable)?
+    ) {
+        let lookup = RecordLookup(database: place.database, zone: place.zone.name, names: names)
+        let read = try await self.ask(
+            RecordQuery(principal: self.principal, .lookup(lookup)), at: place.key)
+        guard case .lookup(let answer) = try self.decoded(read),
+            answer.items.count == names.count
+        else {
             throw RouteError.refused("an answer of another kind")
         }
         let ready = answer.items.prefix { $0 != .deferred }
         guard !ready.isEmpty || names.isEmpty else {
             throw RouteError.refused("a record that never fits")
         }
-        return (Array(ready), answer.zone)
+        return (Array(ready), answer.zone, read.share)
     }
 
     /// The zone as it is; nil for one never written. Not found is the whole request's error.

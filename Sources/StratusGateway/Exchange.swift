@@ -15,7 +15,7 @@ struct Exchange {
     /// As received; part of what a request's own name stands for.
     let body: Bytes
     let isSecure: Bool
-    var room: AnswerRoom
+    let room: AnswerRoom
     /// Held while much is read or written, and left before anything is waited for.
     let turn: LongWork.Turn
     /// Asks for the zone's token in answers that otherwise have none.
@@ -175,7 +175,11 @@ struct Exchange {
     // MARK: Commands and reads
 
     func read(_ ask: RecordQuery.Ask, at key: ShardKey) async throws -> RecordAnswer {
-        let answer = try await self.ask(RecordQuery(principal: self.principal, ask), at: key)
+        try self.decoded(
+            try await self.ask(RecordQuery(principal: self.principal, ask), at: key))
+    }
+
+    func decoded(_ answer: QueryAnswer) throws -> RecordAnswer {
         let decoded = try RecordAnswer(decoding: answer.body)
         if case .refused(let refusal) = decoded { throw ClientError(refusal) }
         return decoded
@@ -184,9 +188,9 @@ struct Exchange {
     /// An answer that has its room and, where it is large, this request's turn.
     func ask(_ query: RecordQuery, at key: ShardKey) async throws -> QueryAnswer {
         self.turn.leave()
-        let answer = try await self.handler.router.read(
+        var answer = try await self.handler.router.read(
             query.enveloped(), at: key, deadline: self.deadline)
-        try self.room.keep(answer)
+        try self.room.keep(&answer)
         await self.turn.take(for: answer.body.count)
         return answer
     }

@@ -13,6 +13,12 @@ package final class LongWork: Sendable {
     private struct State {
         var freeCount: Int
         var waiting = FairQueue<String, CheckedContinuation<Void, Never>>()
+
+        mutating func takeFree() -> Bool {
+            guard self.freeCount > 0 else { return false }
+            self.freeCount -= 1
+            return true
+        }
     }
 
     private let state: Mutex<State>
@@ -25,24 +31,15 @@ package final class LongWork: Sendable {
     fileprivate func take(for tenant: String) async {
         await withCheckedContinuation { continuation in
             let isFree = self.state.withLock { state in
-                if state.freeCount == 0 {
-                    state.waiting.append(continuation, for: tenant)
-                    return false
-                }
-                state.freeCount -= 1
-                return true
+                if state.takeFree() { return true }
+                state.waiting.append(continuation, for: tenant)
+                return false
             }
             if isFree { continuation.resume() }
         }
     }
 
-    fileprivate func takeAtOnce() -> Bool {
-        self.state.withLock { state in
-            guard state.freeCount > 0 else { return false }
-            state.freeCount -= 1
-            return true
-        }
-    }
+    fileprivate func takeAtOnce() -> Bool { self.state.withLock { $0.takeFree() } }
 
     fileprivate func leave() {
         let next = self.state.withLock { state in

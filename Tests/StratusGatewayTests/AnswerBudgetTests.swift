@@ -21,18 +21,8 @@ import Testing
             tokenKey: Bytes(repeating: 9, count: 32), settings: settings, answers: self.budget)
     }
 
-    private func post(_ operation: String, _ body: String) async -> HTTPResponse {
-        await self.handler.respond(
-            to: HTTPRequest(
-                head: RequestHead(
-                    method: "POST", path: "/database/1/iCloud.x/development/private/\(operation)",
-                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=me"),
-                body: CollectedBody(Bytes(body.utf8)), peer: "test",
-                identity: RequestIdentity(high: 1, low: 2)))
-    }
-
     private func save(_ name: String, size: Int) async -> Int {
-        await self.post(
+        await self.handler.post(
             "records/modify",
             #"""
             {"operations":[{"operationType":"create","record":{"recordName":"\#(name)",
@@ -43,7 +33,7 @@ import Testing
 
     private func lookUp(_ names: String...) async -> HTTPResponse {
         let records = names.map { #"{"recordName":"\#($0)"}"# }.joined(separator: ",")
-        return await self.post("records/lookup", #"{"records":[\#(records)]}"#)
+        return await self.handler.post("records/lookup", #"{"records":[\#(records)]}"#)
     }
 
     @Test func `S-30 an answer for which there is no room is told to come again, small ones pass`()
@@ -71,10 +61,10 @@ import Testing
     @Test func `S-30 a query and a feed are counted as well`() async throws {
         #expect(await self.save("big", size: 600_000) == 200)
         let query = #"{"query":{"recordType":"Text"}}"#
-        let first = await self.post("records/query", query)
+        let first = await self.handler.post("records/query", query)
         #expect(first.status == 200)
         #expect(self.budget.size > 600_000)
-        #expect(await self.post("records/query", query).status == 503)
+        #expect(await self.handler.post("records/query", query).status == 503)
         withExtendedLifetime(first.held) {}
     }
 }

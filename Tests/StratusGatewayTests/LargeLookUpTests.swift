@@ -27,14 +27,8 @@ import Testing
     }
 
     private func post(_ operation: String, _ body: String) async -> (Int, [String: Any]) {
-        let response = await self.handler.respond(
-            to: HTTPRequest(
-                head: RequestHead(
-                    method: "POST", path: "/database/1/iCloud.x/development/private/\(operation)",
-                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=me"
-                        + "&getCurrentSyncToken=true"),
-                body: CollectedBody(Bytes(body.utf8)), peer: "test",
-                identity: self.wire.world.drawIdentity()))
+        let response = await self.handler.post(
+            operation, body, query: "&getCurrentSyncToken=true")
         guard case .bytes(let bytes) = response.body else { return (response.status, [:]) }
         let json = try? JSONSerialization.jsonObject(with: Data(bytes))
         return (response.status, json as? [String: Any] ?? [:])

@@ -1,3 +1,5 @@
+import StratusModel
+
 /// Decides whether a history of one register can be explained by one order of its operations, each at
 /// some moment between its call and its return.
 ///
@@ -54,15 +56,9 @@ package struct LinearizabilityChecker {
 
         /// Places an operation, or takes it back.
         mutating func toggle(_ operation: Int) {
-            self.high ^= Self.mixed(2 &* UInt64(operation))
-            self.low ^= Self.mixed(2 &* UInt64(operation) &+ 1)
-        }
-
-        private static func mixed(_ number: UInt64) -> UInt64 {
-            var bits = (number &+ 1) &* 0x9E37_79B9_7F4A_7C15
-            bits = (bits ^ bits >> 30) &* 0xBF58_476D_1CE4_E5B9
-            bits = (bits ^ bits >> 27) &* 0x94D0_49BB_1331_11EB
-            return bits ^ bits >> 31
+            var bits = SeededGenerator(seed: UInt64(operation))
+            self.high ^= bits.next()
+            self.low ^= bits.next()
         }
     }
 
@@ -131,7 +127,7 @@ package struct LinearizabilityChecker {
 
     private let events: [Event]
     private var moments: Moments
-    /// Operations of unknown outcome, in the order of their calls.
+    /// Operations of unknown outcome.
     private let unknown: [Int]
     /// Those of them that leave a value.
     private let leaving: [Int?: [Int]]
@@ -144,7 +140,6 @@ package struct LinearizabilityChecker {
         self.events = events
         self.moments = Moments(events)
         self.unknown = events.indices.filter { Self.mayHaveChanged(events[$0]) }
-            .sorted { (events[$0].calledAt, $0) < (events[$1].calledAt, $1) }
         self.leaving = Dictionary(grouping: self.unknown) {
             Self.value(leftBy: events[$0].operation)
         }
@@ -186,7 +181,7 @@ package struct LinearizabilityChecker {
                 moment = self.moments.next[moment]
                 continue
             }
-            // An operation has returned before any of those that are left was called, and none of the calls until then could be placed.
+            // An operation has returned here, and none of those called before can be placed as it is.
             if choices == nil {
                 if left < furthest.left {
                     furthest = (left, self.events[self.moments.operation[moment]])

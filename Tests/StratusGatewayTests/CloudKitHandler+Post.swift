@@ -1,0 +1,19 @@
+import StratusHTTP
+import StratusModel
+import StratusRuntime
+
+@testable import StratusGateway
+
+extension CloudKitHandler {
+    /// What somebody asks of their private database.
+    func post(_ operation: String, _ body: String, query: String = "") async -> HTTPResponse {
+        await self.respond(
+            to: HTTPRequest(
+                head: RequestHead(
+                    method: "POST", path: "/database/1/iCloud.x/development/private/\(operation)",
+                    query: "ckAPIToken=\(String(repeating: "a", count: 64))&ckWebAuthToken=me"
+                        + query),
+                body: CollectedBody(Bytes(body.utf8)), peer: "test",
+                identity: self.world.drawIdentity()))
+    }
+}
