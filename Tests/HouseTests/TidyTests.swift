@@ -67,7 +67,7 @@ import Testing
         let pages =
             FileManager.default.enumerator(atPath: base.appendingPathComponent("Docs").path)?
             .compactMap { $0 as? String }.filter { $0.hasSuffix(".md") }.map { "Docs/\($0)" } ?? []
-        for page in pages.sorted() + ["README.md"] {
+        for page in pages.sorted() + ["README.md", "CHANGELOG.md"] {
             let text = try self.repository.text(page)
             for match in text.matches(of: /\]\(([^)#\s]+)[^)]*\)/)
             where !match.output.1.contains("://") && !match.output.1.hasPrefix("mailto:") {
