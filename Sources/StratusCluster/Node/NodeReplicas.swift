@@ -656,6 +656,10 @@ package actor NodeReplicas {
         self.roomAskedAt = now
         self.freeOldestSegment(at: now)
         self.log.retryIfFull()
+        // Whether there is room again is told by a checkpoint that works, not by the next write.
+        for group in self.host.allGroups where self.members[group]?.lacksRoom == true {
+            self.checkpoint(group)
+        }
     }
 
     func isWell(_ group: GroupID) -> Bool {
@@ -694,6 +698,11 @@ package actor NodeReplicas {
         switch result {
         case .success(let index):
             if let index { member.partition.noteDurable(through: index) }
+            // The disk takes the rows again: nobody needs to write for the node to say so.
+            if self.isWell(group) {
+                self.members[group]?.problem = nil
+                self.members[group]?.lacksRoom = false
+            }
             let mustFree =
                 self.log.segmentCount > self.setup.segmentCountMax
                 && self.log.holdersOfOldest.contains(group)
