@@ -177,7 +177,9 @@ package actor NodeReplicas {
     package func stop() {
         guard !self.isStopped else { return }
         var effects: [ReplicaHost.Effect] = []
-        while self.work() {}
+        // What has come in by now; what causes more of itself is not waited for.
+        var roundCount = self.inbox.count / Self.turnCountMax + 1
+        while roundCount > 0, self.work() { roundCount -= 1 }
         for group in self.host.allGroups {
             self.host.with(group, at: self.world.now, into: &effects) { replica, out in
                 replica.handle(.inhibited, at: self.world.now, into: &out)
