@@ -246,6 +246,11 @@ package final class Replica {
 
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
+        if self.raft.isAlone, self.raft.lacksState || self.raft.mustReach != nil {
+            let what = self.raft.lacksState ? "its rows are gone" : "its log has lost entries"
+            return
+                "\(what), and this node is the only voter: no peer can send them. Restore the data directory"
+        }
         if self.raft.lacksState {
             return
                 "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
