@@ -180,7 +180,7 @@ package actor NodeReplicas {
         while self.work() {}
         for group in self.host.allGroups {
             self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-                replica.handle(.inhibited, at: self.world.now, into: &out)
+                replica.handle(.inhibited(.stop), at: self.world.now, into: &out)
             }
         }
         self.carryOut(effects)
