@@ -82,7 +82,6 @@ package final class Replica {
     var released: LogIndex
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
-    private var hasInhibitedItself = false
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
     var mustReset = false
     private var raftWakeAt: MonotonicTime?
@@ -437,9 +436,8 @@ package final class Replica {
             self.recover(from: error, at: now, into: &effects)
             return
         }
-        if self.raft.isInhibited, self.hasInhibitedItself {
-            self.hasInhibitedItself = false
-            self.run(.permitted, at: now, into: &effects)
+        if self.raft.inhibition.contains(.rows) {
+            self.run(.permitted(.rows), at: now, into: &effects)
         }
         if self.state.applied > before {
             effects.append(.applied(through: self.state.applied))
@@ -547,9 +545,8 @@ package final class Replica {
         let time = now + self.tuning.retryDelay
         self.retryAt = time
         self.requestWake(into: &effects)
-        if !self.raft.isInhibited {
-            self.hasInhibitedItself = true
-            self.run(.inhibited, at: now, into: &effects)
+        if !self.raft.inhibition.contains(.rows) {
+            self.run(.inhibited(.rows), at: now, into: &effects)
         }
     }
 

@@ -182,7 +182,7 @@ package actor NodeReplicas {
         while roundCount > 0, self.work() { roundCount -= 1 }
         for group in self.host.allGroups {
             self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-                replica.handle(.inhibited, at: self.world.now, into: &out)
+                replica.handle(.inhibited(.stop), at: self.world.now, into: &out)
             }
         }
         self.carryOut(effects)
