@@ -22,10 +22,14 @@ struct ClusterChanges {
         }
         do {
             if route == .health { return try await ClusterHealth(cluster: cluster).show() }
+            if route == .upgrade, self.request.head.method != "POST" {
+                return AdminAnswer.json(Self.json(UpgradeStanding(try await self.view(cluster))))
+            }
             let body = try await self.body()
             switch route {
             case .joinTokens: return try await self.makeToken(body, cluster)
             case .health: return AdminAnswer.error(500, "INTERNAL", "answered before")
+            case .upgrade: return try await self.finalise(cluster)
             case .node(let name):
                 let weight = body?["weight"]?.int64.map { UInt32(clamping: $0) }
                 return try await self.change(
@@ -127,6 +131,52 @@ struct ClusterChanges {
             json.endObject()
             return AdminAnswer.json(json.finish())
         }
+    }
+
+    // MARK: Upgrades
+
+    /// Raises the cluster to the level of its newest build, once every member has announced it.
+    private func finalise(_ cluster: any ClusterControl) async throws -> HTTPResponse {
+        let standing = UpgradeStanding(try await self.view(cluster))
+        guard standing.lagging.isEmpty else {
+            return AdminAnswer.error(
+                409, "REFUSED",
+                "\(standing.laggingNames) announced a lower feature level than \(standing.newest): install "
+                    + "the new release there first, or remove the node")
+        }
+        guard standing.newest > standing.level else {
+            return AdminAnswer.error(
+                409, "FINALISED",
+                "the cluster is at feature level \(standing.level) already, which is that of every node"
+            )
+        }
+        return try await self.change(.raiseFeatureLevel(standing.newest.rawValue), cluster)
+    }
+
+    private static func json(_ standing: UpgradeStanding) -> Bytes {
+        var json = JSONWriter()
+        json.beginObject()
+        json.member("featureLevel", Int64(standing.level.rawValue))
+        json.member("newestLevel", Int64(standing.newest.rawValue))
+        json.member("buildLevel", Int64(FeatureLevel.build.rawValue))
+        json.member("canFinalise", standing.canFinalise)
+        json.member("isFinalised", standing.isFinalised)
+        json.key("lagging")
+        json.beginArray()
+        for node in standing.lagging { json.write(node.name) }
+        json.endArray()
+        json.key("nodes")
+        json.beginArray()
+        for node in standing.members {
+            json.beginObject()
+            json.member("name", node.name)
+            json.member("node", Int64(node.id.raw))
+            json.member("featureLevel", Int64(node.featureLevel))
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return json.finish()
     }
 
     // MARK: Tokens

@@ -4,6 +4,7 @@ import StratusHTTP
 enum ClusterRoute: Equatable {
     case joinTokens
     case health
+    case upgrade
     case node(name: String)
     case nodeAction(name: String, NodeAction)
     case partitionAction(name: String, PartitionAction)
@@ -14,6 +15,7 @@ enum ClusterRoute: Equatable {
     static let templates = [
         "/v1/cluster/join-tokens", "/v1/cluster/health", "/v1/cluster/nodes/{node}",
         "/v1/cluster/nodes/{node}/{action}", "/v1/cluster/partitions/{partition}/{action}",
+        "/v1/cluster/upgrade",
     ]
 
     init?(_ path: String) {
@@ -23,6 +25,7 @@ enum ClusterRoute: Equatable {
         switch (segments[2], segments.count) {
         case ("join-tokens", 3): self = .joinTokens
         case ("health", 3): self = .health
+        case ("upgrade", 3): self = .upgrade
         case ("nodes", 4): self = .node(name: segments[3])
         case ("nodes", 5):
             guard let action = NodeAction(rawValue: segments[4]) else { return nil }
@@ -41,12 +44,14 @@ enum ClusterRoute: Equatable {
         case .node: Self.templates[2]
         case .nodeAction: Self.templates[3]
         case .partitionAction: Self.templates[4]
+        case .upgrade: Self.templates[5]
         }
     }
 
     var methods: [String] {
         switch self {
         case .health: ["GET", "HEAD"]
+        case .upgrade: ["GET", "HEAD", "POST"]
         case .node: ["PUT"]
         case .joinTokens, .nodeAction, .partitionAction: ["POST"]
         }

@@ -136,6 +136,11 @@ package final class ClusterRouter: PartitionRouter {
     private func submit(
         _ command: Command, to place: PlacedPartition, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {
+        if case .newer = command.reading.asSeen(by: self.level.now),
+            !self.bugs.contains(.newKindUngated)
+        {
+            throw .upgrading
+        }
         let begun = self.world.now
         let lifeMax = self.limits.commandDeadlineMax.clampedNanoseconds / 1_000_000
         let life = command.deadlineMilliseconds &- self.world.wallMilliseconds
@@ -304,6 +309,7 @@ package final class ClusterRouter: PartitionRouter {
     package func ask(_ question: NodeQuestion, of node: NodeID, within patience: Duration) async
         -> NodeReply?
     {
+        guard self.level.allows(question.level) else { return nil }
         let place = PlacedPartition(group: .system, replicas: [node], epoch: 0)
         let answer = await self.ask(
             .node(question.encoded()), place, node, deadline: self.world.now + patience)

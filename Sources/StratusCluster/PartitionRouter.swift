@@ -37,6 +37,8 @@ package enum RouteError: Error, Sendable, Equatable {
     case notExecuted(retryAfter: Duration)
     /// It may have happened. Only the same identity may be sent again.
     case outcomeUnknown
+    /// Not every member of the cluster can read it yet. Nothing happened; once the upgrade is finalised it may.
+    case upgrading
     /// The partition refuses for a reason that retrying does not mend.
     case refused(String)
 }

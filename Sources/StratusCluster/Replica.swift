@@ -29,6 +29,8 @@ package final class Replica {
         case alarm(RaftGroup.Alarm)
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
+        /// The state applies nothing any more: only a newer build can apply what comes next.
+        case stopped(NewerEntry)
     }
 
     /// The owner's name for a request.
@@ -80,6 +82,9 @@ package final class Replica {
     var ordered: LogIndex
     package internal(set) var appliedTime: HybridTime
     var released: LogIndex
+    /// What the state stopped before. It stays so until the node is started again, with another build.
+    package private(set) var newer: NewerEntry?
+    private let level: ClusterLevel
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
@@ -102,15 +107,19 @@ package final class Replica {
     var pendingEvents: [RaftGroup.Event] = []
     private var isRunning = false
 
-    /// - Parameter recovered: what the log and the state were found to hold. `recovered.snapshot` is
-    ///   where the state stands.
+    /// - Parameters:
+    ///   - recovered: what the log and the state were found to hold. `recovered.snapshot` is where the
+    ///     state stands.
+    ///   - level: what it may append while it leads.
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
         log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil,
-        pace: SnapshotPace? = nil, clock: (() -> MonotonicTime)? = nil, seed: UInt64,
+        pace: SnapshotPace? = nil, clock: (() -> MonotonicTime)? = nil,
+        level: ClusterLevel = .build, seed: UInt64,
         bugs: PlantedBugs = PlantedBugs()
     ) {
         self.clock = clock
+        self.level = level
         self.group = group
         self.node = node
         self.state = state
@@ -184,6 +193,12 @@ package final class Replica {
         _ commands: [(request: Request, command: Command)], wallMilliseconds: Int64,
         at now: MonotonicTime, into effects: inout [Effect]
     ) {
+        var commands = commands
+        commands.removeAll { request, command in
+            guard self.isAboveLevel(command) else { return false }
+            effects.append(.answered(request, .failure(.upgrading)))
+            return true
+        }
         if commands.isEmpty { return }
         let proposals = commands.map { request, command in
             let isMail = command.kind == .mail
@@ -193,6 +208,14 @@ package final class Replica {
                 after: isMail ? Self.latestTime(in: command) : .zero)
         }
         self.run(.proposed(proposals), at: now, into: &effects)
+    }
+
+    /// Whether some member could not read the command. What no build can read is appended all the same: its
+    /// outcome says so.
+    private func isAboveLevel(_ command: Command) -> Bool {
+        if self.bugs.contains(.newKindUngated) { return false }
+        if case .newer = self.state.reading(of: command).asSeen(by: self.level.now) { return true }
+        return false
     }
 
     /// What mail carries happened elsewhere, and before it happens here. What cannot be read is refused when it
@@ -245,6 +268,7 @@ package final class Replica {
 
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
+        if let newer = self.newer { return newer.description }
         if self.raft.isAlone, self.raft.lacksState || self.raft.mustReach != nil {
             let what = self.raft.lacksState ? "its rows are gone" : "its log has lost entries"
             return
@@ -423,19 +447,20 @@ package final class Replica {
     /// Brings the state towards where consensus is for one turn, answers what waited for it, and comes back later if
     /// the state refuses.
     private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
-        guard self.retryAt == nil, self.goesOnAt == nil else { return }
+        guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil else { return }
         var turn = self.newTurn()
         let before = self.state.applied
         do throws(StoreError) {
             // A checkpoint or a snapshot may have failed since: the state says so itself.
             if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
-            while self.state.applied < self.ordered, turn.begins() {
+            while self.state.applied < self.ordered, self.newer == nil, turn.begins() {
                 try self.applyOnce(into: &effects)
             }
         } catch {
             self.recover(from: error, at: now, into: &effects)
             return
         }
+        if let newer = self.newer { return self.stop(before: newer, at: now, into: &effects) }
         if self.raft.inhibition.contains(.rows) {
             self.run(.permitted(.rows), at: now, into: &effects)
         }
@@ -472,9 +497,29 @@ package final class Replica {
         var outcomes: [Outcome] = []
         try self.state.apply(entries, into: &outcomes)
         try self.state.commit()
-        precondition(outcomes.count == entries.count, "an entry without an outcome")
-        if let last = entries.last { self.appliedTime = max(self.appliedTime, last.time) }
-        self.answer(entries, outcomes, into: &effects)
+        self.newer = self.state.newer
+        precondition(
+            outcomes.count == entries.count || self.newer != nil, "an entry without an outcome")
+        let applied = entries.prefix(outcomes.count)
+        if let last = applied.last { self.appliedTime = max(self.appliedTime, last.time) }
+        self.answer(applied, outcomes, into: &effects)
+    }
+
+    /// From here on the state stays where it is, and so do its rows and their digest. The replica goes on
+    /// to write the log and to vote, since the log needs no reading, but it leads nothing: nobody could be
+    /// answered. The build that can read the entry goes on from there after a restart.
+    private func stop(
+        before newer: NewerEntry, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        effects.append(.applied(through: self.state.applied))
+        effects.append(.stopped(newer))
+        for read in self.reads { effects.append(.read(read.request, .failure(.notExecuted))) }
+        self.reads.removeAll()
+        for item in self.waiting {
+            effects.append(.answered(item.request, .failure(.outcomeUnknown)))
+        }
+        self.waiting.removeAll()
+        self.run(.inhibited(.newer), at: now, into: &effects)
     }
 
     private func answer(
@@ -571,6 +616,8 @@ package enum ReplicaRefusal: Error, Sendable, Equatable {
     case outcomeUnknown
     case overloaded
     case tooLarge
+    /// Not every member can read it until the upgrade of the cluster is finalised.
+    case upgrading
     /// The membership is changing already, or the change makes no sense.
     case membershipRefused
 
@@ -595,6 +642,7 @@ extension PeerResponse.Answer {
             case .notExecuted: .notExecuted(retryAfterMilliseconds: 100)
             case .outcomeUnknown: .outcomeUnknown
             case .overloaded: busy
+            case .upgrading: .notExecuted(retryAfterMilliseconds: 5_000)
             case .tooLarge: .refused("the command is larger than one entry may be")
             case .membershipRefused: .refused("the membership is changing")
             }

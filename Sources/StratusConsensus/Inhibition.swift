@@ -15,4 +15,6 @@ package struct Inhibition: OptionSet, Sendable, Hashable {
     package static let divergence = Self(rawValue: 1 << 4)
     /// The node is being stopped.
     package static let stop = Self(rawValue: 1 << 5)
+    /// The replica stopped before an entry that only a newer build can apply. Nothing lifts it.
+    package static let newer = Self(rawValue: 1 << 6)
 }

@@ -291,6 +291,8 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "nothing was done, try again later",
                     retryAfter: Self.seconds(retryAfter))
+            case .upgrading:
+                Self(.tryAgainLater, "the cluster is being upgraded", retryAfter: 30)
             case .outcomeUnknown:
                 Self(
                     .tryAgainLater, "it is not known whether the request was carried out",

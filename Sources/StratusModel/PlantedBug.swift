@@ -18,6 +18,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Placement.
     case lateCommandNotRepeated, lateOrderCarriedOut, moveFinishedUncommitted, newcomerNotAwaited
     case deletedBeforeMoved, viewCountsBeforeDisk
+    // Feature levels.
+    case newKindUngated
     // Reads.
     case heartbeatForReadIndex, readWithoutRound, readBeforeOwnTermCommit, followerAnswersReads
     case readCountsOldRound

@@ -71,7 +71,7 @@ struct NodeAdmission {
             name: name, address: address,
             weight: UInt32(clamping: self.settings.integer("cluster.weight")),
             rack: self.settings.text("cluster.rack") ?? "",
-            featureLevel: PeerGreeting.featureLevel, token: token)
+            featureLevel: FeatureLevel.build.rawValue, token: token)
     }
 
     private func admission(_ join: PeerJoin) async throws(NodeFailure) -> PeerAdmission {

@@ -67,6 +67,7 @@ final class NodeCluster: Sendable {
         let formation = try Self.formation(settings, secret, world, dataDirectory)
         self.recovery = try Self.recovery(formation, world)
         let directory = try Self.directory(formation, settings, world)
+        try Self.checkLevel(of: directory)
         let inbox = ReplicaInbox()
         let logLimits = NodePlan.logLimits(settings)
         let start = StartLog(log, in: world, segmentSize: logLimits.segmentSize)
@@ -101,7 +102,7 @@ final class NodeCluster: Sendable {
         var links: PeerLinks?
         if let sockets {
             links = PeerLinks(
-                own, memory: memory, over: sockets,
+                own, memory: memory, over: sockets, level: directory.level,
                 events: PeerLinks.Events(
                     received: { node, message, receipt in
                         switch message {
@@ -205,6 +206,10 @@ final class NodeCluster: Sendable {
             log.error(
                 "storage takes no more writes; only a restart mends it", ["reason": .text(why)])
             if let linksMade { Task { await linksMade.stop() } }
+        }
+        setup.events.stopped = { group, newer in
+            // The alarm says which; readiness says it as long as the process lives.
+            health.raise("level", "\(group): \(newer)")
         }
         setup.events.roomChanged = { hasRoom in
             if hasRoom {
@@ -329,6 +334,16 @@ final class NodeCluster: Sendable {
         do throws(ClusterDirectory.Refusal) {
             return try ClusterDirectory(formation.node, founding: founding, in: world)
         } catch { throw NodeFailure(.inputOutput, error.description) }
+    }
+
+    /// A node that cannot read what the cluster writes takes no part in it.
+    private static func checkLevel(of directory: ClusterDirectory) throws(NodeFailure) {
+        let level = directory.level.now
+        guard level > .build else { return }
+        throw NodeFailure(
+            .configuration,
+            "the cluster was finalised at feature level \(level), and this build reads level "
+                + "\(FeatureLevel.build) at most: install the release that the other nodes run")
     }
 
     /// Makes links and memory follow a view. On the follower's executor.

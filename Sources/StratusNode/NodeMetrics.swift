@@ -38,6 +38,7 @@ enum NodeMetrics {
         Self.registerScrub(state)
         Self.registerRoom(state)
         Self.registerOwnState(state)
+        Self.registerLevels(state)
         metrics.gauge(
             "stratus_mail_waiting", "Mail between partitions that waits in those led here"
         ) { [mail = state.cluster.mail] in Double(mail.waitingCount) }
@@ -107,6 +108,21 @@ enum NodeMetrics {
             "stratus_log_stalled",
             "1 while the log waits so long for the disk that the node leads nothing"
         ) { replicas.ownState.isStalled ? 1 : 0 }
+    }
+
+    private static func registerLevels(_ state: NodeState) {
+        let metrics = state.metrics
+        let cluster = state.cluster
+        metrics.gauge("stratus_feature_level", "What the cluster may write, see `upgrade status`") {
+            Double(cluster.router.level.now.rawValue)
+        }
+        metrics.gauge("stratus_build_feature_level", "What this build reads") {
+            Double(FeatureLevel.build.rawValue)
+        }
+        metrics.gauge(
+            "stratus_replicas_stopped",
+            "Replicas that stopped before an entry that only a newer build can read"
+        ) { Double(cluster.replicas.stoppedReplicaCount) }
     }
 
     private static func registerScrub(_ state: NodeState) {

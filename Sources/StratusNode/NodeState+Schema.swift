@@ -51,7 +51,7 @@ extension NodeState {
 
     private static func failure(_ error: RouteError) -> NodeControlFailure {
         switch error {
-        case .notExecuted: .unavailable
+        case .notExecuted, .upgrading: .unavailable
         case .outcomeUnknown: .outcomeUnknown
         case .refused(let reason): .failed(reason)
         }

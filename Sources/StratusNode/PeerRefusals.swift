@@ -2,8 +2,8 @@ import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// Which peers refuse this node for what it is: because its data is not what they know, or because it is no
-/// member any more. While it is so, the node is not ready. And which of them it refuses itself, for their data.
+/// Which peers refuse this node for what it is: because its data is not what they know, because its build is
+/// older than what the cluster writes, or because it is no member any more. While it is so, the node is not ready. And which of them it refuses itself, for their data.
 final class PeerRefusals: Sendable {
     private struct State {
         var data: [NodeID: String] = [:]
@@ -24,9 +24,10 @@ final class PeerRefusals: Sendable {
 
     func refused(by node: NodeID, _ refusal: PeerRefusal) {
         switch refusal.reason {
-        case .otherData, .olderCopy: self.change { $0.data[node] = refusal.text }
+        case .otherData, .olderCopy, .noCommonProtocol:
+            self.change { $0.data[node] = refusal.text }
         case .unknownNode: self.change { $0.strange.insert(node) }
-        case .otherCluster, .otherNode, .noCommonProtocol, .fenced, .notAdmitted: break
+        case .otherCluster, .otherNode, .fenced, .notAdmitted: break
         }
     }
 

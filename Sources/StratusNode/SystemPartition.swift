@@ -20,7 +20,6 @@ struct SystemPartition: ClusterControl {
     /// What a founder says; nil for a node that joined.
     private let formation: Formation?
     private let own: ClusterNode
-
     /// Nil for a node that works alone.
     /// - Parameter directory: the identity of the data directory.
     init?(
@@ -44,6 +43,7 @@ struct SystemPartition: ClusterControl {
         else { preconditionFailure("a node that is not in its own cluster") }
         if let address = addresses[own.name] { own.address = address }
         own.directory = max(1, directory)
+        own.featureLevel = FeatureLevel.build.rawValue
         own.incarnation = NodeIncarnation(world.random())
         self.own = own
     }
@@ -69,6 +69,7 @@ struct SystemPartition: ClusterControl {
         let recovering = recovery.map { [SystemCommand.recover($0)] } ?? []
         let forming = self.formation.map { [SystemCommand.form($0)] } ?? []
         var isRecovered = false
+        var isNew = false
         for command in recovering + forming + [.announce(self.own)] {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
@@ -78,7 +79,11 @@ struct SystemPartition: ClusterControl {
                 principal: Principal(kind: .system))
             while !Task.isCancelled {
                 if let outcome = await self.submit(envelope) {
-                    if case .form = command { self.health.clear("formation") }
+                    if case .form = command {
+                        self.health.clear("formation")
+                        // Nothing has happened in the cluster since this was decided.
+                        isNew = outcome == .done(revision: 1)
+                    }
                     if case .refused(let refusal) = outcome {
                         self.refused(refusal)
                     } else if case .recover = command {
@@ -96,7 +101,35 @@ struct SystemPartition: ClusterControl {
             }
         }
         if isRecovered { await self.finishRecovery(auditing: audit) }
+        if isNew { await self.finaliseNewCluster() }
     }
+
+    /// A cluster that was just formed holds nothing that an older build would have to read: its founders
+    /// raise it to their level as soon as all of them have said theirs. If one is of an older build, or
+    /// does not come, that is left to an administrator.
+    private func finaliseNewCluster() async {
+        let until = self.world.now + Self.formingPatience
+        var pause = Self.pause
+        while !Task.isCancelled, self.world.now < until {
+            if let view = try? await self.view(within: Self.patience) {
+                guard view.settings.featureLevel < FeatureLevel.build.rawValue else { return }
+                if view.lagging(behind: .build).isEmpty {
+                    let command = SystemCommand.raiseFeatureLevel(FeatureLevel.build.rawValue)
+                        .enveloped(
+                            identity: self.world.drawIdentity(),
+                            deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
+                            principal: Principal(kind: .system))
+                    if case .done(let revision)? = await self.submit(command) {
+                        return await self.cluster.follower.heard(of: revision)
+                    }
+                }
+            }
+            try? await Task.sleep(for: pause)
+            pause = min(pause * 2, Self.pauseMax)
+        }
+    }
+
+    private static let formingPatience = Duration.seconds(600)
 
     /// Until it is done the note stays: a node that ends meanwhile begins again.
     private func finishRecovery(auditing audit: @Sendable () async throws -> Int) async {

@@ -1,11 +1,12 @@
 package import StratusCoding
 package import StratusModel
 
-// The body of a register command, version 1
+// The body of a register command, versions 1 and 2: the same but for their number, so that there is a format of
+// feature level 2 to upgrade to
 //
 // | bytes    | what                                                                     |
 // | -------- | ------------------------------------------------------------------------ |
-// | 1        | version, 1                                                               |
+// | 1        | version, 1 or 2                                                          |
 // | 1        | 1 write, 2 compare and set, 3 remove                                     |
 // | prefixed | register                                                                 |
 // | 1 (+ prefixed) | compare and set only: whether a value is expected, and which       |
@@ -27,9 +28,10 @@ package enum RegisterCommand: Sendable, Equatable {
         }
     }
 
-    package func encoded() -> Bytes {
+    /// - Parameter level: what all replicas can read.
+    package func encoded(for level: FeatureLevel = .one) -> Bytes {
         var writer = ByteWriter()
-        writer.write(1 as UInt8)
+        writer.write((level >= .two ? 2 : 1) as UInt8)
         switch self {
         case .write(let register, let value):
             writer.write(1 as UInt8)
@@ -51,7 +53,9 @@ package enum RegisterCommand: Sendable, Equatable {
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        guard version == 1 || version == 2 else {
+            throw DecodingError(.unknownVersion(version), at: 0)
+        }
         switch try reader.byte() {
         case 1: self = .write(try reader.prefixed(), value: try reader.prefixed())
         case 2:
@@ -197,6 +201,11 @@ package struct RegisterState: ReplicatedState {
     }
 
     package mutating func forget() {}
+
+    package func reading(of command: Command) -> CommandReading {
+        guard command.kind == .reference else { return command.reading }
+        return .of(command.body, version: .registerCommandVersion, kind: .registerCommand)
+    }
 
     /// The value in an answer to ``RegisterQuery/value(_:)``.
     package static func value(in answer: QueryAnswer) throws(DecodingError) -> Bytes? {

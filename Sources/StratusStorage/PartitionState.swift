@@ -13,7 +13,14 @@ package protocol PartitionState: AnyObject {
 
     /// Applies entries in order, appending one outcome for each. Entries at or below `applied` are a
     /// bug. A command with a known identity is not applied again: its stored outcome is appended.
+    ///
+    /// Stops before the first entry that only a newer build can apply: then there are fewer outcomes than
+    /// entries, and ``newer`` names that entry.
     func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome]) throws(StoreError)
+    /// The entry that the last ``apply(_:into:)`` stopped before, if any.
+    var newer: NewerEntry? { get }
+    /// Which builds can apply the command.
+    func reading(of command: Command) -> CommandReading
     /// Makes what was applied one commit. Bounded: the caller commits every 512 row writes or 20 ms.
     func commit() throws(StoreError)
     /// An error left it where only ``reset()`` may be called: also one of a checkpoint or a snapshot.

@@ -26,6 +26,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         static var spoolingFactor: Int { 4 }
         /// Rows of a snapshot are put together up to this size: what is spooled or installed in one go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
+        /// Newer entries stop the partition. Tests and the simulator run older builds by it.
+        package var build = FeatureLevel.build
         package var bugs = PlantedBugs()
         package init() {}
     }
@@ -48,6 +50,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     private var committed: AppliedPosition
     package private(set) var durable: LogIndex
     package private(set) var mustReset = false
+    package private(set) var newer: NewerEntry?
     private var writeCountAtCommit = 0
 
     /// Finds what is on disk in `parent`. Opens a database only if there is one.
@@ -109,11 +112,16 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     // MARK: Applying
 
+    package func reading(of command: Command) -> CommandReading {
+        self.application.state.reading(of: command)
+    }
+
     package func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome])
         throws(StoreError)
     {
         guard !entries.isEmpty else { return }
         precondition(!self.mustReset, "an error was not followed by reset()")
+        self.newer = nil
         for (offset, entry) in entries.enumerated() {
             precondition(
                 entry.index.raw == self.position.index.raw + UInt64(offset) + 1,
@@ -131,7 +139,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         do throws(StoreError) {
             let rows = try self.beginTransaction()
             let mailCount = rows.mailCount
-            for entry in entries { outcomes.append(try self.apply(entry, over: rows)) }
+            for entry in entries {
+                guard let outcome = try self.apply(entry, over: rows) else { break }
+                outcomes.append(outcome)
+            }
             self.mailCount += rows.mailCount - mailCount
         } catch {
             self.mustReset = true
@@ -139,11 +150,20 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
     }
 
-    private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome {
+    /// - Returns: nil when only a newer build can apply the entry. Then nothing was done.
+    private func apply(_ entry: Entry, over rows: RowDatabase) throws(StoreError) -> Outcome? {
         var outcome = Outcome(.none)
         switch entry.kind {
         case .command, .mail:
             let command = try? Command(decoding: entry.payload)
+            let reading =
+                command.map { self.application.state.reading(of: $0) }
+                ?? Command.readingOfEnvelope(entry.payload)
+            if case .newer(let what) = reading.asSeen(by: self.limits.build) {
+                self.newer = NewerEntry(
+                    index: entry.index, what: what, build: self.limits.build)
+                return nil
+            }
             if let command, (command.kind == .mail) == (entry.kind == .mail) {
                 var store = rows
                 outcome = try self.application.apply(

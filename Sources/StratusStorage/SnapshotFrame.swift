@@ -69,7 +69,11 @@ enum SnapshotFrame: Equatable {
             var rows: [Row] = []
             while !reader.isAtEnd {
                 guard let table = Table.all.first(where: { $0.rawValue == bytes[reader.offset] })
-                else { throw DecodingError(.malformed, at: reader.offset) }
+                else {
+                    throw DecodingError(
+                        .unknownNumber(family: NumberFamily.table.name, bytes[reader.offset]),
+                        at: reader.offset)
+                }
                 _ = try reader.byte()
                 rows.append(
                     Row(table: table, key: try reader.prefixed(), row: try reader.prefixed()))

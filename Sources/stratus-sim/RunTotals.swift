@@ -18,6 +18,7 @@ struct RunTotals {
     private var membership: [String: Int] = [:]
     private var records: [String: Int] = [:]
     private var links: [String: Int] = [:]
+    private var levels: [String: Int] = [:]
 
     mutating func add(_ report: Simulation.Report) {
         self.runCount += 1
@@ -35,6 +36,7 @@ struct RunTotals {
         self.membership.merge(report.membershipCounts) { $0 + $1 }
         self.records.merge(report.recordCounts) { $0 + $1 }
         self.links.merge(report.linkCounts) { $0 + $1 }
+        self.levels.merge(report.levelCounts) { $0 + $1 }
     }
 
     func print(took: Duration) {
@@ -65,6 +67,7 @@ struct RunTotals {
         line("membership  ", self.membership)
         line("records     ", self.records)
         line("links       ", self.links)
+        line("levels      ", self.levels)
         let reached = RarePath.allCases.filter { self.reached[$0] != nil }
         line(
             "reached     "

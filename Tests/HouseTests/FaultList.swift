@@ -221,7 +221,7 @@ enum FaultList {
         O-02 | power cuts for an hour | in the simulator only (S-46)
         O-03 | restarts one by one
         O-04 | versions exchanged one by one
-        O-05 | versions side by side for long | there is one version yet
+        O-05 | versions side by side for long
         O-06 | a configuration that is wrong
         O-07 | clocks far apart
         O-08 | next to no processor

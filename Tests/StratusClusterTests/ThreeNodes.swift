@@ -84,7 +84,11 @@ struct ThreeNodes {
     let alarms = Shared<[String]>([])
     private let wires = Wires()
 
-    init(seed: UInt64, adjust: (inout NodeReplicas.Setup) -> Void = { _ in }) throws {
+    /// - Parameter build: of each node.
+    init(
+        seed: UInt64, adjust: (inout NodeReplicas.Setup) -> Void = { _ in },
+        build: (NodeID) -> FeatureLevel = { _ in .build }
+    ) throws {
         let clock = SimulatedWorld(seed: seed)
         let executor = SimulatedExecutor(world: clock, seed: seed)
         let wires = self.wires
@@ -101,12 +105,16 @@ struct ThreeNodes {
                 in: "log", of: world, limits: limits, reportingTo: inbox)
             log.start(on: executor)
             let system = FileSystem(world.files)
+            var rows = PartitionStore<RegisterState>.Limits()
+            rows.build = build(id)
+            let partitionLimits = rows
             var setup = NodeReplicas.Setup(
                 node: id, incarnation: NodeIncarnation(clock.random()),
                 peers: ids.filter { $0 != id },
                 openPartition: { (group) throws(StoreError) in
                     try PartitionStore(
-                        RegisterState(), group: group, in: "partitions", of: system)
+                        RegisterState(), group: group, in: "partitions", of: system,
+                        limits: partitionLimits)
                 },
                 firstConfiguration: { _ in Configuration(voters: ids) },
                 sleep: { time in await executor.sleep(for: max(.zero, time - clock.now)) })

@@ -129,6 +129,10 @@ import Testing
             .tryAgainLater, 503, "nothing was done, try again later"
         ),
         (
+            "upgrading", .init(RouteError.upgrading), .tryAgainLater, 503,
+            "the cluster is being upgraded"
+        ),
+        (
             "unknown", .init(RouteError.outcomeUnknown), .tryAgainLater, 503,
             "it is not known whether the request was carried out"
         ),

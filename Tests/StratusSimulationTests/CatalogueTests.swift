@@ -69,7 +69,7 @@ import Testing
     func `three nodes keep their promises`(row: Row) {
         var struck = 0
         for seed in 2_000...2_001 as ClosedRange<UInt64> {
-            var options = SimulationOptions(seed: seed)
+            var options = SimulationOptions(seed: seed, drawsLevels: false)
             options.nodeCount = 3
             options.voterCount = 3
             options.groupCount = 2
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func `C-36 C-37 forty groups find their leaders after power was lost everywhere`() {
-        var options = SimulationOptions(seed: 77)
+        var options = SimulationOptions(seed: 77, drawsLevels: false)
         options.nodeCount = 3
         options.voterCount = 3
         options.groupCount = 40
@@ -105,7 +105,7 @@ import Testing
     @Test(.enabled(if: PlantedBugs.isPossible))
     func `C-32 a replica that applies differently is told from the others`() {
         for seed in 1...10 as ClosedRange<UInt64> {
-            var options = SimulationOptions(seed: seed)
+            var options = SimulationOptions(seed: seed, drawsLevels: false)
             options.groupCount = 1
             options.bugs = [.applyDependsOnReplica]
             guard let violation = Simulation(seed: seed, options: options).run().violation else {

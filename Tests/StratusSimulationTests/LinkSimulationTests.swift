@@ -59,7 +59,7 @@ import Testing
     @Test func `mail between buckets goes by links`() {
         var parcelCount = 0
         for seed in 1...6 as ClosedRange<UInt64> {
-            var options = SimulationOptions(seed: seed, drawsMix: false)
+            var options = SimulationOptions(seed: seed, drawsMix: false, drawsLevels: false)
             options.lead(by: .records, seed: seed)
             guard options.bucketCount > 0 else { continue }
             options.usesLinks = true

@@ -52,6 +52,7 @@ struct PlantedBugTests {
         .moveFinishedUncommitted: 23,
         .newReplicaNotTold: 31,
         .newcomerNotAwaited: 27,
+        .newKindUngated: 1,
         .oldConnectionKept: 9,
         .outboxKeptOverBreak: 9,
         .permitLiftsAll: 13,

@@ -51,7 +51,7 @@ import Testing
     /// Rows that were lost at a start that failed were taken for whole at the next, and the log was struck too: more than
     /// one copy of what the node had promised.
     @Test func `a node whose start failed is struck by no other damage`() {
-        var options = SimulationOptions(seed: 33, drawsMix: false)
+        var options = SimulationOptions(seed: 33, drawsMix: false, drawsLevels: false)
         options.lead(by: .damage, seed: 33)
         options.holdsRecords = true
         let report = Simulation(seed: 33, options: options).run()

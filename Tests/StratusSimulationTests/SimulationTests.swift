@@ -38,7 +38,7 @@ import Testing
     /// Seeds that once failed, with the faults they failed under.
     @Test(arguments: [4, 11, 64, 165, 166, 197, 201, 658, 757, 1290, 1660] as [UInt64])
     func `what was mended stays mended`(seed: UInt64) {
-        var options = SimulationOptions(seed: seed, drawsMix: false)
+        var options = SimulationOptions(seed: seed, drawsMix: false, drawsLevels: false)
         options.groupCount = min(options.groupCount, 3)
         let report = Simulation(seed: seed, options: options).run()
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
@@ -57,7 +57,9 @@ import Testing
         arguments: [1697, 2765, 3666, 3696, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169]
             as [UInt64])
     func `what was mended stays mended as it was found`(seed: UInt64) {
-        let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()
+        let report = Simulation(
+            seed: seed, options: SimulationOptions(seed: seed, drawsLevels: false)
+        ).run()
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
     }
 
@@ -89,7 +91,7 @@ import Testing
     }
 
     static func slowElections(_ seed: UInt64) -> SimulationOptions {
-        var options = SimulationOptions(seed: seed, drawsMix: false)
+        var options = SimulationOptions(seed: seed, drawsMix: false, drawsLevels: false)
         options.nodeCount = 5
         options.voterCount = 5
         options.groupCount = 1
@@ -108,7 +110,7 @@ import Testing
     @Test(arguments: SimulationOptions.Mix.allCases)
     func `a cluster keeps its promises in a world led by a mix`(mix: SimulationOptions.Mix) {
         for seed in 3_000...3_001 as ClosedRange<UInt64> {
-            var options = SimulationOptions(seed: seed, drawsMix: false)
+            var options = SimulationOptions(seed: seed, drawsMix: false, drawsLevels: false)
             options.lead(by: mix, seed: seed)
             // A crowd does in one second what others do in ten.
             options.safetyTime = min(options.safetyTime, .seconds(mix == .crowds ? 1 : 5))

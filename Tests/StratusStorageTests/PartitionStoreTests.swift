@@ -170,7 +170,7 @@ extension PartitionStore where State == RegisterState {
         let time = HybridTime(milliseconds: 1)
         let entries = [
             Entry(index: LogIndex(1), term: Term(1), time: time, kind: .noop, payload: []),
-            Entry(index: LogIndex(2), term: Term(1), time: time, kind: .command, payload: [9, 9]),
+            Entry(index: LogIndex(2), term: Term(1), time: time, kind: .command, payload: [1, 1]),
             Entry(index: LogIndex(3), term: Term(1), time: time, kind: .mail, payload: [1]),
             Entry(
                 index: LogIndex(4), term: Term(2), time: time, kind: .configuration, payload: [5]),

@@ -192,7 +192,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         let verdict = PeerGreeting.answer(
             to: hello, certificateName: self.certificateName, own: self.links.own,
             peers: self.links.peers)
-        switch self.remembered(hello, verdict) {
+        switch self.remembered(hello, self.levelled(hello, verdict)) {
         case .success(let welcome):
             self.node = hello.node
             self.greeting = self.links.drawGreeting()
@@ -232,6 +232,19 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         self.isHeard = true
         self.links.didGreet(self)
         self.links.events.greeted(self.name, nil)
+    }
+
+    /// The certificate has shown who it is: that its build is too old is told by its name.
+    private func levelled(
+        _ hello: PeerHello, _ verdict: Result<PeerWelcome, PeerRefusal>
+    ) -> Result<PeerWelcome, PeerRefusal> {
+        guard case .success = verdict,
+            let refusal = PeerGreeting.refusal(
+                of: hello.name, build: FeatureLevel(hello.featureLevel),
+                in: self.links.level.now)
+        else { return verdict }
+        self.links.events.greeted(hello.name, refusal)
+        return .failure(refusal)
     }
 
     private func refuse(_ refusal: PeerRefusal, _ name: String) {

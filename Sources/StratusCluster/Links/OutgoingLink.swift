@@ -204,6 +204,15 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.rest("does not say which data directory it works on")
                 return false
             }
+            if let refusal = PeerGreeting.refusal(
+                of: self.peer.name, build: FeatureLevel(welcome.featureLevel),
+                in: self.links.level.now)
+            {
+                // It hears of it on the link that it opens.
+                self.backoff = self.links.tuning.backoffMax
+                self.rest("is not sent anything: \(refusal.text)")
+                return false
+            }
             let met = self.links.memory.meet(self.peer.name, data)
             if let refusal = PeerGreeting.refusal(of: self.peer.name, met) {
                 // It hears of it on the link that it opens.

@@ -9,6 +9,8 @@ package struct PeerIdentity: Sendable, Equatable {
     package var data: RequestIdentity
     /// Which the data directory has seen, on disk before anybody is told.
     package var starts: NodeStarts
+    /// The highest level that this node reads.
+    package var build = FeatureLevel.build
 
     package var incarnation: NodeIncarnation { self.starts.latest.incarnation }
 
@@ -44,13 +46,12 @@ package struct PeerGreeting: Sendable {
     package static let protocolMax: UInt16 = 2
     /// From here on the opener's first message behind the welcome says which starts its directory has seen.
     package static let protocolOfStarts: UInt16 = 2
-    package static let featureLevel: UInt32 = 1
 
     package static func hello(from own: PeerIdentity, to receiver: NodeID) -> PeerHello {
         PeerHello(
             cluster: own.cluster, node: own.node, name: own.name, incarnation: own.incarnation,
             receiver: receiver, protocolMin: Self.protocolMin, protocolMax: Self.protocolMax,
-            featureLevel: Self.featureLevel, data: own.data)
+            featureLevel: own.build.rawValue, data: own.data)
     }
 
     /// - Parameters:
@@ -104,7 +105,21 @@ package struct PeerGreeting: Sendable {
         return .success(
             PeerWelcome(
                 protocolVersion: common, incarnation: own.incarnation,
-                featureLevel: Self.featureLevel, data: own.data))
+                featureLevel: own.build.rawValue, data: own.data))
+    }
+
+    /// What a peer is told whose build cannot read what the cluster writes. An older build must be able to
+    /// read the refusal too, so it has a reason that level 1 knows.
+    package static func refusal(of name: String, build: FeatureLevel, in cluster: FeatureLevel)
+        -> PeerRefusal?
+    {
+        if build >= cluster { return nil }
+        let release =
+            cluster.release.map { "release \($0) or a later one" } ?? "the others' release"
+        return PeerRefusal(
+            .noCommonProtocol,
+            "\(name) runs a build of feature level \(build), and the cluster was finalised at level "
+                + "\(cluster): install \(release) on \(name)")
     }
 
     /// What a peer is told that does not work on the data it was met with.

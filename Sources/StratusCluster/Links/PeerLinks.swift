@@ -76,6 +76,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     let world: any LinkWorld
     let events: Events
     let tuning: Tuning
+    /// Peers of older builds are neither heard nor sent anything.
+    let level: ClusterLevel
     private let outgoing = Mutex<[NodeID: OutgoingLink]>([:])
     // Only on the loop.
     private(set) var peers: [PeerAddress] = []
@@ -92,12 +94,13 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     package init(
         _ own: PeerIdentity, memory: PeerMemory, over world: any LinkWorld,
-        tuning: Tuning = Tuning(), events: Events
+        tuning: Tuning = Tuning(), level: ClusterLevel = .fixed(.one), events: Events
     ) {
         self.own = own
         self.memory = memory
         self.world = world
         self.tuning = tuning
+        self.level = level
         self.events = events
         self.admission = LinkAdmission(tuning.admission)
     }

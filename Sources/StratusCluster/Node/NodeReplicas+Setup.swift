@@ -58,6 +58,8 @@ extension NodeReplicas {
     package struct Events: Sendable {
         /// Final: see the type's promises.
         package var fenced: @Sendable (String) -> Void = { _ in }
+        /// A replica applies nothing any more until a newer build is started.
+        package var stopped: @Sendable (GroupID, NewerEntry) -> Void = { _, _ in }
         /// Whether the disk has room for the log: without it commands are refused, and nothing is lost.
         package var roomChanged: @Sendable (Bool) -> Void = { _ in }
         /// Whether the disk is down to its reserve, and what is free on it.

@@ -60,6 +60,7 @@ package actor NodeReplicas {
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
     private nonisolated let faultText = Mutex<String?>(nil)
+    private nonisolated let stoppedCount = Mutex(0)
 
     let host: ReplicaHost
     let snapshotPace: SnapshotPace
@@ -124,6 +125,9 @@ package actor NodeReplicas {
 
     /// Why this node serves nothing any more, if so.
     package nonisolated var fault: String? { self.faultText.withLock { $0 } }
+
+    /// Replicas here that have stopped before an entry of a newer build.
+    package nonisolated var stoppedReplicaCount: Int { self.stoppedCount.withLock { $0 } }
 
     /// Who leads a group, as far as this node knows.
     package nonisolated func leader(of group: GroupID) -> NodeID? {
@@ -488,6 +492,10 @@ package actor NodeReplicas {
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
         case .failed(let error): self.failed(group, error)
+        case .stopped(let newer):
+            self.stoppedCount.withLock { $0 += 1 }
+            self.setup.events.alarm(group, newer.description)
+            self.setup.events.stopped(group, newer)
         case .applied:
             self.members[group]?.problem = nil
             self.members[group]?.lacksRoom = false
@@ -606,7 +614,7 @@ package actor NodeReplicas {
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
-                pace: self.snapshotPace, clock: { [world] in world.now },
+                pace: self.snapshotPace, clock: { [world] in world.now }, level: self.setup.level,
                 seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil

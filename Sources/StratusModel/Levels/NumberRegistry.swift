@@ -87,7 +87,7 @@ extension NumberFamily {
         ])
     /// Of the reference state that tests and the simulator replicate.
     package static let registerCommandVersion = NumberFamily(
-        "register command version", [1: "first"])
+        "register command version", [1: "first"], later: [(.two, [2: "second"])])
     package static let registerCommand = NumberFamily(
         "register command", [1: "write", 2: "compare and set", 3: "remove"])
 

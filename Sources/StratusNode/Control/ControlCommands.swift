@@ -22,7 +22,11 @@ struct ControlCommands {
                 invocation: invocation, client: client, isJSON: invocation.flag("json"))
             return try await commands.run()
         } catch {
-            Terminal.write("stratusctl: \(error)\n", to: Terminal.errors)
+            if invocation.flag("json"), UpgradeCommands.serves(invocation.path) {
+                Terminal.write(UpgradeCommands.json(error) + "\n")
+            } else {
+                Terminal.write("stratusctl: \(error)\n", to: Terminal.errors)
+            }
             return error.code
         }
     }
@@ -80,6 +84,10 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case let path where UpgradeCommands.serves(path):
+            return try await UpgradeCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where MembershipCommands.serves(path):
             return try await MembershipCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

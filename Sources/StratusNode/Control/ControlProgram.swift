@@ -91,6 +91,7 @@ package enum ControlProgram {
                     SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
+            + [UpgradeCommands.definition]
             + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(

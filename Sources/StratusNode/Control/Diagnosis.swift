@@ -18,6 +18,7 @@ struct Diagnosis {
 
     var findings: [Finding] {
         self.nodeFindings + self.clockFindings + self.groupFindings + self.moveFindings
+            + self.levelFindings
             + ClusterFacts.array(self.cluster, "shortfalls").compactMap(\.string).map {
                 Finding(
                     what: $0,
@@ -127,9 +128,12 @@ struct Diagnosis {
         case "data":
             "Stop '\(name)'. Bring the data directory back that it had last, or remove it with 'stratusctl "
                 + "node remove \(name) --now' and let it join anew with an empty one."
+        case "level":
+            "Install the release that the other nodes run on '\(name)', and restart it."
         case "peers":
-            "Stop the node that is refused. Bring the data directory back that it had last, or remove it with "
-                + "'stratusctl node remove NAME --now' and let it join anew with an empty one."
+            "Stop the node that is refused. If its build is too old, install the release of the others on it. "
+                + "Otherwise bring the data directory back that it had last, or remove it with 'stratusctl node "
+                + "remove NAME --now' and let it join anew with an empty one."
         case "mail":
             "If nobody answers, mend the partition that the mail is for: see what else is said of it. If the "
                 + "receiver cannot read it, bring every node to the newest version. Of another epoch, or with "
@@ -137,6 +141,23 @@ struct Diagnosis {
         case "cluster", "member": "Stop '\(name)': the cluster does not count it any more."
         default: "Look at the log of '\(name)'."
         }
+    }
+
+    /// A reminder, where every member reads more than the cluster writes.
+    var levelFindings: [Finding] {
+        let level = self.cluster["featureLevel"]?.int64 ?? 0
+        let announced = ClusterFacts.nodes(self.cluster).filter {
+            $0["state"]?.string != "removed"
+        }.compactMap { $0["featureLevel"]?.int64 }
+        guard let lowest = announced.min(), lowest > level else { return [] }
+        return [
+            Finding(
+                what:
+                    "every node reads feature level \(lowest), and the cluster still writes level \(level)",
+                advice:
+                    "Once nobody wants to go back to the release before: 'stratusctl upgrade finalise'. Until "
+                    + "then what is new in the release is refused.")
+        ]
     }
 
     private var clockFindings: [Finding] {

@@ -27,12 +27,18 @@ package final class ObservedPartition: PartitionState {
     {
         // One by one, for the digest after each; the store keeps them in one transaction all the same.
         for position in entries.indices {
+            let count = outcomes.count
             try self.store.apply(entries[position...position], into: &outcomes)
+            guard outcomes.count > count else { return }
             self.observer(
                 entries[position], outcomes.last ?? Outcome(.none), self.store.digest)
         }
     }
 
+    package var newer: NewerEntry? { self.store.newer }
+    package func reading(of command: Command) -> CommandReading {
+        self.store.reading(of: command)
+    }
     package var mustReset: Bool { self.store.mustReset }
     package func commit() throws(StoreError) { try self.store.commit() }
     package func reset() throws(StoreError) -> LogIndex { try self.store.reset() }

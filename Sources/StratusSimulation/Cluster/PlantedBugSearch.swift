@@ -29,7 +29,8 @@ package struct PlantedBugSearch {
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
-            drawsRecords: self.mix == .records, drawsLinks: self.mix == .links)
+            drawsRecords: self.mix == .records, drawsLinks: self.mix == .links,
+            drawsLevels: self.bug == .newKindUngated)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
         let groupCountMax =
@@ -37,6 +38,10 @@ package struct PlantedBugSearch {
             ? 8 : options.bucketCount > 0 ? 3 : 2
         options.groupCount = min(options.groupCount, groupCountMax)
         self.sharpen(&options)
+        if self.bug == .newKindUngated, options.levels == nil {
+            var random = SeededGenerator(seed: seed)
+            options.levels = LevelPlan(from: &random)
+        }
         options.safetyTime = min(options.safetyTime, .seconds(10))
         options.bugs = [self.bug]
         return options
@@ -133,7 +138,7 @@ package struct PlantedBugSearch {
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links
-        case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
+        case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll:
             nil

@@ -72,6 +72,10 @@ final class SimulatedNode {
     /// The newest view that a process of this node said it goes by.
     var revisionFollowed: UInt64 = 0
 
+    /// What the next process of this node can read.
+    var build = FeatureLevel.build
+    let level = SimulatedLevel()
+
     // The process. Nil while it is down.
     /// Nil also in a cluster whose groups stay where the seed put them.
     var shells: ClusterShells?

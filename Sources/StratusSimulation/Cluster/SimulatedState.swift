@@ -69,6 +69,14 @@ package struct SimulatedState: ReplicatedState {
         return QueryAnswer(body: try LinkEnds(ask, over: rows).encoded())
     }
 
+    package func reading(of command: Command) -> CommandReading {
+        switch self.content {
+        case .registers: self.registers.reading(of: command)
+        case .records: self.records.reading(of: command)
+        case .system: self.system.reading(of: command)
+        }
+    }
+
     package mutating func forget() {
         self.registers.forget()
         self.records.forget()

@@ -127,7 +127,7 @@ extension Simulation {
         node.requests[token] = SimulatedNode.PendingRequest(
             asker: asker, group: asked.group, isWrite: asked.work.isWrite,
             askedAt: self.now)
-        let body = self.body(of: asked, as: identity)
+        let body = self.body(of: asked, as: identity, by: node)
         self.enter(node, asked.group) { host, now, effects in
             host.with(asked.group, at: now, into: &effects) { replica, out in
                 switch body {

@@ -96,9 +96,11 @@ extension Simulation {
     func openReplica(
         of group: GroupID, on node: SimulatedNode, _ log: SegmentedLog, _ system: FileSystem
     ) throws -> Replica {
+        var limits = self.stateLimits
+        limits.build = node.build
         let store = try PartitionStore(
             self.state(of: group, on: node), group: group, in: "partitions",
-            of: system, limits: self.stateLimits)
+            of: system, limits: limits)
         let isFound = store.applied > .zero
         #if STRATUS_PLANTED
             if self.bugs.contains(.applyTwiceAfterRestart),
@@ -139,7 +141,9 @@ extension Simulation {
         node.hardStates[group] = log.hardState(of: group)
         return Replica(
             group: group, node: node.id, recovered: recovered, state: partition, log: log,
-            tuning: self.tuning, pace: node.pace, seed: self.diskRandom.next(), bugs: self.bugs)
+            tuning: self.tuning, pace: node.pace,
+            level: self.options.levels == nil ? .build : node.level.asked,
+            seed: self.diskRandom.next(), bugs: self.bugs)
     }
 
     /// It could not start: a supervisor tries again. Anything but a disk that refused is a loss.
@@ -322,6 +326,9 @@ extension Simulation {
         case .alarm(let alarm):
             self.invariants.report("alarm", "\(group): \(node.id) says \(alarm)")
         case .failed(let error): self.note("\(group) \(node.id) state failed: \(error)")
+        case .stopped(let newer):
+            // Whoever wrote it did not ask what everybody can read.
+            self.invariants.report("M-22 levels", "\(group): \(node.id) stopped: \(newer)")
         case .changed(_, let result):
             self.note("\(group) \(node.id) membership: \(result)")
             if case .success(let point) = result, let replica = node.host?.replica(of: group) {

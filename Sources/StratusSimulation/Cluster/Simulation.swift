@@ -36,6 +36,8 @@ package final class Simulation {
         package internal(set) var recordCounts: [String: Int] = [:]
         /// Of nodes that talk by real links: connections tried, opened, broken and the like.
         package internal(set) var linkCounts: [String: Int] = [:]
+        /// Of a cluster that is upgraded: nodes exchanged, and whether it was raised.
+        package internal(set) var levelCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
     }
@@ -67,6 +69,9 @@ package final class Simulation {
         case heal(Int)
         case compareLogs
         case checkConvergence
+        case exchange(NodeID, for: FeatureLevel)
+        case raiseLevel
+        case hearLevel(NodeID)
     }
 
     enum Answer {
@@ -185,6 +190,7 @@ package final class Simulation {
     // MARK: Running
 
     package func run() -> Report {
+        self.planLevels()
         for node in self.nodes { self.start(node) }
         self.pump()
         for client in self.clients.indices { self.queue.add(.think(client), at: self.thinkTime()) }
@@ -233,7 +239,7 @@ package final class Simulation {
             .linkTurn(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs, .stream, .stranger, .checkConvergence:
+            .compareLogs, .stream, .stranger, .checkConvergence, .exchange, .raiseLevel, .hearLevel:
             nil
         }
     }
@@ -298,6 +304,9 @@ package final class Simulation {
             self.compareLogs()
             self.queue.add(.compareLogs, at: self.now + 200_000_000)
         case .checkConvergence: self.checkConvergence()
+        case .exchange(let id, let build): self.exchange(id, for: build)
+        case .raiseLevel: self.raiseLevel()
+        case .hearLevel(let id): self.hearLevel(id)
         }
     }
 

@@ -144,6 +144,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
     package var failedSyncOneIn: UInt64 = 2_000
+    /// Nodes of two builds, and a cluster that is raised; nil: all are of this one.
+    package var levels: LevelPlan?
     package var bugs: [PlantedBug] = []
 
     /// - Parameters:
@@ -152,10 +154,16 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsPlaced: one run in twelve has a placement table.
     ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
     ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
+    ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
-        drawsLinks: Bool = true
+        drawsLinks: Bool = true, drawsLevels: Bool = true
     ) {
+        // From a stream of its own: everything else stays what it was.
+        var levels = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0006)
+        if Int.random(in: 0..<5, using: &levels) < 2, drawsLevels {
+            self.levels = LevelPlan(from: &levels)
+        }
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         let sizes = [1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
@@ -470,6 +478,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + "clients=\(self.clientCount) \(self.isStormy ? "stormy " : "")"
             + (self.mix.map { "mix=\($0.rawValue) " } ?? "")
             + (self.usesLinks ? "links " : "")
+            + (self.levels == nil ? "" : "levels ")
             + (self.holdsRecords ? "records " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="

@@ -9,17 +9,22 @@ extension Simulation {
     // MARK: Asking
 
     /// What a client asks of a replica.
-    func body(of asked: SimulatedClient.Current, as identity: RequestIdentity) -> PeerRequest.Body {
+    func body(
+        of asked: SimulatedClient.Current, as identity: RequestIdentity, by node: SimulatedNode
+    ) -> PeerRequest.Body {
         let name = RegisterName(group: asked.group, register: asked.register)
         switch asked.work {
         case .command(let body):
+            let level =
+                self.options.levels == nil ? FeatureLevel.one : self.level(for: body, on: node)
             return .command(
                 Command(
                     kind: .reference, identity: identity,
                     deadlineMilliseconds: asked.deadlineMilliseconds,
                     container: ContainerReference(
                         container: "simulation", environment: .development),
-                    schemaVersion: 0, principal: Principal(kind: .system), body: body.encoded()))
+                    schemaVersion: 0, principal: Principal(kind: .system),
+                    body: body.encoded(for: level)))
         case .read: return .query(RegisterQuery.value(name.key).query)
         case .feed(let after): return .query(RegisterQuery.feed(after: after, limit: 10).query)
         case .records(.command(let body, let principal)):

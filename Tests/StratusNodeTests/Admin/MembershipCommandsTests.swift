@@ -1,13 +1,13 @@
 import StratusCluster
 import StratusHTTP
 import StratusModel
-import StratusPlacement
 import StratusRuntime
 import Synchronization
 import Testing
 
 @testable import StratusAdmin
 @testable import StratusNode
+@testable import StratusPlacement
 
 /// What administrators change of the cluster, and what `stratusctl doctor` finds wrong with it.
 @Suite struct MembershipCommandsTests {
@@ -190,6 +190,58 @@ import Testing
         #expect(findings.count == 1)
         #expect(findings[0].what.hasPrefix("node 'a', mail: partition 3 has not got its mail"))
         #expect(findings[0].advice.contains("mend the partition that the mail is for"))
+    }
+
+    // MARK: Upgrades
+
+    /// Four members whose announced levels are these, in a cluster of a level.
+    private static func upgrading(at level: UInt32, _ announced: [UInt32]) throws
+        -> ClusterPagesTests.Cluster
+    {
+        var view = try ClusterPagesTests.view()
+        view.settings.featureLevel = level
+        for (place, one) in announced.enumerated() { view.nodes[place].featureLevel = one }
+        return ClusterPagesTests.Cluster(answer: .success(view))
+    }
+
+    @Test func `O-05 an upgrade is finalised once every member has announced the new level`()
+        async throws
+    {
+        let path = "/v1/cluster/upgrade"
+        let mixed = try Self.upgrading(at: 1, [2, 1, 2, 2])
+        let (_, standing) = try await self.send(path, to: mixed, method: "GET")
+        #expect(standing["featureLevel"]?.int64 == 1 && standing["newestLevel"]?.int64 == 2)
+        #expect(standing["canFinalise"]?.bool == false)
+        #expect(ClusterFacts.array(standing, "lagging").compactMap(\.string) == ["node-2"])
+        let (refused, why) = try await self.send(path, to: mixed)
+        #expect(refused == 409)
+        #expect(why["error"]?["reason"]?.string?.contains("'node-2' announced a lower") == true)
+        #expect(mixed.asked.commands.withLock { $0.isEmpty })
+
+        let ready = try Self.upgrading(at: 1, [2, 2, 2, 2])
+        let (done, _) = try await self.send(path, to: ready)
+        #expect(done == 200)
+        #expect(ready.asked.commands.withLock { $0 } == [.raiseFeatureLevel(2)])
+
+        let finalised = try Self.upgrading(at: 2, [2, 2, 2, 2])
+        let (again, error) = try await self.send(path, to: finalised)
+        #expect(again == 409 && error["error"]?["code"]?.string == "FINALISED")
+    }
+
+    @Test func `doctor reminds of finalising, and of nothing while builds are mixed`() async throws
+    {
+        func findings(_ cluster: ClusterPagesTests.Cluster) async throws -> [Diagnosis.Finding] {
+            let view = try #require(try await cluster.view())
+            let page = try JSONDocument(parsing: ClusterPages.json(view, cluster)).root
+            return Diagnosis(
+                cluster: page, earlier: page,
+                health: try JSONDocument(parsing: Bytes("{}".utf8)).root
+            ).levelFindings
+        }
+        let reminder = try await findings(try Self.upgrading(at: 1, [2, 2, 2, 2]))
+        #expect(reminder.count == 1 && reminder[0].advice.contains("stratusctl upgrade finalise"))
+        #expect(try await findings(try Self.upgrading(at: 1, [2, 1, 2, 2])) == [])
+        #expect(try await findings(try Self.upgrading(at: 2, [2, 2, 2, 2])) == [])
     }
 
     @Test func `top and partition show read the same pages`() async throws {

@@ -1,0 +1,31 @@
+package import StratusModel
+import Synchronization
+
+/// How a simulated cluster is upgraded while it works: its nodes begin as builds of level 1, are exchanged one
+/// after the other, perhaps back and once more, and then the cluster is raised to level 2.
+package struct LevelPlan: Sendable, Equatable {
+    /// When the first node is exchanged, in thousandths of the time in which faults strike.
+    package var begin: Int64
+    /// From the first exchange to the last: long enough for leaders of both builds.
+    package var span: Int64
+    /// All nodes go back to level 1 once before they stay at level 2.
+    package var goesBack: Bool
+    /// A node hears of the new level so much later at most.
+    package var lagMilliseconds: Int64
+
+    package init(from random: inout SeededGenerator) {
+        self.begin = Int64.random(in: 0...250, using: &random)
+        self.span = Int64.random(in: 200...600, using: &random)
+        self.goesBack = Int.random(in: 0..<3, using: &random) == 0
+        self.lagMilliseconds = [0, 50, 2_000][Int.random(in: 0..<3, using: &random)]
+    }
+}
+
+/// What one node takes for the cluster's level.
+final class SimulatedLevel: Sendable {
+    private let level = Mutex(FeatureLevel.one)
+
+    var now: FeatureLevel { self.level.withLock { $0 } }
+    var asked: ClusterLevel { ClusterLevel { self.now } }
+    func rise(to level: FeatureLevel) { self.level.withLock { $0 = max($0, level) } }
+}

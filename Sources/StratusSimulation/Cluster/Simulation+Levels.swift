@@ -1,0 +1,62 @@
+import StratusCluster
+import StratusModel
+
+// Nodes are exchanged for those of another build, and the cluster is raised to the level of the newest.
+extension Simulation {
+    /// The first build of every node, and when which is exchanged.
+    func planLevels() {
+        guard let plan = self.options.levels else { return }
+        for node in self.nodes { node.build = .one }
+        let safety = self.options.safetyTime.clampedNanoseconds
+        var builds: [FeatureLevel] = [.two]
+        if plan.goesBack { builds = [.two, .one, .two] }
+        let pause = plan.span / Int64(builds.count * self.nodes.count)
+        var place = plan.begin
+        for build in builds {
+            for node in self.nodes {
+                self.queue.add(.exchange(node.id, for: build), at: safety / 1_000 * place)
+                place += pause
+            }
+        }
+        self.queue.add(.raiseLevel, at: safety / 1_000 * (place + pause))
+    }
+
+    /// The process ends, and the next one on this data is of another build.
+    func exchange(_ id: NodeID, for build: FeatureLevel) {
+        let node = self.node(id)
+        guard node.pausedUntil <= self.now else {
+            return self.queue.add(.exchange(id, for: build), at: node.pausedUntil)
+        }
+        node.build = build
+        self.note("\(id) is to be of level \(build)")
+        self.report.levelCounts["exchanged", default: 0] += 1
+        // Where it is down it comes back as the new build.
+        guard node.isUp else { return }
+        self.crash(node, losesPower: false, backAfter: 50_000_000)
+    }
+
+    /// Every member has announced level 2: the system group decides it, and nodes hear of it one by one.
+    func raiseLevel() {
+        guard let plan = self.options.levels else { return }
+        guard self.nodes.allSatisfy({ $0.build >= .two }) else {
+            // A process that hangs is exchanged when it goes on.
+            return self.queue.add(.raiseLevel, at: self.now + 200_000_000)
+        }
+        self.note("the cluster is raised to level 2")
+        self.report.levelCounts["raised", default: 0] += 1
+        for node in self.nodes {
+            // As its number says: nothing else is drawn from another place for it.
+            let lag =
+                plan.lagMilliseconds * 1_000_000 / Int64(self.nodes.count) * Int64(node.id.raw)
+            self.queue.add(.hearLevel(node.id), at: self.now + max(0, lag))
+        }
+    }
+
+    func hearLevel(_ id: NodeID) { self.node(id).level.rise(to: .two) }
+
+    /// What the gateway on a node writes.
+    func level(for command: RegisterCommand, on node: SimulatedNode) -> FeatureLevel {
+        if self.bugs.contains(.newKindUngated) { return node.build }
+        return min(node.build, node.level.now)
+    }
+}
