@@ -22,7 +22,7 @@ package final class CredentialAuthenticator: Authenticator {
     /// were not made here stand for the development users.
     private let development: DevelopmentAuthenticator?
     /// Where people sign in; nil: at the host that the request came to.
-    private let signInBase: String?
+    package let signInBase: String?
     private let containers: CredentialCache<ContainerReference, Credentials>
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
@@ -271,7 +271,8 @@ package final class CredentialAuthenticator: Authenticator {
     {
         let link = SignInLink(
             container: request.container, tokenHash: tokenHash,
-            origin: request.head.headers["Origin"], nonce: self.store.draw(16),
+            origin: request.head.headers["Origin"].flatMap { WebOrigin($0)?.text },
+            nonce: self.store.draw(16),
             issuedMilliseconds: self.store.now)
         let base =
             self.signInBase

@@ -94,7 +94,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "signIn.url", .text, nil,
             "Where people reach the sign-in pages, as `https://auth.example.org`: what a 421's "
-                + "`redirectURL` begins with. Unset: the address that the request came to."),
+                + "`redirectURL` begins with, and the origin that their forms must come from, whatever `Host` a "
+                + "proxy sends. Unset: the address that the request came to."),
         ConfigurationKey(
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
