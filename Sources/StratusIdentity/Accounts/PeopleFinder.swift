@@ -2,6 +2,7 @@ package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
+import StratusSealing
 
 /// Finds people for other people: by e-mail address or by record name in a container.
 ///
