@@ -391,6 +391,11 @@ package actor NodeReplicas {
             group: request.group, body: request.body,
             deadline: self.world.now + .milliseconds(Int64(request.remainingMilliseconds)),
             asker: .peer(node, number: request.number))
+        if case .command(let command) = request.body,
+            let refusal = PeerPrincipals.refusal(of: command)
+        {
+            return self.departures.add(.refused(refusal), to: question.asker)
+        }
         self.take(question, &asked, into: &effects)
     }
 
