@@ -17,7 +17,7 @@ extension Exchange {
         guard request.recordType != "Users" else {
             throw InputRefusal.usersQueried
         }
-        let (predicate, schema) = try await self.predicate(of: request, in: target.zone)
+        let (predicate, schema) = try await self.predicate(of: request, at: target)
         // A marker goes on with exactly the query that it came from.
         var writer = ByteWriter()
         writer.write(predicate)
@@ -77,6 +77,7 @@ extension Exchange {
         var database: DatabaseID
         var isZoneWide: Bool
         var buckets: Bucket?
+        var place: Place
     }
 
     /// Nil: all zones of nothing.
@@ -88,11 +89,28 @@ extension Exchange {
             let place = try self.requiredPlace(.defaultZone)
             return Target(
                 zone: place.zone, database: place.database,
-                isZoneWide: self.route.scope == .private, buckets: place.buckets)
+                isZoneWide: self.route.scope == .private, buckets: place.buckets, place: place)
         }
         let place = try self.requiredPlace(request.zone ?? .defaultZone)
         return Target(
-            zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets)
+            zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets,
+            place: place)
+    }
+
+    /// A zone that is not there is told first, as by `records/modify` and `records/lookup`: clients make their zone on
+    /// that answer.
+    private func predicate(
+        of request: QueryRequest, at target: Target
+    ) async throws -> (RecordPredicate, Schema) {
+        do {
+            return try await self.predicate(of: request, in: target.zone)
+        } catch {
+            // Nobody without a user is told more than that one is needed.
+            if !target.isZoneWide, self.route.scope != .public {
+                _ = try await self.summary(of: target.place)
+            }
+            throw error
+        }
     }
 
     /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where

@@ -11,8 +11,9 @@ struct OperationCompiler {
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
 
-    /// What would have to be added to the schema, in the order of the operations.
-    private(set) var missing: [RecordType] = []
+    /// What would have to be added to the schema, and by which operation, in their order.
+    private(set) var missing: [(operation: Int, type: RecordType)] = []
+    private var operationCount = 0
 
     init(
         schema: Schema, reader: FieldReader, isProduction: Bool, storedTypes: [String: String]
@@ -26,6 +27,7 @@ struct OperationCompiler {
     mutating func compile(
         _ operation: ModifyRequest.Operation
     ) -> Result<RecordOperation, ClientError> {
+        defer { self.operationCount += 1 }
         do throws(FieldRefusal) {
             let (fields, cleared) = try self.fields(of: operation)
             let type = operation.recordType ?? self.storedTypes[operation.recordName]
@@ -84,7 +86,7 @@ struct OperationCompiler {
             }
         }
         if let lacking = JustInTime.missing(in: self.schema, recordType: type, fields: fields) {
-            self.missing.append(lacking)
+            self.missing.append((self.operationCount, lacking))
         }
         return nil
     }

@@ -80,7 +80,7 @@ package final class Node: Sendable {
                 store: IdentityStore(
                     router: router, world: world, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
-            development: isOpen ? DevelopmentAuthenticator() : nil,
+            development: isOpen ? Self.developmentUsers(settings) : nil,
             signInBase: settings.text("signIn.url"), feeds: feeds)
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
@@ -179,6 +179,14 @@ package final class Node: Sendable {
         state.health.clear("starting")
     }
 
+    private static func developmentUsers(_ settings: ConfigurationSettings)
+        -> DevelopmentAuthenticator
+    {
+        var users = DevelopmentAuthenticator.Settings()
+        users.isStrict = settings.text("developmentUsers") == "strict"
+        return DevelopmentAuthenticator(settings: users)
+    }
+
     // MARK: Reload
 
     /// SIGHUP: reads the configuration, the certificates and the token again. Whatever is wrong leaves
@@ -226,7 +234,12 @@ package final class Node: Sendable {
                 "a changed key waits for a restart", ["key": .text(key.path)])
         }
         let applied = changes.filter(\.reloads).map(\.path).joined(separator: " ")
-        self.log.info("configuration read again", ["changed": .text(applied)])
+        var read = "configuration, administrators' token, listeners' certificates"
+        if let end = self.peerCertificates?.end {
+            read += ", certificate among peers until \(WallTime.text(end * 1_000))"
+        }
+        self.log.info(
+            "configuration read again", ["read": .text(read), "changed": .text(applied)])
     }
 
     private func refuseReload(_ reason: String) {

@@ -339,12 +339,23 @@ package final class SignInService: Sendable {
     func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
         let database = try await self.authenticator.registry.publicDatabase(of: container)
             .part(of: name)
-        let schema = try await self.store.schema(of: container)
+        let schema = try await self.schema(of: container)
         let outcome = try await self.makeUserRecord(name, in: database, schema)
         if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
             try? await self.store.install(schema, of: container, at: .database(database))
             _ = try await self.makeUserRecord(name, in: database, Schema())
         }
+    }
+
+    /// The container's schema. Where development has none yet, an empty one is installed first: a partition that saves a
+    /// record without a schema builds every later index by a job, and the first query after a save is refused until
+    /// then (decision 0044).
+    private func schema(of container: ContainerReference) async throws -> Schema {
+        let schema = try await self.store.schema(of: container)
+        guard schema.version == 0, container.environment == .development else { return schema }
+        try await self.store.install(
+            Schema(version: 1), of: container, at: .container(container))
+        return try await self.store.schema(of: container)
     }
 
     private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)

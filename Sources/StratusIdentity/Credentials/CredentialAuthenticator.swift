@@ -181,7 +181,9 @@ package final class CredentialAuthenticator: Authenticator {
             return Authentication(
                 principal: Principal(kind: .anonymous), receivesNames: receivesNames)
         }
-        if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix) {
+        if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix),
+            development.takes(userText)
+        {
             var stranger = try await self.developer(development, credentials, request)
             stranger.receivesNames = true
             return stranger
@@ -220,9 +222,12 @@ package final class CredentialAuthenticator: Authenticator {
         _ development: DevelopmentAuthenticator, _ credentials: TokenCredentials,
         _ request: PresentedRequest
     ) async throws -> Authentication {
-        let authentication = try await development.authenticate(request, credentials)
+        var authentication = try await development.authenticate(request, credentials)
         let name = authentication.principal.userRecordName
-        if !name.isEmpty, try await self.user(name, in: request.container) == nil {
+        guard !name.isEmpty else { return authentication }
+        if let user = try await self.user(name, in: request.container) {
+            authentication.principal.roles = user.roles
+        } else {
             try await self.access.changeUser(name, account: nil, in: request.container) { _ in }
             self.users.forget(UserName(container: request.container, recordName: name))
         }
@@ -285,9 +290,11 @@ package final class CredentialAuthenticator: Authenticator {
     // MARK: Signatures
 
     private func signed(_ request: PresentedRequest) async throws -> Authentication {
-        // One answer for everything that is wrong (the reference, §3.5).
-        guard let signed = SignedRequest(request.head),
-            signed.keyID.utf8.count == 64, let date = signed.milliseconds,
+        // One answer for everything that is wrong (the reference, §3.5), but for a date in another form: that tells
+        // nothing of keys, and nobody finds it otherwise.
+        guard let signed = SignedRequest(request.head) else { throw AuthenticationRefusal.wrong }
+        guard let date = signed.milliseconds else { throw AuthenticationRefusal.wrongDate }
+        guard signed.keyID.utf8.count == 64,
             let signature = ServerSignature.base64(Bytes(signed.signature.utf8)),
             let identity = ServerSignature.identity(of: signature)
         else { throw AuthenticationRefusal.wrong }

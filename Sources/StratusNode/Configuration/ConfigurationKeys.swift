@@ -43,6 +43,11 @@ extension ConfigurationKey {
             "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
             "What a save may do in the development environment: `strict` wants every type and field "
                 + "to exist, as Apple's web services do; `justInTime` makes what a save needs."),
+        ConfigurationKey(
+            "developmentUsers", .choice(["any", "strict"]), .text("any"),
+            "With `development`: which web-auth tokens are a user's. `any`: whatever text is the development user's. "
+                + "`strict`: only `development`, those that begin with `stratus-user-` and those of the sign-in pages; "
+                + "any other is answered 421, as an expired one."),
 
         ConfigurationKey(
             "client.listen", .list(.address), .list([.text("127.0.0.1:8080")]),

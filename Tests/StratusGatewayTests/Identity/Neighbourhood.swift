@@ -30,7 +30,9 @@ final class Neighbourhood: Wire {
     init(
         seed: UInt64 = 11, isOpen: Bool = false, signUpIsOpen: Bool = true,
         wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits(),
-        requests: Limits = Limits(), signInBase: String? = nil, hasher: PasswordHasher? = nil
+        requests: Limits = Limits(),
+        development: DevelopmentAuthenticator = DevelopmentAuthenticator(),
+        signInBase: String? = nil, hasher: PasswordHasher? = nil
     ) {
         self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
         self.router = MemoryRouter(world: self.world)
@@ -42,7 +44,7 @@ final class Neighbourhood: Wire {
                 hasher: hasher
                     ?? PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
                 limits: limits),
-            development: isOpen ? DevelopmentAuthenticator() : nil, signInBase: signInBase)
+            development: isOpen ? development : nil, signInBase: signInBase)
         var settings = SignInService.Settings()
         settings.signUpIsOpen = signUpIsOpen
         self.service = SignInService(authenticator: self.authenticator, settings: settings)
