@@ -389,7 +389,15 @@ final class NodeCluster: Sendable {
         let follower = self.follower
         let keeper = MembershipKeeper(
             self.directory, replicas: self.replicas, router: self.router, follower: follower,
-            in: self.world, log: { log.info("membership", ["step": .text($0)]) },
+            in: self.world,
+            log: { words in
+                let fields = words.fields
+                if words.isDetail {
+                    log.debug("membership", fields)
+                } else {
+                    log.info("membership", fields)
+                }
+            },
             sleep: { try? await Task.sleep(for: $0) })
         self.tasks.withLock {
             $0 = [Task { await follower.run() }, Task { await keeper.run() }]
