@@ -132,6 +132,11 @@ package struct NodeLiveness: Sendable, Equatable {
         }
     }
 
+    /// Peers that are not suspected, sorted.
+    package var heardPeers: [NodeID] {
+        self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
+    }
+
     package func isSuspect(_ node: NodeID) -> Bool {
         self.peers.contains { $0.node == node && $0.isSuspect }
     }
