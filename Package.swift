@@ -72,6 +72,10 @@ let package = Package(
             name: "StratusTLS", dependencies: ["COpenSSL", "StratusModel"],
             swiftSettings: house + release),
         .target(
+            name: "StratusSealing",
+            dependencies: ["CArgon2", "COpenSSL", "StratusModel", "StratusCoding"],
+            swiftSettings: house + release),
+        .target(
             name: "StratusCompression", dependencies: ["CZlib", "CZstd", "StratusModel"],
             swiftSettings: house + release),
         .target(
@@ -88,20 +92,21 @@ let package = Package(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusTLS", "StratusCompression", "StratusRuntime", "StratusStorage",
+                "StratusTLS", "StratusSealing", "StratusCompression", "StratusRuntime",
+                "StratusStorage",
             ],
             swiftSettings: house + release + planted),
         .target(
             name: "StratusIdentity",
             dependencies: [
-                "CArgon2", "COpenSSL", "StratusModel", "StratusCoding", "StratusRecords",
-                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusSealing", "StratusRuntime", "StratusCluster",
             ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
-                "StratusRuntime", "StratusCluster", "StratusIdentity",
+                "StratusSealing", "StratusRuntime", "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
@@ -117,8 +122,8 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
                 "StratusGateway",
-                "StratusAdmin", "StratusTLS", "StratusSQLite", "StratusCompression",
-                "StratusCommandLine",
+                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusSQLite",
+                "StratusCompression", "StratusCommandLine",
             ], swiftSettings: house + release),
         .target(
             name: "StratusSimulation",
@@ -155,8 +160,9 @@ let package = Package(
             dependencies: [
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
-                "StratusRuntime", "StratusTLS", "StratusRecords", "StratusSQLite",
-                "StratusCommandLine", "StratusConsensus", "StratusPlacement", "StratusCluster",
+                "StratusRuntime", "StratusTLS", "StratusSealing", "StratusRecords",
+                "StratusSQLite", "StratusCommandLine", "StratusConsensus", "StratusPlacement",
+                "StratusCluster",
                 "StratusIdentity", "StratusSimulation",
             ], swiftSettings: house + release),
 
@@ -191,6 +197,10 @@ let package = Package(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
             swiftSettings: house),
         .testTarget(
+            name: "StratusSealingTests",
+            dependencies: ["StratusModel", "StratusCoding", "StratusSealing"],
+            exclude: ["Vectors"], swiftSettings: house),
+        .testTarget(
             name: "StratusRuntimeTests",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
@@ -224,7 +234,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "StratusTLS", "WireScenarios",
+                "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],
             swiftSettings: house),

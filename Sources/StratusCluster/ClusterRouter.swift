@@ -83,6 +83,7 @@ package final class ClusterRouter: PartitionRouter {
     private let world: any World
     private let limits: Limits
     private let tuning: Tuning
+    package let level: ClusterLevel
     private let place: @Sendable (ShardKey) -> PlacedPartition
     private let placeOfGroup: @Sendable (GroupID) -> PlacedPartition?
     private let sleep: @Sendable (MonotonicTime) async -> Void
@@ -93,7 +94,7 @@ package final class ClusterRouter: PartitionRouter {
 
     package init(
         _ replicas: any LocalReplicas, sender: any PeerSender, in world: any World,
-        limits: Limits = Limits(), tuning: Tuning = Tuning(),
+        limits: Limits = Limits(), tuning: Tuning = Tuning(), level: ClusterLevel = .build,
         bugs: PlantedBugs = PlantedBugs(), on executor: (any TaskExecutor)? = nil,
         place: @escaping @Sendable (ShardKey) -> PlacedPartition,
         placeOfGroup: @escaping @Sendable (GroupID) -> PlacedPartition?,
@@ -104,6 +105,7 @@ package final class ClusterRouter: PartitionRouter {
         self.world = world
         self.limits = limits
         self.tuning = tuning
+        self.level = level
         self.bugs = bugs
         self.place = place
         self.placeOfGroup = placeOfGroup

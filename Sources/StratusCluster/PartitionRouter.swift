@@ -15,6 +15,9 @@ package protocol PartitionRouter: Sendable {
     /// How far some partition is known to be ahead of this node's wall clock: what deadlines of commands that
     /// must agree are put later by. Zero but where a clock is or was wrong.
     var leadMilliseconds: Int64 { get }
+    /// What the cluster's nodes can all read: asked before a command or question is made in a format that
+    /// not every level has.
+    var level: ClusterLevel { get }
 }
 
 extension PartitionRouter {
@@ -26,6 +29,7 @@ extension PartitionRouter {
     }
 
     package var leadMilliseconds: Int64 { 0 }
+    package var level: ClusterLevel { .build }
 }
 
 package enum RouteError: Error, Sendable, Equatable {

@@ -87,7 +87,6 @@ package final class Replica {
     var released: LogIndex
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
-    private var hasInhibitedItself = false
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
     var mustReset = false
     private var raftWakeAt: MonotonicTime?
@@ -252,6 +251,11 @@ package final class Replica {
 
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
+        if self.raft.isAlone, self.raft.lacksState || self.raft.mustReach != nil {
+            let what = self.raft.lacksState ? "its rows are gone" : "its log has lost entries"
+            return
+                "\(what), and this node is the only voter: no peer can send them. Restore the data directory"
+        }
         if self.raft.lacksState {
             return
                 "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
@@ -438,9 +442,8 @@ package final class Replica {
             self.recover(from: error, at: now, into: &effects)
             return
         }
-        if self.raft.isInhibited, self.hasInhibitedItself {
-            self.hasInhibitedItself = false
-            self.run(.permitted, at: now, into: &effects)
+        if self.raft.inhibition.contains(.rows) {
+            self.run(.permitted(.rows), at: now, into: &effects)
         }
         if self.state.applied > before {
             effects.append(.applied(through: self.state.applied))
@@ -558,9 +561,8 @@ package final class Replica {
         let time = now + self.tuning.retryDelay
         self.retryAt = time
         self.requestWake(into: &effects)
-        if !self.raft.isInhibited {
-            self.hasInhibitedItself = true
-            self.run(.inhibited, at: now, into: &effects)
+        if !self.raft.inhibition.contains(.rows) {
+            self.run(.inhibited(.rows), at: now, into: &effects)
         }
     }
 

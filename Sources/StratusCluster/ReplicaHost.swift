@@ -36,12 +36,18 @@ package final class ReplicaHost {
         self.handle(.started, at: now, into: &effects)
     }
 
+    /// Begins with `replica`. It hears first what its node knows of itself and of the others.
     package func add(_ replica: Replica, at now: MonotonicTime, into effects: inout [Effect]) {
         precondition(self.replicas[replica.group] == nil, "two replicas of \(replica.group)")
         self.replicas[replica.group] = replica
         self.groups.append(replica.group)
         self.groups.sort()
+        let knowledge = self.liveness.knowledge(
+            of: replica.raft.configuration.members, at: self.node)
         self.with(replica.group, at: now, into: &effects) { replica, out in
+            if !replica.bugs.contains(.newReplicaNotTold) {
+                for event in knowledge { replica.handle(event, at: now, into: &out) }
+            }
             replica.start(at: now, into: &out)
         }
     }
@@ -143,8 +149,10 @@ package final class ReplicaHost {
             case .declined(let node): self.tellAll(.declined(node), at: now, into: &effects)
             case .recovered(let node): self.tellAll(.recovered(node), at: now, into: &effects)
             case .restarted(let node): self.tellAll(.restarted(node), at: now, into: &effects)
-            case .inhibit: self.tellAll(.inhibited, at: now, into: &effects)
-            case .permit: self.tellAll(.permitted, at: now, into: &effects)
+            case .inhibit(let reasons):
+                self.tellAll(.inhibited(reasons), at: now, into: &effects)
+            case .permit(let reasons):
+                self.tellAll(.permitted(reasons), at: now, into: &effects)
             case .leaderResigned(let node, let group, let term):
                 self.with(group, at: now, into: &effects) { replica, out in
                     replica.handle(.leaderResigned(node, term: term), at: now, into: &out)

@@ -7,6 +7,8 @@ package struct DecodingError: Error, Sendable, Equatable, CustomStringConvertibl
         case truncated, malformed, trailingBytes
         /// Written by a version of Stratus newer than this one.
         case unknownVersion(UInt8)
+        /// A number of this family that this build does not know: a newer one may have written it.
+        case unknownNumber(family: String, UInt8)
     }
     package let kind: Kind
     package let offset: Int

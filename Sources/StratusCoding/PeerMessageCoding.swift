@@ -173,7 +173,7 @@ extension NodeHeartbeat {
 }
 
 extension ConsensusMessage.Body {
-    fileprivate var number: UInt8 {
+    var number: UInt8 {
         switch self {
         case .preVoteRequest: 1
         case .preVoteAnswer: 2

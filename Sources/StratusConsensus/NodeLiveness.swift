@@ -55,8 +55,8 @@ package struct NodeLiveness: Sendable, Equatable {
         case declined(NodeID)
         case recovered(NodeID)
         case restarted(NodeID)
-        case inhibit
-        case permit
+        case inhibit(Inhibition)
+        case permit(Inhibition)
         /// To that group.
         case leaderResigned(NodeID, GroupID, term: Term)
     }
@@ -87,7 +87,9 @@ package struct NodeLiveness: Sendable, Equatable {
     private var vitals = Vitals(wallMilliseconds: 0, unsyncedMilliseconds: 0)
     /// Whether the own writes wait too long for their sync.
     package private(set) var isStalled = false
-    package private(set) var isInhibited = false
+    /// Why this node leads nothing; empty when it may lead.
+    package private(set) var inhibition: Inhibition = []
+    package var isInhibited: Bool { !self.inhibition.isEmpty }
 
     package init(
         incarnation: NodeIncarnation, peers: [NodeID], tuning: Tuning = Tuning(),
@@ -127,14 +129,36 @@ package struct NodeLiveness: Sendable, Equatable {
         case .peersChanged(let nodes):
             // Nobody listens to who is no peer any more: a group that it leads must not wait for it.
             let gone = self.peers.filter { !nodes.contains($0.node) && !$0.isSuspect }
+            let known = self.peers.map(\.node)
             self.setPeers(nodes, at: now)
             for peer in gone { actions.append(.suspect(peer.node)) }
+            // Groups may have heard before that a node is nobody's peer.
+            for peer in self.peers where !known.contains(peer.node) {
+                actions.append(.trust(peer.node))
+            }
         }
     }
 
     /// Peers that are not suspected, sorted.
     package var heardPeers: [NodeID] {
         self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
+    }
+
+    /// What a replica must be told that is opened now: everything the others were told when it happened.
+    ///
+    /// - Parameter members: of its group. One that is nobody's peer is not heard, so it counts as silent.
+    package func knowledge(of members: [NodeID], at node: NodeID) -> [RaftGroup.Event] {
+        var events: [RaftGroup.Event] = []
+        if self.isInhibited { events.append(.inhibited(self.inhibition)) }
+        for peer in self.peers {
+            if peer.isSuspect { events.append(.suspected(peer.node)) }
+            if peer.declines { events.append(.declined(peer.node)) }
+        }
+        for member in members.sorted()
+        where member != node && !self.peers.contains(where: { $0.node == member }) {
+            events.append(.suspected(member))
+        }
+        return events
     }
 
     package func isSuspect(_ node: NodeID) -> Bool {
@@ -159,10 +183,14 @@ package struct NodeLiveness: Sendable, Equatable {
         let unsynced = self.vitals.unsyncedMilliseconds
         if unsynced > self.tuning.unsyncedMaxMilliseconds { self.isStalled = true }
         if unsynced < self.tuning.unsyncedSuspicionMilliseconds { self.isStalled = false }
-        let inhibited = self.isStalled || self.isClockOff
-        guard inhibited != self.isInhibited else { return }
-        self.isInhibited = inhibited
-        actions.append(inhibited ? .inhibit : .permit)
+        var reasons: Inhibition = []
+        if self.isStalled { reasons.insert(.log) }
+        if self.isClockOff { reasons.insert(.clock) }
+        let begun = reasons.subtracting(self.inhibition)
+        let ended = self.inhibition.subtracting(reasons)
+        self.inhibition = reasons
+        if !begun.isEmpty { actions.append(.inhibit(begun)) }
+        if !ended.isEmpty { actions.append(.permit(ended)) }
     }
 
     /// Whether the own wall clock is too far from the others'.

@@ -3,7 +3,8 @@ package import StratusModel
 extension RaftGroup {
     /// Facts that reach a group.
     package enum Event: Sendable, Equatable {
-        /// The replica is running and may arm its timers. First, and once.
+        /// The replica is running and may arm its timers. Once, and first but for what is known already: reasons not
+        /// to lead, and nodes that are silent or should not lead.
         case started
         case received(ConsensusMessage, from: NodeID)
         /// Everything submitted to the log through here is on stable storage. Entries and hard states
@@ -17,10 +18,9 @@ extension RaftGroup {
         case configurationProposed(
             RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64)
         case transferRequested(to: NodeID)
-        /// This replica should not lead now: its apply is stuck, its node's disk hangs or its clock is
-        /// off. Until `.permitted`.
-        case inhibited
-        case permitted
+        /// This replica must not lead now, for these reasons, each until it is `.permitted` again.
+        case inhibited(Inhibition)
+        case permitted(Inhibition)
 
         /// By the pair heartbeats: the node is silent.
         case suspected(NodeID)

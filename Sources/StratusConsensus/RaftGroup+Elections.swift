@@ -23,6 +23,9 @@ extension RaftGroup {
             && self.log.configuration(at: newest.previous).isVoter(self.node)
     }
 
+    /// The only voter: nobody else can win an election, or help to win one.
+    package var isAlone: Bool { self.configuration.isQuorum([self.node]) }
+
     /// Something of what it held is lost: it leads nothing.
     private var isImpaired: Bool { self.lacksState || self.mustReach != nil }
     /// See ``silentThrough``.
@@ -41,10 +44,16 @@ extension RaftGroup {
             self.electionAt = nil
             return
         }
-        if self.role == .follower, self.installing == nil, self.configuration.isQuorum([self.node])
-        {
-            self.electionAt = now  // Nobody to wait for.
-            return
+        if self.isAlone {
+            if self.installing == nil, !self.mayCampaign {
+                // It lacks something, and nobody else may lead or vote: time changes nothing.
+                self.electionAt = nil
+                return
+            }
+            if self.role == .follower, self.installing == nil {
+                self.electionAt = now  // Nobody to wait for.
+                return
+            }
         }
         let least = self.tuning.electionDelayMin.clampedNanoseconds
         let most = max(least, self.tuning.electionDelayMax.clampedNanoseconds)

@@ -85,7 +85,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var suspects: [NodeID] = []
     /// Nodes that are there but should not lead now, sorted.
     var decliners: [NodeID] = []
-    package internal(set) var isInhibited = false
+    /// Why this replica must not lead now; empty when it may.
+    package internal(set) var inhibition: Inhibition = []
+    package var isInhibited: Bool { !self.inhibition.isEmpty }
     /// The state is gone, and the log has let go of what would make it again. What the log holds stands:
     /// this replica votes and acknowledges by it, but applies nothing and leads nothing until a snapshot
     /// has come that reaches to where the log begins.
@@ -189,6 +191,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     }
 
     package var term: Term { self.hardState.term }
+    /// Whether a leader sends to the node: false while the node is silent. Nil for who is no member.
+    package func isReachable(_ node: NodeID) -> Bool? {
+        self.peers.first { $0.node == node }?.isReachable
+    }
     package var configuration: Configuration { self.log.configuration }
 
     /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that has just begun has
@@ -233,8 +239,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 at: now, into: &actions)
         case .transferRequested(let target):
             self.requestTransfer(to: target, at: now, into: &actions)
-        case .inhibited:
-            self.isInhibited = true
+        case .inhibited(let reasons):
+            self.inhibition.formUnion(reasons)
             self.electionAt = nil
             switch self.role {
             case .leader:
@@ -244,9 +250,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
             case .follower: break
             }
-        case .permitted:
-            self.isInhibited = false
-            self.armElectionIfLeaderless(at: now)
+        case .permitted(let reasons):
+            self.inhibition.subtract(reasons)
+            if self.bugs.contains(.permitLiftsAll) { self.inhibition = [] }
+            if !self.isInhibited { self.armElectionIfLeaderless(at: now) }
         case .suspected(let node):
             self.suspect(node, at: now, into: &actions)
         case .trusted(let node):

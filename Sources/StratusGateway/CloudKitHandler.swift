@@ -3,6 +3,7 @@ package import StratusHTTP
 package import StratusIdentity
 package import StratusModel
 package import StratusRuntime
+package import StratusSealing
 
 /// CloudKit Web Services: takes a request apart, asks who sends it, and turns it into commands and
 /// reads for the partitions.

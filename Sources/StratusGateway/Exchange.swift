@@ -5,6 +5,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import StratusSealing
 
 /// One request whose sender is known, on its way to the partitions and back.
 struct Exchange {

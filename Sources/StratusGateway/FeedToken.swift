@@ -1,8 +1,9 @@
 import StratusCoding
 import StratusHTTP
-package import StratusIdentity
+import StratusIdentity
 package import StratusModel
 import StratusRecords
+package import StratusSealing
 
 /// A position in a feed, as clients carry it: `syncToken` and `metaSyncToken`.
 ///

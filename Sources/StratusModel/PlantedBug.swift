@@ -40,6 +40,12 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.
     case durableAtCommit, walNotWrittenAgain
+    // What a node knows of itself and of the others.
+    case newReplicaNotTold, permitLiftsAll
+    // Mail.
+    case mailNumberUsedAgain
+    // Requests that are remembered.
+    case identityForgottenEarly
 }
 
 /// The bugs planted in one replica.

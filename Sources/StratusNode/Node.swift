@@ -6,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 package import StratusRuntime
+import StratusSealing
 import StratusStorage
 import StratusTLS
 import Synchronization

@@ -158,6 +158,9 @@ final class NodeCluster: Sendable {
         setup.silentThrough = { directory.silentThrough(of: $0) }
         setup.isClustered = certificates != nil
         setup.limits = limits
+        // Nobody else has to read what a node alone writes.
+        let level = certificates == nil ? ClusterLevel.build : directory.level
+        setup.level = level
         let answers = AnswerBudget(limits.bufferedAnswerSizeMax)
         setup.answers = answers
         setup.reserve = settings.size("storage.reserve")
@@ -229,7 +232,7 @@ final class NodeCluster: Sendable {
             setup, log: segments, inbox: inbox, sender: sender, in: world, on: self.storage,
             checkpointsOn: self.checkpoints)
         let router = ClusterRouter(
-            replicas, sender: sender, in: world, limits: limits,
+            replicas, sender: sender, in: world, limits: limits, level: level,
             place: { directory.place(of: $0) }, placeOfGroup: { directory.place(of: $0) },
             sleep: sleep)
         receivers.router.withLock { $0 = router }

@@ -3,7 +3,7 @@ import StratusCluster
 import StratusModel
 import StratusPlacement
 import StratusRuntime
-import StratusTLS
+import StratusSealing
 
 /// How the cluster's membership is changed: by administrators, and by newcomers who show a token.
 extension SystemPartition {

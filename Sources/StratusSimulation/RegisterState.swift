@@ -65,8 +65,22 @@ package enum RegisterCommand: Sendable, Equatable {
     }
 }
 
+extension RegisterCommand: Levelled {
+    /// The kind's number in the encoding.
+    var number: UInt8 {
+        switch self {
+        case .write: 1
+        case .compareAndSet: 2
+        case .remove: 3
+        }
+    }
+    package var level: FeatureLevel { NumberFamily.registerCommand.needed(by: self.number) }
+}
+
 /// What a register held before a command, and whether the command took effect.
-package struct RegisterOutcome: Sendable, Equatable {
+package struct RegisterOutcome: FixedLevel, Sendable, Equatable {
+    package static var level: FeatureLevel { .one }
+
     package var tookEffect: Bool
     package var before: Bytes?
 

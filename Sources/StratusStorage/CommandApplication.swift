@@ -22,7 +22,7 @@ package struct CommandApplication<State: ReplicatedState>: Sendable {
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
-        try self.requests.cleanUp(at: position, in: &rows)
+        try self.requests.cleanUp(at: position, in: &rows, bugs: self.bugs)
         if command.kind == .mail {
             return try self.state.apply(command, at: position, over: &rows)
         }

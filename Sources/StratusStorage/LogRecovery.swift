@@ -48,11 +48,15 @@ struct LogRecovery {
         }
         // An earlier process may have died between making a segment and syncing its name.
         try files.syncDirectories(upFrom: self.directory)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: self.limits.segmentSize.raw, alignment: 16)
-        defer { buffer.deallocate() }
-        try self.findSegments(buffer)
+        let unlabelled = try self.findSegments()
         if self.refusal != nil { return }
+        let known = self.knownSizes
+        let largest = max(known[known.count - 1], unlabelled.map(\.length).max() ?? 0)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: largest, alignment: 16)
+        defer { buffer.deallocate() }
+        for found in unlabelled { try self.readUnlabelled(found, known, buffer) }
+        // A spare that was not used again looks as it did when it was let go.
+        self.segments.sort { $0.header!.sequence < $1.header!.sequence }
         try self.setBackBegun(buffer, isNew: isNew)
         if self.segments.isEmpty, !isNew {
             self.refusal = LogError(.corrupt, "the log '\(self.directory)' holds no segment")
@@ -88,14 +92,29 @@ struct LogRecovery {
 
     // MARK: Segments
 
-    private mutating func findSegments(_ buffer: UnsafeMutableRawBufferPointer) throws(DiskError) {
+    /// A file without a header that can be read.
+    private struct Unlabelled {
+        var number: UInt32
+        var path: DiskPath
+        var file: any File
+        var length: Int
+    }
+
+    /// The sizes that new segments and those with a header have, the smallest first.
+    private var knownSizes: [Int] {
+        Set(self.segments.map(\.size) + [self.limits.segmentSize.raw]).sorted()
+    }
+
+    private mutating func findSegments() throws(DiskError) -> [Unlabelled] {
+        var unlabelled: [Unlabelled] = []
         let files = self.world.files
+        let head = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: LogFormat.segmentHeaderSize, alignment: 16)
+        defer { head.deallocate() }
         for name in try files.list(self.directory) {
             guard let number = LogSegment.number(name.raw) else { continue }
             let path = self.directory.appending(name.raw)
             let file = try files.open(path, create: false)
-            let head = UnsafeMutableRawBufferPointer(
-                rebasing: buffer[..<LogFormat.segmentHeaderSize])
             let count = try file.read(head, at: 0)
             let reading =
                 count == head.count
@@ -104,52 +123,68 @@ struct LogRecovery {
             case .newerVersion(let version):
                 self.refusal = LogError(
                     .corrupt, "\(path) has format \(version), this Stratus knows 1")
-                return
+                return []
             case .header(let header):
-                guard header.size == UInt64(self.limits.segmentSize.raw) else {
+                guard LogSegment.isPossible(size: header.size) else {
                     self.refusal = LogError(
                         .corrupt,
-                        "\(path) is a segment of \(header.size) bytes, the configuration says \(self.limits.segmentSize.raw)"
+                        "\(path) says that it is a segment of \(header.size) bytes: segments have \(LogSegment.sizes.lowerBound) to \(LogSegment.sizes.upperBound)"
                     )
-                    return
+                    return []
                 }
                 self.segments.append(
-                    LogSegment(number: number, path: path, file: file, header: header))
-            case .unreadable:
-                try self.readUnlabelled(
                     LogSegment(
-                        number: number, path: path, file: file, header: nil, isWhole: false),
-                    buffer)
+                        number: number, path: path, file: file, size: Int(header.size),
+                        header: header))
+            case .unreadable:
+                let length = try file.length
+                // Larger than any segment: none of ours.
+                guard length <= UInt64(LogSegment.sizes.upperBound) else { continue }
+                unlabelled.append(
+                    Unlabelled(number: number, path: path, file: file, length: Int(length)))
             }
         }
-        // A spare that was not used again looks as it did when it was let go.
-        self.segments.sort { $0.header!.sequence < $1.header!.sequence }
+        return unlabelled
     }
 
     /// A segment without a readable header is a spare, or one whose header rotted: its batches tell.
+    ///
+    /// - Parameter known: the sizes that other segments have. One that is shorter than any of them was cut short.
     private mutating func readUnlabelled(
-        _ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer
+        _ found: Unlabelled, _ known: [Int], _ buffer: UnsafeMutableRawBufferPointer
     ) throws(DiskError) {
-        let length = try segment.file.length
-        guard length == UInt64(buffer.count) else {
-            // Being made when the process ended. It held nothing yet.
-            if length < UInt64(buffer.count) { try self.world.files.remove(segment.path) }
-            return
-        }
-        let bytes = try self.load(segment, buffer)
-        guard
+        let size = known.first { $0 >= found.length } ?? found.length
+        let segment = LogSegment(
+            number: found.number, path: found.path, file: found.file, size: size, header: nil,
+            isWhole: false)
+        let bytes = try self.load(segment, Self.part(of: buffer, for: segment))
+        guard found.length > LogFormat.segmentHeaderSize,
             let batch = LogFormat.BatchHeader.read(bytes, at: LogFormat.segmentHeaderSize)
         else {
-            try self.keepAsSpare(segment)
+            if found.length == self.limits.segmentSize.raw {
+                try self.keepAsSpare(segment)
+            } else {
+                // Being made when the process ended, or a spare of another size. It held nothing yet.
+                try self.world.files.remove(segment.path)
+            }
             return
         }
         segment.header = LogFormat.SegmentHeader(
-            sequence: batch.sequence, salt: batch.salt, size: UInt64(buffer.count))
+            sequence: batch.sequence, salt: batch.salt, size: UInt64(size))
         self.segments.append(segment)
     }
 
+    /// The segment's share of a buffer that is as large as the largest of them.
+    private static func part(
+        of buffer: UnsafeMutableRawBufferPointer, for segment: LogSegment
+    ) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: buffer[..<segment.size])
+    }
+
     private mutating func keepAsSpare(_ segment: LogSegment) throws(DiskError) {
-        if self.spares.count < self.limits.spareCountMax {
+        if self.spares.count < self.limits.spareCountMax,
+            segment.size == self.limits.segmentSize.raw
+        {
             self.spares.append(segment)
         } else {
             try self.world.files.remove(segment.path)
@@ -165,6 +200,7 @@ struct LogRecovery {
         guard let newest = self.segments.last, self.segments.count > 1 || isNew,
             !self.limits.bugs.contains(.begunSegmentKept)
         else { return }
+        let buffer = Self.part(of: buffer, for: newest)
         // Mostly its first batch is sound and near: no need to read all of it twice.
         let near = min(buffer.count, Self.readSize)
         let first = LogFormat.segmentHeaderSize
@@ -212,6 +248,7 @@ struct LogRecovery {
     private mutating func replay(
         _ segment: LogSegment, isLast: Bool, _ buffer: UnsafeMutableRawBufferPointer
     ) throws(DiskError) {
+        let buffer = Self.part(of: buffer, for: segment)
         let bytes = try self.load(segment, buffer)
         let header = segment.header!
         var position = LogFormat.segmentHeaderSize
@@ -395,7 +432,7 @@ struct LogRecovery {
             payloadSize: 0)
         header.position = self.position
         // A torn batch at the very end of a segment: the cuts go with the next batch, in the next one.
-        guard self.position + header.size <= self.limits.segmentSize.raw else {
+        guard self.position + header.size <= segment.size else {
             self.unwrittenCuts = suspects.map { .cut($0.group, from: $0.index) }
             return
         }

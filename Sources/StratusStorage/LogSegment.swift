@@ -5,9 +5,19 @@ import StratusModel
 /// `@unchecked Sendable`: everything but `file` is guarded by the log's lock; `file` takes positioned
 /// reads and writes from any thread. It would go if `File` were `Sendable`.
 final class LogSegment: @unchecked Sendable {
+    /// What a segment may be: a multiple of 8 between these.
+    static let sizes = 4_096...(1 << 30)
+
+    static func isPossible(size: UInt64) -> Bool {
+        size % 8 == 0 && size <= UInt64(Self.sizes.upperBound)
+            && size >= UInt64(Self.sizes.lowerBound)
+    }
+
     let number: UInt32
     let path: DiskPath
     let file: any File
+    /// Of the whole file. A segment keeps the size that it was made with, whatever newer ones are given.
+    let size: Int
     /// Of its present use; nil for a spare.
     var header: LogFormat.SegmentHeader?
     /// The last index of each group that has entries here.
@@ -17,12 +27,13 @@ final class LogSegment: @unchecked Sendable {
     let isWhole: Bool
 
     init(
-        number: UInt32, path: DiskPath, file: any File, header: LogFormat.SegmentHeader?,
-        isWhole: Bool = true
+        number: UInt32, path: DiskPath, file: any File, size: Int,
+        header: LogFormat.SegmentHeader?, isWhole: Bool = true
     ) {
         self.number = number
         self.path = path
         self.file = file
+        self.size = size
         self.header = header
         self.isWhole = isWhole
     }
@@ -67,6 +78,6 @@ final class LogSegment: @unchecked Sendable {
         }
         try file.sync()
         try files.syncDirectory(directory)
-        return LogSegment(number: number, path: path, file: file, header: nil)
+        return LogSegment(number: number, path: path, file: file, size: size, header: nil)
     }
 }

@@ -71,13 +71,14 @@ package struct RequestTable: Sendable {
 
     /// Removes rows whose deadline is past, oldest first. To be called for every entry, so that every
     /// replica removes the same rows at the same index.
-    package mutating func cleanUp(at position: EntryPosition, in rows: inout some RowStore)
-        throws(StoreError)
-    {
+    package mutating func cleanUp(
+        at position: EntryPosition, in rows: inout some RowStore, bugs: PlantedBugs = PlantedBugs()
+    ) throws(StoreError) {
         guard position.index.raw % Self.cleanupInterval == 0 else { return }
         try self.load(rows)
         var expired: [Bytes] = []
-        let end = Self.order(position.time.milliseconds)
+        let early: Int64 = bugs.contains(.identityForgottenEarly) ? 60_000 : 0
+        let end = Self.order(position.time.milliseconds + early)
         try rows.scan(.request, from: Bytes().span.bytes, to: end.span.bytes, descending: false) {
             key, _ in
             expired.append(Bytes(copying: key))

@@ -52,7 +52,7 @@ struct SegmentPool {
         segment.lastIndexes = [:]
         segment.header = LogFormat.SegmentHeader(
             sequence: (self.active?.header?.sequence ?? 0) + 1, salt: salt,
-            size: UInt64(self.size))
+            size: UInt64(segment.size))
     }
 
     /// The segment's first batch is synced: from now on it is the active one.
@@ -96,7 +96,8 @@ struct SegmentPool {
         while let oldest, self.holders(of: oldest, among: groups).isEmpty {
             self.inUse.removeFirst()
             oldest.header = nil
-            if self.spares.count < self.spareCountMax {
+            // One of another size than new ones have is not used again.
+            if self.spares.count < self.spareCountMax, oldest.size == self.size {
                 self.spares.append(oldest)
             } else {
                 surplus.append(oldest)

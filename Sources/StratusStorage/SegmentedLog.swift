@@ -20,6 +20,7 @@ import Synchronization
 /// `written`, and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
 package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package struct Limits: Sendable, Equatable {
+        /// Of segments that are made from now on. Each segment's header says what its own is.
         package var segmentSize: ByteCount = .mebibytes(64)
         /// More waits for the next sync. A single larger entry goes alone.
         package var batchSizeMax: ByteCount = .mebibytes(4)
@@ -108,8 +109,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         progress: (RecoveryProgress) -> Void = { _ in }
     ) throws(LogError) {
         precondition(
-            limits.segmentSize.raw >= 4_096 && limits.segmentSize.raw <= 1 << 30
-                && limits.segmentSize.raw % 8 == 0, "a segment of \(limits.segmentSize)")
+            LogSegment.isPossible(size: UInt64(max(0, limits.segmentSize.raw))),
+            "a segment of \(limits.segmentSize)")
         var recovery = LogRecovery(in: directory, of: world, limits: limits)
         do throws(DiskError) { try recovery.run(isNew: isNew, progress: progress) } catch {
             throw LogError(error.kind == .full ? .full : .disk, error.description)
@@ -518,9 +519,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         var header = LogFormat.BatchHeader(
             sequence: 0, salt: 0, position: self.position, number: self.batchNumber,
             itemCount: items.count, payloadSize: payloadSize)
-        let size = self.limits.segmentSize.raw
         let active = self.lock.withLock { _ in self.segments.active }
-        let mustRotate = active == nil || self.position + header.size > size
+        let mustRotate = active.map { self.position + header.size > $0.size } ?? true
         let segment: LogSegment
         var state: [LogFormat.Item] = []
         if mustRotate {
@@ -529,8 +529,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             header.position = LogFormat.segmentHeaderSize
             header.itemCount += state.count
             precondition(
-                header.position + header.size <= size,
-                "an entry of \(payloadSize) bytes in segments of \(size)")
+                header.position + header.size <= segment.size,
+                "an entry of \(payloadSize) bytes in segments of \(segment.size)")
         } else {
             segment = active!
         }

@@ -5,7 +5,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
-import StratusTLS
+import StratusSealing
 import Synchronization
 
 extension Benchmark {

@@ -44,12 +44,30 @@ import Testing
         }
     }
 
+    @Test func `every stage says what it shows and how long it may take`() throws {
+        let folder = self.repository.root.appendingPathComponent("Tests/Stages")
+        var budget = 0
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        where FileManager.default.isExecutableFile(
+            atPath: folder.appendingPathComponent(name).path)
+        {
+            let lines = try self.repository.text("Tests/Stages/\(name)").split(
+                separator: "\n", maxSplits: 3, omittingEmptySubsequences: false)
+            #expect(lines[1].hasPrefix("# "), "\(name) has no title on its second line")
+            let seconds = lines[2].wholeMatch(of: /# budget: (\d+) s/).flatMap { Int($0.output.1) }
+            #expect(seconds != nil, "\(name) has no budget on its third line")
+            budget += seconds ?? 0
+        }
+        // CI has 45 minutes; building and the tests in process take up to 12 of them.
+        #expect(budget <= 33 * 60, "the stages may take \(budget) s together")
+    }
+
     @Test func `links between the pages lead somewhere`() throws {
         let base = self.repository.root
         let pages =
             FileManager.default.enumerator(atPath: base.appendingPathComponent("Docs").path)?
             .compactMap { $0 as? String }.filter { $0.hasSuffix(".md") }.map { "Docs/\($0)" } ?? []
-        for page in pages.sorted() + ["README.md"] {
+        for page in pages.sorted() + ["README.md", "CHANGELOG.md"] {
             let text = try self.repository.text(page)
             for match in text.matches(of: /\]\(([^)#\s]+)[^)]*\)/)
             where !match.output.1.contains("://") && !match.output.1.hasPrefix("mailto:") {

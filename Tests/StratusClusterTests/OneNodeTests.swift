@@ -264,6 +264,91 @@ import Testing
         #expect(try node.readNow([1]).get() == [2])
     }
 
+    /// Core audit 8: whoever routes by readiness sends nothing to a node that is not ready.
+    @Test func `S-04 S-05 a checkpoint that found no room is tried again, though nobody writes`()
+        throws
+    {
+        let news = Shared<[Bool]>([])
+        let node = try OneNode(seed: 1) {
+            $0.checkpointSize = .kibibytes(16)
+            $0.events.roomChanged = { hasRoom in news.withLock { $0.append(hasRoom) } }
+        }
+        func write(_ number: UInt8) {
+            let identity = node.world.drawIdentity()
+            Task(executorPreference: node.executor) {
+                let value = Bytes(repeating: number, count: 2_000)
+                _ = await node.submit(.write([number], value: value), identity)
+            }
+            node.executor.run(until: node.world.now + .milliseconds(10))
+        }
+        let files = node.world.simulatedFiles
+        for number in 0..<4 as Range<UInt8> { write(number) }
+        // The WAL grows in place of what it has; the rows' file has to grow.
+        files.setCapacity(ByteCount(files.usedSize.raw + 20_000))
+        for number in 4..<40 as Range<UInt8> where news.withLock({ $0.isEmpty }) { write(number) }
+        #expect(news.withLock { $0 } == [false])
+        files.setCapacity(nil)
+        node.settle()
+        #expect(news.withLock { $0 } == [false, true])
+    }
+
+    /// Core audit 9: the development setting has another segment size, and a directory goes there and back.
+    @Test func `a node opens with another segment size, and back, with its records`() throws {
+        var world: SimulatedWorld?
+        for (round, size) in [32, 64, 32].enumerated() {
+            var logLimits = SegmentedLog.Limits()
+            logLimits.segmentSize = .kibibytes(size)
+            let node = try OneNode(seed: UInt64(round), logLimits: logLimits, world: world)
+            if round > 0 { #expect(try node.readNow([1]).get()?.first == UInt8(round - 1)) }
+            for number in 0..<20 {
+                let identity = node.world.drawIdentity()
+                Task(executorPreference: node.executor) {
+                    let value = Bytes(repeating: UInt8(round), count: 5_000 + number)
+                    _ = await node.submit(.write([1], value: value), identity)
+                }
+                node.executor.run(until: node.world.now + .seconds(1))
+            }
+            node.world.simulatedFiles.restart(after: .powerLoss)
+            world = node.world
+        }
+    }
+
+    /// Core audit 10. Without the fix this never ends: the storage thread is woken again at the same time, for ever.
+    @Test func `the only voter without its rows rests, says so, and stops`() throws {
+        let first = try OneNode(seed: 1) {
+            $0.checkpointSize = ByteCount(1)
+            $0.tuning.trailingEntryCount = 0
+        }
+        for number in 0..<5 as Range<UInt8> {
+            let identity = first.world.drawIdentity()
+            Task(executorPreference: first.executor) {
+                _ = await first.submit(.write([1], value: [number]), identity)
+            }
+            first.settle()
+            first.world.advance(by: .seconds(1))
+        }
+        let files = first.world.simulatedFiles
+        files.restart(after: .processCrash)
+        for name in try files.list("partitions") {
+            try files.remove(DiskPath("partitions").appending(name.raw))
+        }
+        let problems = Shared<[String]>([])
+        let node = try OneNode(seed: 2, world: first.world) {
+            $0.isClustered = true
+            $0.events.alarm = { _, text in problems.withLock { $0.append(text) } }
+        }
+        Task(executorPreference: node.executor) { while await node.replicas.openNext() {} }
+        node.settle()
+        #expect(problems.withLock { $0 }.contains { $0.contains("only voter") })
+        let isStopped = Shared(false)
+        Task(executorPreference: node.executor) {
+            await node.replicas.stop()
+            isStopped.withLock { $0 = true }
+        }
+        node.settle()
+        #expect(isStopped.withLock { $0 })
+    }
+
     @Test func `S-42 the log that a start reads back is short, however much was written`() throws {
         var logLimits = SegmentedLog.Limits()
         logLimits.segmentSize = .kibibytes(64)

@@ -105,8 +105,8 @@ struct Conversation {
             for node in self.list(options["by"]) { self.handle(node, .declined(nodes[0])) }
         case "restarted":
             for node in self.list(options["by"]) { self.handle(node, .restarted(nodes[0])) }
-        case "inhibit": self.handle(nodes[0], .inhibited)
-        case "permit": self.handle(nodes[0], .permitted)
+        case "inhibit": self.handle(nodes[0], .inhibited(.rows))
+        case "permit": self.handle(nodes[0], .permitted(.rows))
         case "hold": self.replicas[nodes[0]]?.isHeld = true
         case "sync":
             self.replicas[nodes[0]]?.isHeld = false

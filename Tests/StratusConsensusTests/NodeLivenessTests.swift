@@ -101,11 +101,11 @@ import Testing
         watch.vitals.unsyncedMilliseconds = 1_000
         #expect(watch.wake(at: 100) == [])
         watch.vitals.unsyncedMilliseconds = 1_001
-        #expect(watch.wake(at: 200) == [.inhibit])
+        #expect(watch.wake(at: 200) == [.inhibit(.log)])
         watch.vitals.unsyncedMilliseconds = 700
         #expect(watch.wake(at: 300) == [], "not between the two bounds: it would flap")
         watch.vitals.unsyncedMilliseconds = 0
-        #expect(watch.wake(at: 400) == [.permit])
+        #expect(watch.wake(at: 400) == [.permit(.log)])
     }
 
     @Test(arguments: [
@@ -124,7 +124,7 @@ import Testing
         for (position, offset) in offsets.enumerated() {
             _ = watch.hear(from: UInt32(position) + 2, clock: offset)
         }
-        #expect(watch.wake(at: 100) == (isOff ? [.inhibit] : []), "\(name)")
+        #expect(watch.wake(at: 100) == (isOff ? [.inhibit(.clock)] : []), "\(name)")
         #expect(watch.liveness.clockLeadMilliseconds == lead, "\(name)")
         #expect(watch.liveness.isClockOff == isOff, "\(name)")
     }
@@ -174,7 +174,8 @@ import Testing
         #expect(watch.hear(from: 9, declines: true) == [])
         // Groups that it leads must not wait for it: it is thrown out, and nobody hears it any more.
         #expect(
-            watch.handle(.peersChanged([NodeID(3), NodeID(4)])) == [.suspect(NodeID(2))])
+            watch.handle(.peersChanged([NodeID(3), NodeID(4)]))
+                == [.suspect(NodeID(2)), .trust(NodeID(4))])
         #expect(watch.hear(from: 2, declines: true) == [])
         #expect(watch.wake(at: 600) == [.suspect(NodeID(3)), .suspect(NodeID(4))])
     }

@@ -1,6 +1,7 @@
 import StratusGateway
 import StratusIdentity
 import StratusModel
+import StratusSealing
 import Testing
 
 @Suite struct FeedTokenTests {

@@ -360,6 +360,73 @@ extension SegmentedLog {
         #expect(throws: LogError.self) { _ = try bench.open(isNew: false) }
     }
 
+    /// Core audit 9: development has smaller segments than production, and a directory goes from one to the other.
+    @Test(arguments: [[8_192, 16_384, 8_192], [16_384, 4_096, 65_536, 8_192]])
+    func `each segment keeps its size, and new ones have the one that is set`(
+        sizes: [Int]
+    ) throws {
+        let bench = LogBench()
+        var end: UInt64 = 0
+        for size in sizes {
+            bench.limits.segmentSize = ByteCount(size)
+            let log = try bench.open(isNew: end == 0)
+            #expect(log.damage == SegmentedLog.Damage())
+            #expect(try log.all(1) == (end == 0 ? [] : LogBench.entries(1...end)))
+            for _ in 0..<40 {
+                log.append(1, end + 1...end + 3)
+                log.flushAll()
+                end += 3
+            }
+            bench.files.restart(after: .powerLossLosingAll)
+        }
+        let log = try bench.open(isNew: false)
+        #expect(log.damage == SegmentedLog.Damage())
+        #expect(try log.all(1) == LogBench.entries(1...end))
+        // What is let go is used again only where its size is that of new ones.
+        log.release(self.a, through: LogIndex(end))
+        log.append(1, end + 1...end + 1)
+        log.flushAll()
+        for _ in 0..<200 {
+            end += 1
+            log.append(1, end + 1...end + 1)
+            log.flushAll()
+            log.release(self.a, through: LogIndex(end))
+        }
+        let lengths = try bench.files.list("log").map { name in
+            try bench.files.open(DiskPath("log").appending(name.raw), create: false).length
+        }
+        #expect(Set(lengths) == [UInt64(sizes[sizes.count - 1])])
+    }
+
+    /// Core audit 9: without its header a segment is known by its length, cut short or not.
+    @Test
+    func `a segment of another size whose header rotted is read, and one cut short is noticed`()
+        throws
+    {
+        for isCutShort in [false, true] {
+            let bench = LogBench()
+            do {
+                let log = try bench.open()
+                for start in stride(from: 1 as UInt64, to: 60, by: 10) {
+                    log.append(1, start...start + 9)
+                    log.flushAll()
+                }
+                #expect(log.segmentCount > 1)
+            }
+            bench.limits.segmentSize = ByteCount(65_536)
+            let last = try #require(try bench.files.list("log").last)
+            let file = try bench.files.open(
+                DiskPath("log").appending(last.raw), create: false)
+            try Bytes(repeating: 0xFF, count: 64).withUnsafeBytes {
+                try file.write($0, at: 0)
+            }
+            if isCutShort { try file.resize(8_184) }
+            let log = try bench.open(isNew: false)
+            #expect(try log.all(1) == LogBench.entries(1...60))
+            #expect(log.damage.hasUnknownLoss == isCutShort)
+        }
+    }
+
     @Test func `S-38 a segment of a newer Stratus is refused`() throws {
         let bench = LogBench()
         do {

@@ -44,6 +44,8 @@ package final class ClusterDirectory: Sendable {
     /// Where everything was when the cluster was formed; nil on a node that came later.
     private let founding: ClusterView?
     private let current: Mutex<ClusterView>
+    /// Of `current`, for those who ask with every command.
+    private let newestLevel: Atomic<UInt32>
     private let bugs: PlantedBugs
 
     /// - Parameters:
@@ -56,15 +58,16 @@ package final class ClusterDirectory: Sendable {
         self.bugs = bugs
         self.files = world.files
         self.founding = founding
+        let found: ClusterView
         do {
             if try world.files.exists(Self.path) {
                 let bytes = try world.files.contents(of: Self.path, limit: Self.sizeMax)
                 let view = try Self.decode(bytes)
                 // An earlier process may have died between renaming it and this.
                 try world.files.syncDirectory(.root)
-                self.current = Mutex(view)
+                found = view
             } else if let founding {
-                self.current = Mutex(founding)
+                found = founding
             } else {
                 throw Refusal.damaged("it is missing, and this node joined by it")
             }
@@ -73,6 +76,13 @@ package final class ClusterDirectory: Sendable {
         } catch let error as DecodingError {
             throw .damaged("\(error)")
         } catch { throw .disk("\(error)") }
+        self.current = Mutex(found)
+        self.newestLevel = Atomic(found.settings.featureLevel)
+    }
+
+    /// The cluster's feature level, by the newest view that this node has on its disk.
+    package var level: ClusterLevel {
+        ClusterLevel { FeatureLevel(self.newestLevel.load(ordering: .relaxed)) }
     }
 
     package var view: ClusterView { self.current.withLock { $0 } }
@@ -92,6 +102,7 @@ package final class ClusterDirectory: Sendable {
         return self.current.withLock { current in
             guard view.settings.revision > current.settings.revision else { return false }
             current = view
+            self.newestLevel.store(view.settings.featureLevel, ordering: .relaxed)
             return true
         }
     }

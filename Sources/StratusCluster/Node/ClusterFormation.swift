@@ -1,8 +1,8 @@
 package import StratusCoding
 package import StratusModel
 package import StratusPlacement
+import StratusSealing
 import StratusStorage
-import StratusTLS
 
 // The file CLUSTER in a data directory, version 1
 //

@@ -180,7 +180,7 @@ extension NodeReplicas {
             guard raft.role != .leader else {
                 // Whoever leads must have what it is asked for.
                 self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-                    replica.handle(.inhibited, at: self.world.now, into: &out)
+                    replica.handle(.inhibited(.scrub), at: self.world.now, into: &out)
                 }
                 self.carryOut(effects)
                 continue

@@ -33,6 +33,8 @@ extension NodeReplicas {
         /// Whether a command may make the rows more than they are: it is refused while there is no more than the
         /// reserve.
         package var adds: @Sendable (Command) -> Bool = { _ in false }
+        /// What leaders here may append.
+        package var level = ClusterLevel.build
         package var sleep: @Sendable (MonotonicTime) async -> Void
         package var events = Events()
 

@@ -179,10 +179,12 @@ package actor NodeReplicas {
     package func stop() {
         guard !self.isStopped else { return }
         var effects: [ReplicaHost.Effect] = []
-        while self.work() {}
+        // What has come in by now; what causes more of itself is not waited for.
+        var roundCount = self.inbox.count / Self.turnCountMax + 1
+        while roundCount > 0, self.work() { roundCount -= 1 }
         for group in self.host.allGroups {
             self.host.with(group, at: self.world.now, into: &effects) { replica, out in
-                replica.handle(.inhibited, at: self.world.now, into: &out)
+                replica.handle(.inhibited(.stop), at: self.world.now, into: &out)
             }
         }
         self.carryOut(effects)
@@ -658,6 +660,10 @@ package actor NodeReplicas {
         self.roomAskedAt = now
         self.freeOldestSegment(at: now)
         self.log.retryIfFull()
+        // Whether there is room again is told by a checkpoint that works, not by the next write.
+        for group in self.host.allGroups where self.members[group]?.lacksRoom == true {
+            self.checkpoint(group)
+        }
     }
 
     func isWell(_ group: GroupID) -> Bool {
@@ -696,6 +702,11 @@ package actor NodeReplicas {
         switch result {
         case .success(let index):
             if let index { member.partition.noteDurable(through: index) }
+            // The disk takes the rows again: nobody needs to write for the node to say so.
+            if self.isWell(group) {
+                self.members[group]?.problem = nil
+                self.members[group]?.lacksRoom = false
+            }
             let mustFree =
                 self.log.segmentCount > self.setup.segmentCountMax
                 && self.log.holdersOfOldest.contains(group)

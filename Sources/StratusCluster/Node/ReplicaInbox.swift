@@ -97,6 +97,9 @@ package final class ReplicaInbox: Sendable {
         first?()
     }
 
+    /// How much waits.
+    var count: Int { self.state.withLock { $0.events.count } }
+
     /// Takes nothing in any more. What waits is still handed out.
     func stop() { self.state.withLock { $0.isStopped = true } }
 

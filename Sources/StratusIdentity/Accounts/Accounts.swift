@@ -3,6 +3,7 @@ import StratusCoding
 package import StratusModel
 package import StratusRecords
 package import StratusRuntime
+import StratusSealing
 
 /// People: who they are, how they prove it, and where they are signed in.
 ///

@@ -2,7 +2,7 @@ package import StratusCluster
 import StratusCoding
 import StratusModel
 import StratusRecords
-import StratusTLS
+import StratusSealing
 
 /// What administrators did, one entry after the other.
 ///

@@ -2,7 +2,7 @@ package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
-import StratusTLS
+import StratusSealing
 
 /// A container's API tokens, server-to-server keys, and what it knows of its users: rows at its home.
 package struct ContainerAccess: Sendable {

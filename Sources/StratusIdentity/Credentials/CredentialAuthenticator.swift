@@ -2,7 +2,7 @@ package import StratusCluster
 package import StratusHTTP
 package import StratusModel
 import StratusRecords
-import StratusTLS
+package import StratusSealing
 import Synchronization
 
 /// Judges the credentials that CloudKit's clients send: API token, web-auth token, server-to-server

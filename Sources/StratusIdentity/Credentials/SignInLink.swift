@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusSealing
 
 /// What the address of a sign-in page says: who asked for it and where the answer goes. Sealed, so that
 /// nobody can make one up, and used up by one successful sign-in.

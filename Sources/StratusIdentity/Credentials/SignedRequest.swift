@@ -1,6 +1,6 @@
 package import StratusHTTP
 package import StratusModel
-import StratusTLS
+import StratusSealing
 
 /// The three header fields of a server-to-server request.
 package struct SignedRequest: Sendable, Equatable {

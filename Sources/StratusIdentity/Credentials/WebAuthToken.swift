@@ -1,5 +1,6 @@
 import StratusCoding
 package import StratusModel
+package import StratusSealing
 
 /// Says "this session, as of then": what a signed-in client shows.
 ///

@@ -1,5 +1,6 @@
 import StratusHTTP
 package import StratusModel
+package import StratusSealing
 
 /// Every key of who is asking, derived from the one secret that all nodes of a cluster share.
 package struct IdentityKeys: Sendable {

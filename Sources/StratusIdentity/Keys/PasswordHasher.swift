@@ -1,24 +1,7 @@
-import CArgon2
-import COpenSSL
 package import StratusModel
 package import StratusRuntime
+package import StratusSealing
 import Synchronization
-
-/// A password as it is stored: argon2id (RFC 9106) with the parameters it was hashed with, so that they
-/// may grow.
-package struct PasswordHash: Sendable, Equatable {
-    package var memoryKibibytes: UInt32
-    package var passes: UInt32
-    package var salt: Bytes
-    package var hash: Bytes
-
-    package init(memoryKibibytes: UInt32, passes: UInt32, salt: Bytes, hash: Bytes) {
-        self.memoryKibibytes = memoryKibibytes
-        self.passes = passes
-        self.salt = salt
-        self.hash = hash
-    }
-}
 
 /// Hashes passwords on a thread of its own: each takes tens of milliseconds and megabytes, by design.
 ///
@@ -53,10 +36,10 @@ package final class PasswordHasher: Sendable {
     package func hash(_ password: Secret<String>, salt: Bytes) async -> PasswordHash? {
         let cost = self.cost
         return await self.run {
-            PasswordHash(
-                memoryKibibytes: cost.memoryKibibytes, passes: cost.passes, salt: salt,
-                hash: Self.argon2id(
-                    password, salt: salt, memory: cost.memoryKibibytes, passes: cost.passes))
+            var bytes = Bytes(password.reveal().utf8)
+            return PasswordHash(
+                hashing: &bytes, salt: salt, memoryKibibytes: cost.memoryKibibytes,
+                passes: cost.passes)
         }
     }
 
@@ -65,12 +48,10 @@ package final class PasswordHasher: Sendable {
     package func verify(_ password: Secret<String>, against stored: PasswordHash?) async -> Bool? {
         let cost = self.cost
         return await self.run {
-            let hash = Self.argon2id(
-                password, salt: stored?.salt ?? Bytes(repeating: 0, count: 16),
-                memory: stored?.memoryKibibytes ?? cost.memoryKibibytes,
-                passes: stored?.passes ?? cost.passes)
-            guard let stored, stored.hash.count == hash.count else { return false }
-            return CRYPTO_memcmp(hash, stored.hash, hash.count) == 0
+            var bytes = Bytes(password.reveal().utf8)
+            return PasswordHash.verify(
+                &bytes, against: stored, memoryKibibytes: cost.memoryKibibytes,
+                passes: cost.passes)
         }
     }
 
@@ -80,17 +61,5 @@ package final class PasswordHasher: Sendable {
             self.waitingCount.add(1, ordering: .relaxed).newValue <= self.waitingCountMax
         else { return nil }
         return await self.worker.run(body)
-    }
-
-    private static func argon2id(
-        _ password: Secret<String>, salt: Bytes, memory: UInt32, passes: UInt32
-    ) -> Bytes {
-        var text = Bytes(password.reveal().utf8)
-        defer { OPENSSL_cleanse(&text, text.count) }
-        var hash = Bytes(repeating: 0, count: 32)
-        let code = argon2id_hash_raw(
-            passes, memory, 1, text, text.count, salt, salt.count, &hash, hash.count)
-        precondition(code == 0, "argon2id failed (\(code))")
-        return hash
     }
 }

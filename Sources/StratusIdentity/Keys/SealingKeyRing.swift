@@ -2,6 +2,7 @@ package import StratusCluster
 import StratusCoding
 package import StratusModel
 import StratusRecords
+package import StratusSealing
 import Synchronization
 
 /// The keys that tokens, links, sync tokens and markers are sealed with, by number.

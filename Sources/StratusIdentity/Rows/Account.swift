@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+package import StratusSealing
 
 /// Names an account for its whole life: 128 random bits, never shown to a client.
 package struct AccountID: Sendable, Hashable, CustomStringConvertible {

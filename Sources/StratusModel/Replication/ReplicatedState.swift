@@ -23,6 +23,14 @@ package protocol ReplicatedState: Sendable {
 
     /// Drops whatever is kept in memory about the rows: they may have gone back.
     mutating func forget()
+
+    /// Which builds can apply the command. A leader asks before it appends, and every replica before it
+    /// applies: a command that a later build wrote must stop the replica instead of changing nothing.
+    func reading(of command: Command) -> CommandReading
+}
+
+extension ReplicatedState {
+    package func reading(of command: Command) -> CommandReading { command.reading }
 }
 
 extension ReplicatedState {

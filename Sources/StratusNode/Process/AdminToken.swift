@@ -1,6 +1,6 @@
 package import StratusModel
 package import StratusRuntime
-import StratusTLS
+import StratusSealing
 import Synchronization
 
 /// The administrators' token: in a file that only the node's user can read, made at the first start.

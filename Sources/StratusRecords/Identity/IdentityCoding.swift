@@ -226,8 +226,13 @@ extension ByteWriter {
 
 extension ByteReader {
     fileprivate mutating func identityKind() throws(DecodingError) -> IdentityKey.Kind {
-        guard let kind = IdentityKey.Kind(rawValue: try self.byte()) else {
-            throw DecodingError(.malformed, at: self.offset - 1)
+        let number = try self.byte()
+        guard let kind = IdentityKey.Kind(rawValue: number) else {
+            throw DecodingError(
+                number == 0
+                    ? .malformed
+                    : .unknownNumber(family: NumberFamily.identityRow.name, number),
+                at: self.offset - 1)
         }
         return kind
     }

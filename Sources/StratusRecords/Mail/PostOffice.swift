@@ -24,7 +24,12 @@ package struct PostOffice: Sendable {
 
     package let bounds: Bounds
 
-    package init(bounds: Bounds = Bounds()) { self.bounds = bounds }
+    private let bugs: PlantedBugs
+
+    package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
+        self.bounds = bounds
+        self.bugs = bugs
+    }
 
     // MARK: Sending
 
@@ -60,7 +65,10 @@ package struct PostOffice: Sendable {
                 letter.body.count <= Self.bodySizeMax, "a mail of \(letter.body.count) bytes")
             let key = MailKeys.posted(to: letter.receiver)
             var route = try Self.route(key, over: rows) ?? office.unposted
-            route.last += 1
+            let isUsedAgain =
+                self.bugs.contains(.mailNumberUsedAgain) && office.waitingCount == 0
+                && route.last > 0
+            if !isUsedAgain { route.last += 1 }
             try rows.put(.mail, key, route.encoded())
             try rows.put(
                 .mail, MailKeys.waiting(for: letter.receiver, route.last),

@@ -162,7 +162,9 @@ extension RecordState {
 }
 
 /// Collects one page of a zone's feed.
-private struct FeedPage {
+private struct FeedPage: FixedLevel {
+    static var level: FeatureLevel { .one }
+
     private let ask: ZoneChangesAsk
     private let zone: ZoneRow
     private let id: ZoneID

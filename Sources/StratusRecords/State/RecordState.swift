@@ -34,7 +34,7 @@ package struct RecordState: ReplicatedState {
 
     let bounds: Bounds
     let bugs: PlantedBugs
-    var office: PostOffice { PostOffice(bounds: self.bounds.outbox) }
+    var office: PostOffice { PostOffice(bounds: self.bounds.outbox, bugs: self.bugs) }
     var cache = RowCache()
 
     package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {

@@ -124,6 +124,17 @@ struct Invariants {
         }
     }
 
+    /// C-16, C-42: a node that must not lead leads nothing, whatever it has opened since it knows. Called after
+    /// everything that a node does.
+    mutating func leads(_ replica: Replica, on host: ReplicaHost) {
+        guard replica.raft.role == .leader, host.liveness.isInhibited || replica.raft.isInhibited
+        else { return }
+        self.report(
+            "C-16 inhibited nodes lead nothing",
+            "\(replica.group): \(replica.node) leads term \(replica.raft.term) although it must not"
+        )
+    }
+
     /// Called after everything that a node does.
     mutating func goesBy(_ node: NodeID, _ replica: Replica, at now: Int64) {
         let configuration = replica.raft.configuration

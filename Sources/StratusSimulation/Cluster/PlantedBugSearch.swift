@@ -78,6 +78,18 @@ package struct PlantedBugSearch {
         case .failedSyncTriedAgain:
             options.faults.insert(.failedSync)
             options.failedSyncOneIn = 40
+        case .newReplicaNotTold:
+            // Replicas that come to a node whose clock has gone astray.
+            options.faults = [.membership, .clockJump, .processCrash]
+            options.faultInterval = .milliseconds(60)
+        case .permitLiftsAll:
+            // Rows that fail, on a node whose clock is wrong or whose disk hangs.
+            options.faults.formUnion([.clockJump, .failedApply, .slowDisk])
+            options.faultInterval = .milliseconds(100)
+        case .mailNumberUsedAgain:
+            options.holdsRecords = true
+            options.bucketCount = 4
+            options.groupCount = 3
         default: break
         }
     }
@@ -100,8 +112,7 @@ package struct PlantedBugSearch {
             .jointNeedsOnlyNew, .snapshotWithStaleConfiguration, .learnerCounts:
             .configurations
         case .lateCommandNotRepeated, .lateOrderCarriedOut, .moveFinishedUncommitted,
-            .newcomerNotAwaited,
-            .deletedBeforeMoved, .viewCountsBeforeDisk:
+            .newcomerNotAwaited, .deletedBeforeMoved, .viewCountsBeforeDisk, .newReplicaNotTold:
             .membership
         case .heartbeatForReadIndex, .readWithoutRound, .readBeforeOwnTermCommit,
             .followerAnswersReads, .readCountsOldRound:
@@ -118,12 +129,13 @@ package struct PlantedBugSearch {
         case .damagedLogVotes, .tailBehindDamageKept: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
-            .forgottenZoneExpiresNothing, .midwayTokenTrusted:
+            .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain:
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
-            .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity:
+            .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
+            .identityForgottenEarly, .permitLiftsAll:
             nil
         }
     }

@@ -337,6 +337,7 @@ extension Simulation {
         guard let host = node.host else { return }
         for group in only.map({ [$0] }) ?? self.groups {
             guard let replica = host.replica(of: group) else { continue }
+            self.invariants.leads(replica, on: host)
             self.invariants.goesBy(node.id, replica, at: self.now)
             let commit = replica.raft.commit
             let before = self.watched[node.id]?[group]

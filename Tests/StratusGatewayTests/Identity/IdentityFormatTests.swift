@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusIdentity
 import StratusModel
+import StratusSealing
 import Testing
 
 /// What is stored and sealed about who is asking, as it was first written. Every line was computed by a

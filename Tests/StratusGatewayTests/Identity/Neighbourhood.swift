@@ -6,6 +6,7 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import StratusSealing
 import StratusSimulation
 import Testing
 import WireScenarios

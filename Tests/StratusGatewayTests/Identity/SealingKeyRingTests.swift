@@ -2,6 +2,7 @@ import StratusCluster
 import StratusGateway
 import StratusIdentity
 import StratusModel
+import StratusSealing
 import StratusSimulation
 import Testing
 import WireScenarios

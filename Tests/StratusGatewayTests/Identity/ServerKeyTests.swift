@@ -4,6 +4,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
+import StratusSealing
 import StratusSimulation
 import Synchronization
 import Testing

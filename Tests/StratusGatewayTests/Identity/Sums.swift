@@ -1,7 +1,7 @@
 import Foundation
 import StratusHTTP
 import StratusModel
-import StratusTLS
+import StratusSealing
 
 /// Arithmetic of tests, by other means than the product's where that is easy.
 enum Sums {

@@ -1,6 +1,5 @@
 import COpenSSL
 package import StratusModel
-import StratusTLS
 
 /// A server-to-server key's public half: ECDSA over P-256, and nothing else.
 ///
@@ -74,7 +73,7 @@ package final class ServerPublicKey: @unchecked Sendable {
 /// A signature as a request carries it, and what it names.
 package enum ServerSignature {
     /// Strict base64; nil otherwise.
-    static func base64(_ text: Bytes) -> Bytes? {
+    package static func base64(_ text: Bytes) -> Bytes? {
         guard text.count % 4 == 0, !text.isEmpty, text.count <= 4_096 else { return nil }
         var result = Bytes(repeating: 0, count: text.count / 4 * 3)
         let count = EVP_DecodeBlock(&result, text, Int32(text.count))

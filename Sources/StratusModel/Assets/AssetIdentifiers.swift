@@ -1,0 +1,43 @@
+/// What records refer to: one file, as a client knows it. Drawn once, never given to another.
+package struct AssetID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt128
+    package init(_ raw: UInt128) { self.raw = raw }
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var description: String { "asset \(String(self.raw, radix: 16))" }
+}
+
+/// The sealed bytes of an asset: chunks in order. Drawn for each upload and never given twice, so whatever is sound
+/// under a body's name is right.
+package struct BodyID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt128
+    package init(_ raw: UInt128) { self.raw = raw }
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var description: String { "body \(String(self.raw, radix: 16))" }
+}
+
+/// One chunk of one body, as every node calls its copy.
+///
+/// Ordered by body and then ordinal: the order of ``CopyStore/held(from:limit:)``, and of the rows of bodies.
+package struct CopyName: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var body: BodyID
+    /// Counted from 0.
+    package var ordinal: UInt32
+
+    package init(body: BodyID, ordinal: UInt32) {
+        self.body = body
+        self.ordinal = ordinal
+    }
+
+    package static let first = CopyName(body: BodyID(0), ordinal: 0)
+    /// The name after this one; nil after the last there can be.
+    package var next: CopyName? {
+        if self.ordinal < .max { return CopyName(body: self.body, ordinal: self.ordinal + 1) }
+        return self.body.raw < .max
+            ? CopyName(body: BodyID(self.body.raw + 1), ordinal: 0) : nil
+    }
+
+    package static func < (one: Self, other: Self) -> Bool {
+        (one.body, one.ordinal) < (other.body, other.ordinal)
+    }
+    package var description: String { "\(self.body)#\(self.ordinal)" }
+}

@@ -1,0 +1,42 @@
+/// One partition's copies on this node's disk. Called only from a thread that may block.
+package protocol CopyStore: AnyObject {
+    /// Stores copies durably: synced when this returns, one sync for all. A name that is there is left as it is.
+    ///
+    /// Takes at most ``CopyRound/sizeMax`` bytes a call. After a throw none of `copies` counts as stored.
+    func put(_ copies: [StoredCopy]) throws(StoreError)
+    /// The stored bytes. Nil: not here. A copy that is not as it was written is forgotten, and missing from then on.
+    func copy(_ name: CopyName) throws(StoreError) -> Bytes?
+    /// Up to `limit` copies from `name` on, ascending.
+    func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy]
+    /// Forgets copies; compaction gives their room back later. Absent ones are no error.
+    func remove(_ names: [CopyName]) throws(StoreError)
+    /// Does a slice of compacting or of reading back, of about `budget` bytes.
+    func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress
+    /// Copies found damaged since the last call, by whichever call found them; ascending.
+    func takeForgotten() -> [CopyName]
+}
+
+/// How much is stored between two syncs.
+package enum CopyRound {
+    package static let sizeMax = ByteCount.mebibytes(4)
+}
+
+/// What a store does beside requests.
+package enum PackWork: Sendable, Hashable, CaseIterable {
+    /// Gives back the room of copies that were removed.
+    case compact
+    /// Reads every copy and checks it.
+    case readBack
+}
+
+package struct PackProgress: Sendable, Hashable {
+    /// Bytes read and written.
+    package var size: ByteCount
+    /// Whether nothing is left to do for now: nothing to compact, or every pack has been read.
+    package var isDone: Bool
+
+    package init(size: ByteCount, isDone: Bool) {
+        self.size = size
+        self.isDone = isDone
+    }
+}

@@ -1,0 +1,37 @@
+/// What all builds of one release can read: the unit in which a cluster is upgraded.
+///
+/// A cluster has one level, which only rises, and only when an administrator finalises an upgrade. Until
+/// then every node writes what the level allows, so nodes of the build before can read all of it, and
+/// the way back is open. The level of each format stands in ``NumberFamily``.
+package struct FeatureLevel: RawRepresentable, Sendable, Hashable, Comparable,
+    CustomStringConvertible
+{
+    /// The number is on disk and on the wire for ever.
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package init(_ rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Everything up to commit 4e52292.
+    package static let one = FeatureLevel(1)
+    /// Release 0.1.0.
+    package static let two = FeatureLevel(2)
+
+    /// The highest level that this build reads and writes.
+    package static let build = FeatureLevel.two
+    /// Of a number that is in no table: no cluster ever reaches it, so nobody may write the number.
+    package static let unregistered = FeatureLevel(.max)
+
+    /// The first release that reads this level; nil for a level that this build does not know.
+    package var release: String? {
+        switch self {
+        case .one: "commit 4e52292"
+        case .two: "0.1.0"
+        default: nil
+        }
+    }
+
+    package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+
+    package var description: String { String(self.rawValue) }
+}

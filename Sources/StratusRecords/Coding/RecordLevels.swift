@@ -1,0 +1,169 @@
+// The level that readers need for what this module encodes. A new case of an enumeration gets its number
+// here as well as in its encoder. See `Docs/internals/levels.md`.
+
+package import StratusModel
+
+extension RecordCommand: Levelled {
+    /// The kind's number in the encoding.
+    package var number: UInt8 {
+        switch self {
+        case .modifyRecords: 1
+        case .modifyZones: 2
+        case .schema(.install): 3
+        case .schema(.extend): 4
+        case .continueJobs: 5
+        case .eraseDatabase: 6
+        case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
+        case .recover: 8
+        case .auditLinks: 10
+        }
+    }
+    package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
+}
+
+extension RecordQuery: Levelled {
+    /// The kind's number in the encoding.
+    package var number: UInt8 {
+        switch self.ask {
+        case .lookup: 1
+        case .zones: 2
+        case .zoneChanges: 3
+        case .databaseChanges: 4
+        case .page: 5
+        case .schema: 6
+        case .jobs: 7
+        case .judge: 8
+        case .use: 9
+        case .work: 10
+        }
+    }
+    package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
+}
+
+extension IdentityCommand: Levelled {
+    package var level: FeatureLevel {
+        self.edits.reduce(.one) { max($0, $1.key.kind.level) }
+    }
+}
+
+extension IdentityQuery: Levelled {
+    package var level: FeatureLevel {
+        switch self {
+        case .rows(let keys): keys.reduce(.one) { max($0, $1.kind.level) }
+        case .list(let kind, _, _, _, _): kind.level
+        }
+    }
+}
+
+extension IdentityKey.Kind: Levelled {
+    package var level: FeatureLevel { NumberFamily.identityRow.needed(by: self.rawValue) }
+}
+
+extension Job: Levelled {
+    var level: FeatureLevel { NumberFamily.job.needed(by: self.key.first ?? 0) }
+}
+
+extension IndexJob: Levelled {
+    var level: FeatureLevel { NumberFamily.job.needed(by: self.kind.rawValue) }
+}
+
+extension BucketMail: Levelled {
+    var level: FeatureLevel { NumberFamily.mail.needed(by: self.kind.rawValue) }
+}
+
+extension IdentityOutcome: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension IdentityAnswer: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension IdentityRow: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension RecordAnswer: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension RecordOutcome: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension LinkEnds: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension LinkEnds.Ask: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension IndexedSchema: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension ModifiedRecords: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
+extension Counter: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension InboundLink: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension PartitionCounters: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension DatabaseRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension ReferrerCounts: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension ZoneRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension RecordRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension FeedRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension OfficeRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension RouteRow: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension QueryPosition: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension ReferenceEdits: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension RecordBatch: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+extension ZoneEdit: FixedLevel {
+    static var level: FeatureLevel { .one }
+}
+
+/// As a row of an outbox.
+extension Mail: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}

@@ -1,0 +1,7 @@
+/// The keys that all others are wrapped under, by version. They come from a file, a command, or the cluster's secret.
+package protocol MasterKeys: Sendable {
+    /// The version that wraps what is written from now on.
+    var newest: UInt32 { get }
+    /// Nil: this node was not given that version.
+    func key(_ version: UInt32) -> SecretBytes?
+}

@@ -1,0 +1,43 @@
+import StratusCluster
+import StratusCoding
+import StratusModel
+import Testing
+
+/// The registry of numbers against what this module's decoders take.
+@Suite struct QuestionLevelTests {
+    private static func knows(_ body: Bytes, _ decode: (Bytes) throws(DecodingError) -> Void)
+        -> Bool
+    {
+        do throws(DecodingError) {
+            try decode(body)
+            return true
+        } catch { return error != DecodingError(.malformed, at: 1) }
+    }
+
+    @Test func `every number that is decoded is registered, and the other way round`() {
+        for number in UInt8.min...UInt8.max {
+            #expect(
+                Self.knows([1, number]) { (bytes) throws(DecodingError) in
+                    _ = try NodeQuestion(decoding: bytes)
+                } == (NumberFamily.nodeQuestion.level(of: number) != nil), "question \(number)")
+            #expect(
+                Self.knows([1, number]) { (bytes) throws(DecodingError) in
+                    _ = try NodeReply(decoding: bytes)
+                } == (NumberFamily.nodeReply.level(of: number) != nil), "reply \(number)")
+        }
+    }
+
+    @Test func `a question's number is the one it is encoded with`() {
+        let questions: [NodeQuestion] = [
+            .view(newerThan: 1), .observe(waking: []),
+            .configure(.system, at: .zero, voters: [], learners: []),
+            .transfer(.system, to: NodeID(1)), .changed(revision: 2), .health,
+        ]
+        for question in questions { #expect(question.encoded()[1] == question.number) }
+        for reply: NodeReply in [
+            .view(revision: 1, nil), .observed([]), .done(true), .health(NodeHealth()),
+        ] {
+            #expect(reply.encoded()[1] == reply.number)
+        }
+    }
+}

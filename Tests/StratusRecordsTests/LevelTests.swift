@@ -1,0 +1,93 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// The registry of numbers against what this module's decoders take, and what they make of newer ones.
+@Suite struct RecordLevelTests {
+    private static let container = ContainerReference(
+        container: "iCloud.org.example", environment: .production)
+
+    /// Whether the decoder knows the kind, whatever it thinks of the bytes that are missing behind it.
+    private static func knows(
+        _ body: Bytes, kindAt offset: Int, _ decode: (Bytes) throws(DecodingError) -> Void
+    ) -> Bool {
+        do throws(DecodingError) {
+            try decode(body)
+            return true
+        } catch {
+            if case .unknownNumber = error.kind { return false }
+            return error != DecodingError(.malformed, at: offset)
+        }
+    }
+
+    @Test func `every number that is decoded is registered, and the other way round`() {
+        for number in UInt8.min...UInt8.max {
+            #expect(
+                Self.knows([1, number], kindAt: 1) { (bytes) throws(DecodingError) in
+                    _ = try RecordCommand(decoding: bytes, container: Self.container)
+                } == (NumberFamily.recordCommand.level(of: number) != nil), "command \(number)")
+            let principal: Bytes = [1, 0, 0, 0]
+            #expect(
+                Self.knows(principal + [number], kindAt: 4) { (bytes) throws(DecodingError) in
+                    _ = try RecordQuery(decoding: bytes)
+                } == (NumberFamily.recordQuery.level(of: number) != nil), "query \(number)")
+            #expect(
+                Self.knows([1, number], kindAt: 1) { (bytes) throws(DecodingError) in
+                    _ = try IdentityQuery(decoding: bytes)
+                } == (NumberFamily.identityQuery.level(of: number) != nil), "query \(number)")
+            #expect(
+                (IdentityKey.Kind(rawValue: number) != nil)
+                    == (NumberFamily.identityRow.level(of: number) != nil), "row \(number)")
+            #expect(
+                (BucketMail.Kind(rawValue: number) != nil)
+                    == (NumberFamily.mail.level(of: number) != nil), "mail \(number)")
+        }
+        #expect(
+            NumberFamily.job.entries.map(\.number) == [
+                Job.cascadeKind, Job.trimKind, Job.purgeKind, IndexJob.Kind.fill.rawValue,
+                IndexJob.Kind.drop.rawValue, Job.dispatchKind, Job.recallKind, Job.letterKind,
+                Job.auditKind,
+            ])
+    }
+
+    // MARK: Reading
+
+    private static func command(_ kind: Command.Kind, _ body: Bytes) -> Command {
+        Command(
+            kind: kind, identity: RequestIdentity(high: 1, low: 1), deadlineMilliseconds: 1,
+            container: Self.container, schemaVersion: 0, principal: Principal(kind: .system),
+            body: body)
+    }
+
+    @Test func `an identity command is as new as the newest row it names`() {
+        let state = RecordState()
+        var body = IdentityCommand([IdentityCommand.Edit(IdentityKey(.account, of: [7]), .remove)])
+            .encoded()
+        #expect(state.reading(of: Self.command(.identity, body)) == .readable(since: .one))
+        body[2] = 200
+        #expect(state.reading(of: Self.command(.identity, body)) == .newer("identity row 200"))
+        body[2] = 0
+        #expect(state.reading(of: Self.command(.identity, body)) == .malformed)
+        body[0] = 9
+        #expect(
+            state.reading(of: Self.command(.identity, body)) == .newer("identity command version 9")
+        )
+    }
+
+    @Test func `a delivery is as new as the newest mail in it`() {
+        let state = RecordState()
+        func reading(_ bodies: [Bytes]) -> CommandReading {
+            let mails = bodies.enumerated().map {
+                Mail(sequence: UInt64($0.offset + 1), sentAt: .zero, body: $0.element)
+            }
+            let bag = MailBag(MailRoute(from: GroupID(1), to: GroupID(2)), epoch: 1, mails)
+            return state.reading(of: Self.command(.mail, MailCommand.deliver(bag).encoded()))
+        }
+        #expect(reading([[1, 1], [1, 7]]) == .readable(since: .one))
+        #expect(reading([[1, 1], [1, 99]]) == .newer("mail 99"))
+        #expect(reading([[2, 1]]) == .newer("mail version 2"))
+        #expect(reading([[1, 1], []]) == .malformed)
+    }
+}
