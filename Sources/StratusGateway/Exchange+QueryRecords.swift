@@ -138,6 +138,8 @@ extension Exchange {
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
         try await self.teach(schema, to: ask.database)
+        var ask = ask
+        if self.handler.router.level.allows(.two) { ask.schemaVersion = schema.version }
         var hasInstalled = false
         while true {
             let answer = try await self.ask(
@@ -145,6 +147,13 @@ extension Exchange {
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
+            case .refused(let refusal) where refusal.reason == .schemaBehind:
+                // What it has against the newer one, saves are told; reads are answered by the one it has.
+                if hasInstalled { throw ClientError(refusal) }
+                do { try await self.install(schema, at: key) } catch is ClientError {
+                    ask.schemaVersion = nil
+                }
+                hasInstalled = true
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
                 try await self.install(schema, at: key)
                 hasInstalled = true

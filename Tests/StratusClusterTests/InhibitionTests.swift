@@ -2,6 +2,7 @@ import StratusConsensus
 import StratusModel
 import StratusSimulation
 import StratusStorage
+import Synchronization
 import Testing
 
 @testable import StratusCluster

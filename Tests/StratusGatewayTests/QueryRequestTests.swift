@@ -1,10 +1,13 @@
+import StratusCluster
 import StratusModel
+import StratusRecords
+import StratusSimulation
 import Testing
 
 @testable import StratusGateway
 @testable import WireScenarios
 
-/// What a query may ask, and what its operands mean, as a client says it.
+/// G-33: what a query may ask, and what its operands mean, as a client says it.
 @Suite struct QueryRequestTests {
     private static func caller(limits: Limits = Limits()) async throws -> Caller {
         let wire = InProcess(limits: limits)
@@ -146,5 +149,41 @@ import Testing
         let answer = try await caller.acting(as: .anonymous).post(
             "public/records/query", ["query": ["recordType": "Diary"]])
         expectFailure(answer, 421, "AUTHENTICATION_REQUIRED")
+    }
+
+    @Test
+    func
+        `a database that nobody saves to answers by the newest schema (semantics audit 1)`()
+        async throws
+    {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        try await caller.create(
+            "p", fields: ["title": ["value": "hay"], "note": ["value": "needle"]])
+        let search: JSON = [
+            "recordType": "Book",
+            "filterBy": [
+                ["comparator": "CONTAINS_ANY_TOKENS", "fieldValue": ["value": "needle"]]
+            ],
+        ]
+        #expect(try await caller.query(search) == [])
+        var schema = try SchemaText.read(
+            Library.schema.replacing("note            STRING,", "note STRING SEARCHABLE,"))
+        schema.version = 2
+        let container = ContainerReference(
+            container: caller.container, environment: .development)
+        let command = RecordCommand.schema(.install(schema)).enveloped(
+            container: container, identity: wire.world.drawIdentity(),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: Principal(kind: .system))
+        _ = try await wire.router.submit(
+            command, to: .container(container), deadline: wire.world.now)
+        wire.world.advance(by: .seconds(2))
+        #expect(try await caller.query(search) == ["p"])
+    }
+}
+
+extension String {
+    fileprivate func replacing(_ one: String, _ other: String) -> String {
+        self.split(separator: one, omittingEmptySubsequences: false).joined(separator: other)
     }
 }

@@ -2,7 +2,7 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// A page is bounded by its work, and work grows no faster than what was asked: counts, not times.
+/// G-33: a page is bounded by its work, and work grows no faster than what was asked: counts, not times.
 @Suite struct QueryWorkTests {
     static func record(_ name: String, _ fields: [Field], by user: String = "_a", zone: ZoneID)
         -> Record
@@ -319,5 +319,69 @@ import Testing
         let pages = try QueryPropertyTests.follow(predicate, &shelf, limits: { (200, 1_000) })
         #expect(pages.records.isEmpty)
         #expect((8...20).contains(pages.counters.count), "\(pages.counters.count)")
+    }
+
+    // MARK: Markers
+
+    /// A schema in which the field has an index, or has none.
+    private static func schema(_ indexed: [String], version: UInt64) -> Schema {
+        Schema(
+            version: version,
+            types: [
+                RecordType(
+                    name: "Book",
+                    fields: ["flag", "rating"].map {
+                        FieldDefinition(
+                            name: $0, type: FieldType(.int64),
+                            indexes: indexed.contains($0) ? QueryLibrary.all : [])
+                    })
+            ])
+    }
+
+    @Test
+    func `a marker goes on by its own index, or is refused (semantics audit 2)`()
+        throws
+    {
+        var shelf = QueryShelf(IndexedSchema(schema: Self.schema(["flag"], version: 1)))
+        for number in 0..<30 {
+            let fields = ["flag", "rating"].map {
+                Field(name: $0, value: .scalar(.int64(Int64(number % 3))))
+            }
+            let name = "p\(100 + number)"
+            shelf.set(
+                name, to: Self.record(name, fields, zone: shelf.zones[0].id), zone: 0)
+        }
+        let predicate = RecordPredicate(
+            recordType: "Book",
+            filters: ["flag", "rating"].map {
+                RecordFilter(
+                    field: .field($0), comparator: .lessThan, operand: .scalar(.int64(2)))
+            })
+        func page(_ shelf: QueryShelf, after: Bytes?) throws -> QueryResult {
+            let request = QueryPageRequest(
+                predicate, zones: shelf.zones, limit: 8, after: after, requiresIndexes: false,
+                namesPaths: true)
+            return try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
+        }
+        let first = try page(shelf, after: nil)
+        #expect(first.records.count == 8 && first.counters.plan == .index)
+        // Another index comes, and stands before the marker's in the list of paths or after it.
+        var more = shelf
+        more.schema.install(Self.schema(["flag", "rating"], version: 2), over: .checked)
+        more.schema.markReady(more.schema.building.map(\.number))
+        var names = first.records.map(\.name)
+        var after = first.next
+        while let marker = after {
+            let next = try page(more, after: marker)
+            names += next.records.map(\.name)
+            after = next.next
+        }
+        #expect(names.count == 20 && Set(names).count == 20)
+        // Its index goes.
+        var fewer = shelf
+        fewer.schema.install(Self.schema([], version: 2), over: .checked)
+        #expect(throws: QueryRefusal.invalid("Invalid continuation marker")) {
+            try page(fewer, after: first.next)
+        }
     }
 }

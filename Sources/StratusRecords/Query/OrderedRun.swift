@@ -74,6 +74,9 @@ struct OrderedRun {
 
 /// One zone's part of a sorted page: its first records after a position.
 struct OrderedZone {
+    /// What sorting one's own records may take at least.
+    private static let ownTouchCountMin = 10_000
+
     private let target: QueryTarget
     private let order: QueryOrder
     private let after: OrderedPosition?
@@ -114,6 +117,8 @@ struct OrderedZone {
             // One plan, whatever the filters: the others' records must not be told from how long it takes.
             let path = self.target.ownPath(of: user)
             self.reader.counters.plan = .gathered
+            // There is no other plan: the small share of one bucket of many must not refuse it.
+            self.spentMax = max(self.spentMax, self.reader.touchCount + Self.ownTouchCountMin)
             if try self.gather(path, isLast: true) { return nil }
             let hint =
                 path.rank == 0

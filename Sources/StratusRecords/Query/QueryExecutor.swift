@@ -15,11 +15,15 @@ package struct QueryPageRequest: Sendable {
     /// Stored bytes of the records on a page; the one that passes it is the last.
     package var sizeMax: Int
     package var requiresIndexes: Bool
+    /// Markers name their index, which only readers of feature level 2 understand.
+    package var namesPaths: Bool
 
     package init(
         _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
-        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true
+        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true,
+        namesPaths: Bool = false
     ) {
+        self.namesPaths = namesPaths
         self.predicate = predicate
         self.zones = zones
         self.limit = limit
@@ -106,7 +110,11 @@ package struct QueryExecutor: Sendable {
         case .unordered(let zone, let path, let range, let last)?:
             guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
             var run = UnorderedRun(reader, request)
-            answer = try run.page(of: targets, after: (zone, path, range, last))
+            answer = try run.page(of: targets, after: (zone, .choice(path), range, last))
+        case .named(let zone, let name, let range, let last)?:
+            guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
+            var run = UnorderedRun(reader, request)
+            answer = try run.page(of: targets, after: (zone, .name(name), range, last))
         case nil where first.sorts.isEmpty:
             var run = UnorderedRun(reader, request)
             answer = try run.page(of: targets, after: nil)

@@ -4,6 +4,7 @@ import StratusModel
 /// A page of a query without sorts: in the order of one index path, zone after zone.
 struct UnorderedRun {
     private var reader: QueryReader
+    private let namesPaths: Bool
     private let limit: Int
     private let touchCountMax: Int
     private let sizeMax: Int
@@ -16,6 +17,7 @@ struct UnorderedRun {
 
     init(_ reader: QueryReader, _ request: QueryPageRequest) {
         self.reader = reader
+        self.namesPaths = request.namesPaths
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
         self.sizeMax = request.sizeMax
@@ -28,7 +30,7 @@ struct UnorderedRun {
 
     mutating func page(
         of targets: some Sequence<QueryTarget>,
-        after position: (zone: Bytes, path: Int, range: Int, last: Bytes)?
+        after position: (zone: Bytes, path: Path, range: Int, last: Bytes)?
     ) throws(StoreError) -> QueryOutcome {
         var isFirst = true
         for target in targets {
@@ -43,8 +45,10 @@ struct UnorderedRun {
             var choice: Int
             var start: (range: Int, last: Bytes)?
             if let position, position.zone == target.zone.prefix, !position.last.isEmpty {
-                guard position.path < paths.count else { return .failure(.markerInvalid) }
-                choice = position.path
+                guard let known = position.path.choice(in: paths) else {
+                    return .failure(.markerInvalid)
+                }
+                choice = known
                 start = (position.range, position.last)
             } else {
                 choice = try self.choose(paths)
@@ -63,9 +67,29 @@ struct UnorderedRun {
             case .records:
                 next = try self.takeAll(target, choice, after: start?.last)
             }
-            if let next { return .success(self.found(next)) }
+            if let next { return .success(self.found(self.named(next, paths))) }
         }
         return .success(self.found(nil))
+    }
+
+    /// The path that a marker goes on with: as this version names it, or as the one before did.
+    enum Path {
+        case choice(Int)
+        case name(PathName)
+
+        func choice(in paths: [IndexPath]) -> Int? {
+            switch self {
+            case .choice(let choice): choice < paths.count ? choice : nil
+            case .name(let name): name.choice(in: paths)
+            }
+        }
+    }
+
+    private func named(_ position: QueryPosition, _ paths: [IndexPath]) -> QueryPosition {
+        guard self.namesPaths, case .unordered(let zone, let path, let range, let last) = position
+        else { return position }
+        return .named(
+            zone: zone, path: PathName(of: path, in: paths), range: range, last: last)
     }
 
     private func found(_ next: QueryPosition?) -> QueryFound {

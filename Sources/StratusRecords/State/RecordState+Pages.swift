@@ -14,6 +14,9 @@ extension RecordState {
         }
         let container = ask.database.container
         let schema = try self.cache.schema(container, over: rows) ?? IndexedSchema()
+        if let version = ask.schemaVersion, schema.schema.version < version {
+            return refused(RequestRefusal(.schemaBehind))
+        }
         let type = schema.schema.type(named: ask.predicate.recordType)
         var scopes: [ZoneScope] = []
         var summary: ZoneSummary?
@@ -42,7 +45,8 @@ extension RecordState {
         let limit = ask.limit <= 0 ? Self.pageCountMax : min(ask.limit, Self.pageCountMax)
         let request = QueryPageRequest(
             ask.predicate, zones: scopes, limit: limit, after: after,
-            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes)
+            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
+            namesPaths: ask.schemaVersion != nil)
         let answer = try QueryExecutor(schema, StoredRecords()).page(
             request, over: copy rows, within: time,
             visible: AccessRules.visible(type, in: ask.database, principal))
