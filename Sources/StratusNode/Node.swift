@@ -88,7 +88,10 @@ package final class Node: Sendable {
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
         let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
 
-        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax"))
+        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax")) {
+            // What large bodies left in the allocator's arenas goes back to the system. On no loop: it takes a while.
+            Task.detached { ProcessFacts.returnMemory() }
+        }
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
             var gateway = GatewaySettings()
             gateway.developmentSchema =

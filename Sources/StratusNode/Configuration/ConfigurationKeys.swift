@@ -187,8 +187,9 @@ extension ConfigurationKey {
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
             "limits.bufferedBodySizeMax", .size(16 << 20...1 << 40), .size(.mebibytes(256)),
-            "The bodies of all requests that are being read or answered, together; large ones may take "
-                + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
+            "The bodies of all requests that are being read or answered, together; what a body has beyond 1 MiB "
+                + "counts three times, and large ones may take three quarters of it. Beyond it the answer is 503 "
+                + "TRY_AGAIN_LATER."),
         ConfigurationKey(
             "limits.bufferedAnswerSizeMax", .size(32 << 20...1 << 40), .size(.mebibytes(256)),
             "What was read for all requests that are being answered, together, until their clients have taken "
