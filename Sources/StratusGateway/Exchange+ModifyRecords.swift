@@ -109,6 +109,8 @@ extension Exchange {
                 reader: FieldReader(
                     zone: place.zone, scope: self.route.scope, caller: self.caller),
                 isProduction: self.route.container.environment == .production,
+                growsSchema: self.handler.settings.growsSchema(
+                    in: self.route.container.environment),
                 storedTypes: storedTypes)
             let compiled = request.operations.map { compiler.compile($0) }
             if compiler.missing.isEmpty { return (compiled, compiler.schema) }

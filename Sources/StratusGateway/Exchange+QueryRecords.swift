@@ -17,7 +17,7 @@ extension Exchange {
         guard request.recordType != "Users" else {
             throw InputRefusal.usersQueried
         }
-        let (predicate, schema) = try await self.predicate(of: request, in: target.zone)
+        let (predicate, schema) = try await self.predicate(of: request, in: target)
         // A marker goes on with exactly the query that it came from.
         var writer = ByteWriter()
         writer.write(predicate)
@@ -98,8 +98,11 @@ extension Exchange {
     /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where
     /// that one knows no such type or field.
     private func predicate(
-        of request: QueryRequest, in zone: ZoneID
+        of request: QueryRequest, in target: Target
     ) async throws -> (RecordPredicate, Schema) {
+        var zone = target.zone
+        // In a query of all zones an operand without a zone means the zone of each record.
+        if target.isZoneWide { zone.name = "" }
         let fields = FieldReader(zone: zone, scope: self.route.scope, caller: self.caller)
         var schema = try await self.schema()
         if !self.knows(request, schema) { schema = try await self.schema(fresh: true) }
@@ -108,13 +111,16 @@ extension Exchange {
                 StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
         }
         try await self.requireUserFor(type)
-        return (try PredicateReader(type: type, fields: fields).predicate(request), schema)
+        let reader = PredicateReader(
+            type: type, fields: fields,
+            operandCountMax: self.handler.limits.queryOperandCountMax)
+        return (try reader.predicate(request), schema)
     }
 
     /// Who has only an API token is asked to sign in where that could help: the world may not read the
     /// type, and somebody may.
     private func requireUserFor(_ type: RecordType) async throws {
-        let readers = type.grants.filter { $0.permissions.contains(.read) }.map(\.role)
+        let readers = AccessRules.roles(that: .read, type)
         if self.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
             try await self.requireUser()
         }

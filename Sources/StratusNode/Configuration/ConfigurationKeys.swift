@@ -212,8 +212,13 @@ extension ConfigurationKey {
                 + "is saved in about a second. 0: no quota."),
         ConfigurationKey(
             "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
-            "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."
-        ),
+            "The work that one page of a query may take. One unit is a seek, an index row, 2 KiB of stored records, "
+                + "32 bytes of text that is cut into words, or 16 comparisons. Beyond it the page ends early, with "
+                + "a marker."),
+        ConfigurationKey(
+            "limits.queryOperandCountMax", .integer(1...10_000), .integer(250), reloads: true,
+            "Values that one IN, ..._ANY or ..._ALL filter of a query may name, and words that one search may "
+                + "look for. A query with more is refused with BAD_REQUEST."),
         ConfigurationKey(
             "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
             .duration(.seconds(30)), reloads: true,
