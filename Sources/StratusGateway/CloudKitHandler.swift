@@ -29,6 +29,8 @@ package final class CloudKitHandler: HTTPHandler {
     private let bodies: BodyBudget
     private let answers: AnswerBudget
     private let rates: RequestRates?
+    /// Look-ups of people, by caller.
+    let userLookUps: RequestThrottle?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
@@ -50,6 +52,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.cipher = feeds ?? TokenCipher(key: tokenKey)
         self.settings = settings
         self.rates = RequestRates(settings)
+        self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.limits = limits
         self.people = people
         self.log = log

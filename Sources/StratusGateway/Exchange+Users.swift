@@ -8,7 +8,7 @@ import StratusRecords
 ///
 /// A person shows name and record name to others only by consent, and only where the app was used. An
 /// address that nobody has, a person without consent and a stranger to the app get the same answer for the
-/// same work.
+/// same work (``PeopleFinder``). Repeats within a request are looked up once, and look-ups count per caller.
 extension Exchange {
     /// `users/current` and `users/caller`: the keys of both dictionaries, which every client reads.
     func currentUser() async throws -> Bytes {
@@ -42,13 +42,13 @@ extension Exchange {
             }
             return writer.finish()
         }
-        var entries: [(ask: Lookup, found: Found?)] = []
+        var asks: [Lookup] = []
         for element in try input.requiredElements(
             "lookupInfos", limit: self.handler.limits.operationCountMax)
         {
-            let ask = try Lookup(try Input(element, at: "lookupInfos"))
-            entries.append((ask, try await self.find(ask)))
+            asks.append(try Lookup(try Input(element, at: "lookupInfos")))
         }
+        let entries = try await self.find(asks)
         writer.object {
             $0.key("users")
             $0.array { array in
@@ -71,17 +71,17 @@ extension Exchange {
     func lookUpUsers(_ input: Input) async throws -> Bytes {
         try await self.requireUser()
         let isByEmail = self.route.operation == .usersLookUpEmail
-        var entries: [(ask: Lookup, found: Found?)] = []
+        var asks: [Lookup] = []
         for element in try input.requiredElements(
             "users", limit: self.handler.limits.operationCountMax)
         {
             let item = try Input(element, at: "users")
-            let ask: Lookup =
+            asks.append(
                 isByEmail
-                ? .email(try item.requiredString("emailAddress"))
-                : .recordName(try item.requiredString("userRecordName"))
-            entries.append((ask, try await self.find(ask)))
+                    ? .email(try item.requiredString("emailAddress"))
+                    : .recordName(try item.requiredString("userRecordName")))
         }
+        let entries = try await self.find(asks)
         var writer = JSONWriter()
         writer.object {
             $0.key("users")
@@ -173,43 +173,84 @@ extension Exchange {
         var account: Account?
     }
 
-    /// Nil for everybody who did not ask to be found, whether or not they exist.
-    private func find(_ ask: Lookup) async throws -> Found? {
-        switch ask {
-        case .phone: return nil
-        case .recordName(let name):
-            guard let people = self.handler.people else {
-                return name == self.caller ? Found(recordName: name) : nil
+    /// Whom a look-up is about: several spellings of one address are one subject.
+    private enum Subject: Hashable {
+        case email(String)
+        case recordName(String)
+    }
+
+    /// Answers in the order of `asks`. Each subject is looked up once, in the order in which it is first named.
+    private func find(_ asks: [Lookup]) async throws -> [(ask: Lookup, found: Found?)] {
+        let subjects = asks.map { self.subject(of: $0) }
+        let others = Set(subjects.compactMap { $0 }).count
+        if others > 0, let people = self.handler.people {
+            let container = self.route.container
+            let caller = "\(self.caller) \(container.environment.name) \(container.container)"
+            let now = people.accounts.store.world.now
+            if let wait = self.handler.userLookUps?.wait(of: caller, at: now, count: others) {
+                throw ClientError(
+                    .throttled, "too many people looked up, retry later",
+                    retryAfter: ClientError.seconds(wait))
             }
-            // Everybody may know who they are themselves.
-            let isOwn = name == self.caller || name == "__defaultOwner__"
-            let user = try await people.access.user(
-                isOwn ? self.caller : name, in: self.route.container)
-            let id = user?.account ?? AccountID(RequestIdentity(high: 0, low: 0))
-            let account = try await people.accounts.account(id)
-            if isOwn {
-                return Found(
-                    recordName: self.caller,
-                    account: account?.isDiscoverable == true ? self.shown(account) : nil)
-            }
-            guard let account, account.isDiscoverable, account.status == .active else { return nil }
-            return Found(recordName: name, account: self.shown(account))
-        case .email(let text):
-            guard let people = self.handler.people, let email = EmailAddress(text) else {
-                return nil
-            }
-            let id =
-                try await people.accounts.account(of: email)
-                ?? AccountID(RequestIdentity(high: 0, low: 0))
-            let account = try await people.accounts.account(id)
-            let name = people.accounts.store.keys.userRecordName(
-                of: id, epoch: account?.epoch ?? 1, in: self.route.container)
-            let user = try await people.access.user(name, in: self.route.container)
-            guard let account, account.isDiscoverable, account.status == .active, user != nil else {
-                return nil
-            }
-            return Found(recordName: name, account: self.shown(account))
         }
+        var known: [Subject: Found?] = [:]
+        var entries: [(ask: Lookup, found: Found?)] = []
+        for (ask, subject) in zip(asks, subjects) {
+            guard let subject else {
+                entries.append((ask, try await self.findOwn(ask)))
+                continue
+            }
+            let found: Found?
+            if let before = known[subject] {
+                found = before
+            } else {
+                found = try await self.find(subject)
+                known[subject] = .some(found)
+            }
+            entries.append((ask, found))
+        }
+        return entries
+    }
+
+    /// Nil: nobody else is asked about.
+    private func subject(of ask: Lookup) -> Subject? {
+        switch ask {
+        case .phone: nil
+        case .email(let text): EmailAddress(text).map { .email($0.normalised) }
+        case .recordName(let name): self.isOwn(name) ? nil : .recordName(name)
+        }
+    }
+
+    private func isOwn(_ name: String) -> Bool {
+        name == self.caller || name == "__defaultOwner__"
+    }
+
+    /// Everybody may know who they are themselves.
+    private func findOwn(_ ask: Lookup) async throws -> Found? {
+        guard case .recordName = ask else { return nil }
+        var account: Account?
+        if let people = self.handler.people, let id = self.authentication.account {
+            account = try await people.accounts.account(id)
+        }
+        return Found(
+            recordName: self.caller,
+            account: account?.isDiscoverable == true ? self.shown(account) : nil)
+    }
+
+    /// Nil for everybody who did not ask to be found, whether or not they exist.
+    private func find(_ subject: Subject) async throws -> Found? {
+        guard let people = self.handler.people else { return nil }
+        let finder = PeopleFinder(people.accounts, people.access)
+        let container = self.route.container
+        let person: PeopleFinder.Person?
+        switch subject {
+        case .email(let text):
+            guard let email = EmailAddress(text) else { return nil }
+            person = try await finder.lookUp(email, in: container).person
+        case .recordName(let name):
+            person = try await finder.lookUp(recordName: name, in: container).person
+        }
+        return person.map { Found(recordName: $0.recordName, account: self.shown($0.account)) }
     }
 
     private func shown(_ account: Account?) -> Account? {

@@ -28,6 +28,8 @@ package struct GatewaySettings: Sendable, Equatable {
     package var containerRequestRateMax: Int?
     package var tokenRequestRateMax: Int?
     package var addressRequestRateMax: Int?
+    /// People that one user may look up in a minute at this node; nil: as many as come.
+    package var userLookUpRateMax: Int? = 100
 
     package init() {}
 

@@ -104,6 +104,7 @@ package final class Node: Sendable {
             gateway.containerRequestRateMax = rate("limits.containerRequestRateMax")
             gateway.tokenRequestRateMax = rate("limits.tokenRequestRateMax")
             gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
+            gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
             return CloudKitHandler(
                 router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
                 feeds: feeds, settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,

@@ -33,6 +33,8 @@ final class NodeCluster: Sendable {
     /// What clients' sync tokens are sealed with, when all nodes must share it.
     let sharedTokenKey: Bytes?
     private let links: PeerLinks?
+    /// For metrics; nil for a node alone.
+    var peerLinks: PeerLinks? { self.links }
     private let sockets: SocketLinks?
     /// Of the links, where they do not share one with clients.
     private let ownLoop: EventLoop?

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusGateway
+import StratusHTTP
 import StratusModel
 import StratusRuntime
 
@@ -33,6 +34,7 @@ enum NodeMetrics {
             "stratus_log_dropped_lines_total",
             "Log lines lost: the buffer was full, or nobody took them"
         ) { [log = state.log] in Double(log.droppedCount) }
+        Self.registerRefusals(state, server)
         Self.registerScrub(state)
         Self.registerRoom(state)
         Self.registerOwnState(state)
@@ -54,6 +56,26 @@ enum NodeMetrics {
         }
         metrics.counter("process_cpu_seconds_total", "Processor time used") {
             ProcessFacts.processorSeconds
+        }
+    }
+
+    /// What never became a request, or a link.
+    private static func registerRefusals(_ state: NodeState, _ server: HTTPServer) {
+        for refusal in HTTPRefusal.allCases {
+            state.metrics.counter(
+                "stratus_http_refused_total",
+                "Requests refused before a handler saw them: malformed, too large or too slow",
+                ["reason": refusal.rawValue, "status": "\(refusal.status)"]
+            ) { Double(server.refusedCount(refusal)) }
+        }
+        guard let links = state.cluster.peerLinks else { return }
+        let name = "stratus_peer_strangers_total"
+        let help = "Connections to the peer port that ended before a certificate was proven"
+        state.metrics.counter(name, help, ["end": "failed"]) {
+            Double(links.strangersSeen.failed)
+        }
+        state.metrics.counter(name, help, ["end": "displaced"]) {
+            Double(links.strangersSeen.displaced)
         }
     }
 

@@ -19,7 +19,7 @@ struct ChangeNote {
 
     static let sentencesMax = 3
     static let wordsMax = 90
-    static let columnsMax = 110
+    static let columnsMax = 160
 
     let path: String
     let lines: [String]

@@ -194,6 +194,65 @@ import Testing
     }
 }
 
+/// Strangers on the peer port that hold connections and prove nothing (security audit 4).
+@Suite struct SilentStrangersTests {
+    @Test func `security audit 4: a node that restarts joins beside silent strangers`() async throws
+    {
+        let pair = try await LinkPair.make()
+        defer { pair.stop() }
+        #expect(await pair.bothOpen())
+        await pair.two.stop()
+        #expect(await LinkPair.eventually { !pair.one.isOpen(to: NodeID(2)) })
+        let strangers = pair.ports.map { SilentStrangers(32, at: $0) }
+        defer { for some in strangers { some.leave() } }
+        try await Task.sleep(for: .milliseconds(300))
+        let again = try await LinkPair.node(2, pair.material, port: pair.ports[1], tuning: .init())
+        again.links.setPeers(pair.addresses)
+        #expect(
+            await LinkPair.eventually(within: .seconds(10)) {
+                pair.one.isOpen(to: NodeID(2)) && again.links.isOpen(to: NodeID(1))
+            })
+        #expect(pair.one.strangersSeen.displaced > 0)
+        await again.links.stop()
+        again.loop.stop()
+    }
+
+    @Test func `security audit 4: a newcomer is answered beside silent strangers`() async throws {
+        let pair = try await LinkPair.make()
+        defer { pair.stop() }
+        #expect(await pair.bothOpen())
+        let strangers = SilentStrangers(32, at: pair.ports[0])
+        defer { strangers.leave() }
+        try await Task.sleep(for: .milliseconds(300))
+        let (identity, authority) = try pair.material.certificate(of: 2)
+        let client = try TLSContext(
+            client: TLSClientConfiguration(
+                authorityPEM: authority, identity: identity, minimumVersion: .tls13))
+        let join = PeerJoin(
+            name: "node-2", address: "h:1", weight: 100, rack: "", featureLevel: 1, token: [1])
+        var answer: JoinDialog.Answer = .unreachable("")
+        for _ in 0..<10 {
+            answer = await JoinDialog.ask(
+                join, of: .init(name: "node-1", host: "127.0.0.1", port: pair.ports[0]),
+                tls: client, loop: pair.running[1].loop)
+            if case .unreachable = answer { continue }
+            break
+        }
+        #expect(answer == .refused(PeerRefusal(.unknownNode, "nobody can join here")))
+    }
+
+    @Test func `security audit 10: connections that prove nothing are counted`() async throws {
+        var tuning = PeerLinks.Tuning()
+        tuning.handshakePatience = .milliseconds(50)
+        let pair = try await LinkPair.make(tuning: tuning)
+        defer { pair.stop() }
+        let strangers = SilentStrangers(1, at: pair.ports[0])
+        defer { strangers.leave() }
+        #expect(
+            await LinkPair.eventually(within: .seconds(10)) { pair.one.strangersSeen.failed >= 3 })
+    }
+}
+
 /// Certificates for two nodes, made once.
 struct LinkMaterial: Sendable {
     let authorities: [CertificateAuthority]
@@ -317,9 +376,12 @@ final class LinkPair: Sendable {
         return heard.messages.withLock { $0 }
     }
 
-    /// Asks again and again, for ten seconds at most.
-    static func eventually(_ body: @Sendable () -> Bool) async -> Bool {
-        for _ in 0..<12_000 {
+    /// Asks again and again until the answer is yes, or the patience ends.
+    static func eventually(
+        within patience: Duration = .seconds(120), _ body: @Sendable () -> Bool
+    ) async -> Bool {
+        let end = ContinuousClock.now + patience
+        while ContinuousClock.now < end {
             if body() { return true }
             try? await Task.sleep(for: .milliseconds(10))
         }

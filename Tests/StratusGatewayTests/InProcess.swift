@@ -30,6 +30,8 @@ final class MemoryRouter: PartitionRouter {
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
     let runsJobs = Mutex(true)
+    /// Homes that were read from, in order.
+    let readHomes = Mutex<[ShardKey]>([])
     /// Called before a read is answered.
     let afterRead = Mutex<(@Sendable (ShardKey) async -> Void)?>(nil)
 
@@ -107,6 +109,7 @@ final class MemoryRouter: PartitionRouter {
         if self.away.withLock({ $0.contains(key) }) {
             throw .notExecuted(retryAfter: .seconds(1))
         }
+        self.readHomes.withLock { $0.append(key) }
         let answer: QueryAnswer
         do {
             answer = try self.partitions.withLock { partitions in

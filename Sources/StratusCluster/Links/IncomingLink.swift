@@ -21,6 +21,12 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
 
     private unowned let links: PeerLinks
     private let origin: String
+    /// Which of the connections that others opened it is, in their order.
+    let number: UInt64
+    /// The origin without its port, which differs from one connection to the next.
+    let host: String
+    /// Whether the other side has proven a certificate of the cluster's authority.
+    private(set) var isProven = false
     private let credit = Mutex(Credit())
     private var stream: (any LinkStream)?
     private var reader: PeerFrameReader
@@ -40,15 +46,17 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private var certificateFingerprint: Bytes = []
     private var isJoining = false
 
-    init(of links: PeerLinks, from origin: String) {
+    init(_ number: UInt64, of links: PeerLinks, from origin: String) {
         self.links = links
+        self.number = number
         self.origin = origin
+        self.host = origin.lastIndex(of: ":").map { String(origin[..<$0]) } ?? origin
         self.reader = PeerFrameReader(limits: links.tuning.frames)
         self.heardAt = links.world.now
     }
 
     func open(_ seed: any LinkSeed) throws(LinkFailure) {
-        self.stream = try seed.open(within: self.links.tuning.connectPatience, user: self)
+        self.stream = try seed.open(within: self.links.tuning.handshakePatience, user: self)
         self.watchSilence()
     }
 
@@ -71,9 +79,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
 
     /// Every connection comes from another port: who it is stands in the certificate, or is its address.
     private func tell(_ trouble: String, of name: String) {
-        let host = self.origin.lastIndex(of: ":").map { String(self.origin[..<$0]) }
-        self.links.tell(
-            trouble, of: name, knownAs: self.certificateName ?? host ?? self.origin)
+        self.links.tell(trouble, of: name, knownAs: self.certificateName ?? self.host)
     }
 
     private func watchSilence() {
@@ -114,6 +120,8 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     func opened(by certificate: LinkCertificate?) {
         self.certificateName = certificate?.name
         self.certificateFingerprint = certificate?.fingerprint ?? []
+        self.isProven = true
+        self.links.didProve(self, name: self.certificateName ?? "")
     }
 
     func fill(_ output: inout Bytes) {

@@ -57,6 +57,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     package struct Tuning: Sendable {
         package var connectPatience: Duration = .seconds(2)
+        /// To the end of the handshake of a connection that somebody else opened.
+        package var handshakePatience: Duration = .milliseconds(500)
+        package var admission = LinkAdmission.Bounds()
         package var backoffMin: Duration = .milliseconds(50)
         package var backoffMax: Duration = .seconds(1)
         /// To a peer that says again and again that this node is no member.
@@ -78,6 +81,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private(set) var peers: [PeerAddress] = []
     private var listener: (any LinkListener)?
     private var incoming: [IncomingLink] = []
+    private var incomingCount: UInt64 = 0
+    private var admission: LinkAdmission
+    private let strangers = Mutex(Strangers())
     private var greetingCount: UInt64 = 0
     /// Of each peer the last connection that was heard, by the order in which they said hello.
     private var newest: [NodeID: UInt64] = [:]
@@ -93,6 +99,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.world = world
         self.tuning = tuning
         self.events = events
+        self.admission = LinkAdmission(tuning.admission)
     }
 
     // MARK: From any thread
@@ -116,6 +123,16 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.outgoing.withLock { $0[node] }?.isOpen ?? false
     }
 
+    /// Connections that ended, or were closed, before a certificate was proven.
+    package struct Strangers: Sendable, Equatable {
+        /// The handshake failed, took too long, or never began.
+        package var failed: UInt64 = 0
+        /// The connection gave way to newer ones.
+        package var displaced: UInt64 = 0
+    }
+
+    package var strangersSeen: Strangers { self.strangers.withLock { $0 } }
+
     /// Opens links to these and closes those to others. Addresses may change; a node's name may not.
     package func setPeers(_ peers: [PeerAddress]) {
         self.world.perform {
@@ -137,7 +154,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.listener?.close()
         self.listener = nil
         for link in self.incoming { link.close() }
-        self.incoming = []
+        self.dropClosed()
         self.adopt([])
     }
 
@@ -162,7 +179,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             guard let node = link.node else { continue }
             if !self.peers.contains(where: { $0.node == node }) { link.close() }
         }
-        self.incoming.removeAll { $0.isClosed }
+        self.dropClosed()
         self.newest = self.newest.filter { node, _ in self.peers.contains { $0.node == node } }
     }
 
@@ -174,13 +191,42 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     /// A connection that somebody has opened. Only on the loop.
     package func accept(_ seed: any LinkSeed) {
-        // Twice as many as there are peers: a reconnecting one may be here before its old one is gone.
-        guard !self.isStopped, self.incoming.count < max(8, 2 * self.peers.count) else { return }
-        let link = IncomingLink(of: self, from: seed.origin)
+        guard !self.isStopped else { return }
+        self.incomingCount += 1
+        let link = IncomingLink(self.incomingCount, of: self, from: seed.origin)
+        if let other = self.admission.open(link.number, from: link.host) { self.displace(other) }
         do throws(LinkFailure) {
             try link.open(seed)
             self.incoming.append(link)
-        } catch { self.events.trouble(seed.origin, "\(error)") }
+        } catch {
+            self.admission.close(link.number)
+            self.tell("\(error)", of: seed.origin, knownAs: link.host)
+        }
+    }
+
+    /// The certificate of an incoming connection is verified.
+    func didProve(_ link: IncomingLink, name: String) {
+        let isMember = self.peers.contains { $0.name == name }
+        if let other = self.admission.prove(link.number, name: name, isMember: isMember) {
+            self.displace(other)
+        }
+    }
+
+    private func displace(_ number: UInt64) {
+        guard let link = self.incoming.first(where: { $0.number == number }) else { return }
+        if !link.isProven {
+            self.strangers.withLock { $0.displaced += 1 }
+            self.tell(
+                "too many connections that prove no certificate: the oldest are closed",
+                of: link.host, knownAs: "connections without a certificate")
+        }
+        link.close()
+        self.incoming.removeAll { $0 === link }
+    }
+
+    private func dropClosed() {
+        for link in self.incoming where link.isClosed { self.admission.close(link.number) }
+        self.incoming.removeAll { $0.isClosed }
     }
 
     /// A hello is taken.
@@ -198,10 +244,11 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     func didGreet(_ link: IncomingLink) {
         guard let node = link.node else { return }
         self.newest[node] = link.greeting
+        self.admission.hear(link.number)
         let old = self.incoming.filter { $0 !== link && $0.node == node && $0.isHeard }
         if !old.isEmpty, !self.tuning.bugs.contains(.oldConnectionKept) {
             for other in old { other.close() }
-            self.incoming.removeAll { $0.isClosed }
+            self.dropClosed()
             // Answers that were under way on it will not come.
             self.events.linkChanged(node, false)
         }
@@ -217,6 +264,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     func didClose(_ link: IncomingLink) {
         self.incoming.removeAll { $0 === link }
+        self.admission.close(link.number)
+        if !link.isProven { self.strangers.withLock { $0.failed += 1 } }
         if let node = link.node, link.isHeard { self.events.linkChanged(node, false) }
     }
 }

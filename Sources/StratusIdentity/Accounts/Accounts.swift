@@ -183,8 +183,7 @@ package struct Accounts: Sendable {
 
         let known = try await self.account(of: email)
         // Where nobody has the address, somebody who does not exist is looked up.
-        let id =
-            known ?? AccountID(bytes: Bytes(hash.prefix(16))) ?? AccountID(.init(high: 0, low: 0))
+        let id = known ?? PeopleFinder.standIn(for: hash)
         let account = try await self.account(id)
         guard let matches = await self.hasher.verify(password, against: account?.password) else {
             return .busy

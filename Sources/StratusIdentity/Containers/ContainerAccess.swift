@@ -131,10 +131,14 @@ package struct ContainerAccess: Sendable {
     package func user(_ recordName: String, in container: ContainerReference)
         async throws(RouteError) -> ContainerUser?
     {
-        let row = try await self.store.row(
-            Self.key(recordName, in: container), at: .container(container))
-        guard let row else { return nil }
+        guard let row = try await self.row(of: recordName, in: container) else { return nil }
         do { return try ContainerUser(decoding: row.body) } catch { throw .unreadable }
+    }
+
+    func row(of recordName: String, in container: ContainerReference) async throws(RouteError)
+        -> IdentityRow?
+    {
+        try await self.store.row(Self.key(recordName, in: container), at: .container(container))
     }
 
     package func users(in container: ContainerReference) async throws(RouteError) -> [(

@@ -240,6 +240,10 @@ extension ConfigurationKey {
             "The same from one address (an IPv6 network of 64 bits), counted before credentials are looked at. "
                 + "Raise it where a balancer stands in front. 0: no limit."),
         ConfigurationKey(
+            "limits.userLookupRateMax", .integer(0...1_000_000), .integer(100), reloads: true,
+            "People that one user may look up in a minute at this node, by address or record name; twice as many at "
+                + "once. Beyond it the answer is 429 THROTTLED. 0: no limit."),
+        ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new one is answered 503 and closed."),
         ConfigurationKey(

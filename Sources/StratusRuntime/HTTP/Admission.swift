@@ -1,3 +1,4 @@
+import StratusHTTP
 import StratusModel
 import Synchronization
 
@@ -11,9 +12,16 @@ final class Admission: Sendable {
     }
 
     private let counts: Mutex<Counts>
+    private let refusals = Mutex<[HTTPRefusal: UInt64]>([:])
 
     init(totalMax: Int, perAddressMax: Int) {
         self.counts = Mutex(Counts(totalMax: totalMax, perAddressMax: perAddressMax))
+    }
+
+    func count(_ refusal: HTTPRefusal) { self.refusals.withLock { $0[refusal, default: 0] += 1 } }
+
+    func refusedCount(_ refusal: HTTPRefusal) -> UInt64 {
+        self.refusals.withLock { $0[refusal] ?? 0 }
     }
 
     /// For connections from now on: nobody is thrown out.

@@ -357,6 +357,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     }
 
     func writeRefusal(_ refusal: HTTPRefusal) {
+        self.shard.admission.count(refusal)
         self.borrowOutput()
         let isUnanswered = !self.machine.hasResponseBegun
         let form = isUnanswered ? self.shard.handler.form(of: refusal) : nil

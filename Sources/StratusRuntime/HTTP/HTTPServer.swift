@@ -1,3 +1,4 @@
+package import StratusHTTP
 package import StratusModel
 
 /// An HTTP/1.1 server on a set of event loops.
@@ -28,6 +29,11 @@ package final class HTTPServer: Sendable {
 
     /// Open connections over all loops.
     package var connectionCount: Int { self.admission.total }
+
+    /// Requests that were refused before a handler saw them: malformed, too large or too slow.
+    package func refusedCount(_ refusal: HTTPRefusal) -> UInt64 {
+        self.admission.refusedCount(refusal)
+    }
 
     /// Listens, and answers from now on.
     /// - Returns: the addresses in the order configured, with the ports that the system chose.

@@ -30,6 +30,8 @@ struct StreamShape {
             self.tuning.frames.queueCountMax = 4 * options.groupCount + draw(2, 8, 64)
             self.tuning.fillSizeMax = isLarge ? draw(1_024, 8_192) : draw(64, 512, 4_096)
         }
+        // A lost packet of a handshake is sent again after up to 300 ms, several times in a row.
+        self.tuning.handshakePatience = self.tuning.connectPatience
         self.tuning.bugs = bugs
     }
 }

@@ -133,6 +133,92 @@ import Testing
         }
     }
 
+    @Test func `security audit 5: who does not consent and nobody at all take the same work`()
+        async throws
+    {
+        let street = try await self.street()
+        _ = try await street.town.account("far@example.org")
+        let finder = PeopleFinder(street.town.accounts, street.town.access)
+        func work(_ text: String) async throws -> PeopleFinder.LookUp {
+            try await finder.lookUp(
+                try #require(EmailAddress(text)), in: Neighbourhood.container)
+        }
+        let ann = try await work("ann@example.org")
+        #expect(ann.person?.recordName == street.ann.name)
+        for text in ["bob@example.org", "far@example.org", "nobody@example.org"] {
+            let other = try await work(text)
+            #expect(other.person == nil)
+            #expect(other.readCount == ann.readCount && other.decodedCount == ann.decodedCount)
+        }
+        let named = try await finder.lookUp(
+            recordName: street.bob.name, in: Neighbourhood.container)
+        let unknown = try await finder.lookUp(
+            recordName: "_00000000000000000000000000000000", in: Neighbourhood.container)
+        #expect(named == unknown && named.person == nil)
+
+        // As many partitions are asked, and the stand-in's home is not one for all.
+        func homes(_ text: String) async throws -> [ShardKey] {
+            street.town.router.readHomes.withLock { $0 = [] }
+            _ = try await work(text)
+            return street.town.router.readHomes.withLock { $0 }
+        }
+        let bob = try await homes("bob@example.org")
+        let one = try await homes("nobody@example.org")
+        let two = try await homes("nobody-else@example.org")
+        #expect(bob.count == one.count && one.count == two.count)
+        #expect(one[1] != two[1] && one[1] != AccountID(RequestIdentity(high: 0, low: 0)).key)
+    }
+
+    @Test func `security audit 5: an address that is named often is looked up once`() async throws {
+        let street = try await self.street()
+        func reads(_ addresses: [String]) async throws -> Int {
+            // Credentials are in the cache after the first request.
+            for _ in 0..<2 {
+                street.town.router.readHomes.withLock { $0 = [] }
+                let answer = try await street.town.post(
+                    "public/users/lookup/email",
+                    ["users": .array(addresses.map { ["emailAddress": .string($0)] })],
+                    api: street.api, user: street.ann.token)
+                #expect(answer.json["users"].elements.count == addresses.count)
+            }
+            return street.town.router.readHomes.withLock { $0.count }
+        }
+        let once = try await reads(["bob@example.org"])
+        let often = try await reads(
+            Array(repeating: "bob@example.org", count: 99) + ["BOB@example.org"])
+        #expect(once > 0 && once == often)
+        let discovered = try await street.town.post(
+            "public/users/discover",
+            [
+                "lookupInfos": .array(
+                    Array(repeating: ["emailAddress": "ann@example.org"], count: 3))
+            ], api: street.api, user: street.bob.token)
+        let users = discovered.json["users"].elements
+        #expect(users.allSatisfy { $0["userRecordName"].text == street.ann.name })
+    }
+
+    @Test func `security audit 5: look-ups count per caller`() async throws {
+        let street = try await self.street()
+        func ask(_ range: Range<Int>, as token: String) async throws -> WireAnswer {
+            try await street.town.post(
+                "public/users/lookup/email",
+                ["users": .array(range.map { ["emailAddress": .string("p\($0)@example.org")] })],
+                api: street.api, user: token)
+        }
+        #expect(try await ask(0..<200, as: street.ann.token).status == 200)
+        let refused = try await ask(200..<300, as: street.ann.token)
+        #expect(refused.status == 429)
+        #expect(refused.json["serverErrorCode"] == "THROTTLED")
+        // Others are not held up, one's own name is free, and a minute later there is room again.
+        #expect(try await ask(0..<10, as: street.bob.token).status == 200)
+        let own = try await street.town.post(
+            "public/users/lookup/id", ["users": [["userRecordName": .string(street.ann.name)]]],
+            api: street.api, user: street.ann.token)
+        #expect(own.status == 200)
+        street.town.world.advance(by: .seconds(61))
+        #expect(try await ask(200..<300, as: street.ann.token).status == 200)
+    }
+
     @Test func `23: one's own Users record, and nobody else's`() async throws {
         let street = try await self.street()
         func modify(_ kind: String, _ name: String, _ token: String, tag: String? = nil)

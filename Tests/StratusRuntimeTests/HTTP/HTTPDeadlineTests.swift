@@ -23,12 +23,14 @@ import Testing
         var limits = Self.hasty
         limits.timeouts.header = .milliseconds(30)
         limits.timeouts.idle = .seconds(300)
-        try await withServer(echo, limits: limits) { _, address in
+        try await withServer(echo, limits: limits) { server, address in
             let client = try RawClient(address)
             client.send("POST / HTTP/1.1\r\nhost: x\r\n")
             let answer = client.text()
             #expect(answer.text.hasPrefix("HTTP/1.1 408 "))
             #expect(answer.end != .stillOpen)
+            // Security audit 10.
+            #expect(server.refusedCount(.headersTooSlow) == 1)
         }
     }
 
