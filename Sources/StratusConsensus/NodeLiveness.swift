@@ -139,6 +139,11 @@ package struct NodeLiveness: Sendable, Equatable {
         }
     }
 
+    /// Peers that are not suspected, sorted.
+    package var heardPeers: [NodeID] {
+        self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
+    }
+
     /// What a replica must be told that is opened now: everything the others were told when it happened.
     ///
     /// - Parameter members: of its group. One that is nobody's peer is not heard, so it counts as silent.

@@ -111,6 +111,8 @@ extension Exchange {
                 reader: FieldReader(
                     zone: place.zone, scope: self.route.scope, caller: self.caller),
                 isProduction: self.route.container.environment == .production,
+                growsSchema: self.handler.settings.growsSchema(
+                    in: self.route.container.environment),
                 storedTypes: storedTypes)
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }

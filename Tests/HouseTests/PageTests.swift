@@ -36,6 +36,40 @@ import Testing
         }
     }
 
+    /// Long sentences are read twice. A few cannot be helped; most can be two.
+    @Test func `hardly a sentence of the pages has more than thirty words`() throws {
+        var all = 0
+        var long: [(count: Int, text: String)] = []
+        for page in try Prose.pages(of: self.repository) {
+            for sentence in Prose(try self.repository.text(page)).sentences {
+                all += 1
+                if sentence.count > 30 {
+                    long.append((sentence.count, "\(page): \(sentence.joined(separator: " "))"))
+                }
+            }
+        }
+        long.sort { ($0.count, $0.text) > ($1.count, $1.text) }
+        let worst = long.prefix(10).map { "\($0.count) words, \($0.text)" }
+        #expect(all > 2_000)
+        #expect(long.count * 25 <= all, "\(long.count) of \(all): \(worst.joined(separator: "\n"))")
+    }
+
+    @Test func `a sentence is counted without tables, code and headings`() {
+        let text = """
+            # Five words are no sentence
+
+            One sentence. And `code.py. is` another
+            over two lines.
+
+            - An item. Its second sentence (2.5 of it).
+            | a | table. Row |
+            ```sh
+            code. Here
+            ```
+            """
+        #expect(Prose(text).sentences.map(\.count) == [2, 7, 2, 6])
+    }
+
     /// Whether a word is written like a type's name of two words at least, such as `RecordState`.
     private static func isType(_ word: Substring) -> Bool {
         word.wholeMatch(of: /(?:[A-Z]+[a-z0-9]+){2,}/) != nil

@@ -59,6 +59,8 @@ package actor NodeReplicas {
     nonisolated let scrubbed = Mutex(ScrubFigures())
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
+    /// What the storage thread is doing.
+    package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
 
     let host: ReplicaHost
@@ -611,7 +613,7 @@ package actor NodeReplicas {
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
-                pace: self.snapshotPace, clock: { [world] in world.now },
+                pace: self.snapshotPace, watch: self.watch, clock: { [world] in world.now },
                 seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil

@@ -29,7 +29,7 @@ extension RecordQuery: Levelled {
         case .zones: 2
         case .zoneChanges: 3
         case .databaseChanges: 4
-        case .page: 5
+        case .page(let ask): ask.schemaVersion == nil ? 5 : 11
         case .schema: 6
         case .jobs: 7
         case .judge: 8
@@ -147,8 +147,8 @@ extension RouteRow: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension QueryPosition: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension QueryPosition: Levelled {
+    var level: FeatureLevel { if case .named = self { .two } else { .one } }
 }
 
 extension ReferenceEdits: FixedLevel {
