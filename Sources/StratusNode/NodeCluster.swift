@@ -128,6 +128,10 @@ final class NodeCluster: Sendable {
                             receivers.router.withLock { $0 }?.lost(node)
                         }
                     },
+                    processEnded: { node in
+                        log.info("the process of a node has ended", ["peer": .describing(node)])
+                        inbox.noteEnded(node)
+                    },
                     refused: { node, refusal in refusals.refused(by: node, refusal) },
                     greeted: { name, refusal in refusals.greeted(name, refusal) },
                     joining: { join, fingerprint, answer in

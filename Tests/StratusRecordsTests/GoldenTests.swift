@@ -145,7 +145,8 @@ import Testing
         ),
         ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
         ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
-        ("command-recover-1", .recover),
+        ("command-recover-1", .recover(.first)),
+        ("command-recover-2", .recover(.second)),
         ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
     ]
 

@@ -349,6 +349,7 @@ package actor NodeReplicas {
         case .peer(let node, let message, let receipt):
             self.take(message, from: node, at: now, into: &effects)
             receipt.settle()
+        case .peerEnded(let node): self.host.peerEnded(node, at: now, into: &effects)
         case .log(.durable(let group, let through, let term, let hardState)):
             self.host.becameDurable(
                 group, through: through, term: term, hardState: hardState, at: now,

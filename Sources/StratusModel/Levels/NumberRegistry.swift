@@ -62,7 +62,7 @@ extension NumberFamily {
             1: "modify records", 2: "modify zones", 3: "install schema", 4: "extend schema",
             5: "continue jobs", 6: "erase database", 7: "reserve references, first edition",
             8: "recover", 9: "reserve references, second edition", 10: "audit links",
-        ])
+        ], later: [(.two, [11: "recover, second edition"])])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])

@@ -14,7 +14,8 @@ extension RecordCommand: Levelled {
         case .continueJobs: 5
         case .eraseDatabase: 6
         case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
-        case .recover: 8
+        case .recover(.first): 8
+        case .recover(.second): 11
         case .auditLinks: 10
         }
     }
@@ -115,8 +116,8 @@ extension InboundLink: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension PartitionCounters: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension PartitionCounters: Levelled {
+    var level: FeatureLevel { self.turnFloor == 0 ? .one : .two }
 }
 
 extension DatabaseRow: FixedLevel {

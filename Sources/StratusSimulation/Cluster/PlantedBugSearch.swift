@@ -29,7 +29,8 @@ package struct PlantedBugSearch {
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
-            drawsRecords: self.mix == .records, drawsLinks: self.mix == .links)
+            drawsRecords: self.mix == .records, drawsLinks: self.mix == .links,
+            drawsEnds: false)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
         let groupCountMax =
@@ -86,6 +87,9 @@ package struct PlantedBugSearch {
             // Rows that fail, on a node whose clock is wrong or whose disk hangs.
             options.faults.formUnion([.clockJump, .failedApply, .slowDisk])
             options.faultInterval = .milliseconds(100)
+        case .endedSuspectedForEver:
+            options.findsEnds = true
+            options.faults.insert(.processCrash)
         case .mailNumberUsedAgain:
             options.holdsRecords = true
             options.bucketCount = 4
@@ -126,7 +130,7 @@ package struct PlantedBugSearch {
             .logs
         case .tornEntryKept, .tornTailNotCut: .recoveries
         case .tornBatchCutInOneSync, .begunSegmentKept: .tears
-        case .damagedLogVotes, .tailBehindDamageKept: .damage
+        case .damagedLogVotes, .tailBehindDamageKept, .unknownLossForgiven: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
             .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain:
@@ -135,7 +139,8 @@ package struct PlantedBugSearch {
             .links
         case .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
-            .identityForgottenEarly, .permitLiftsAll:
+            .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
+            .newDatabaseNotLifted:
             nil
         }
     }

@@ -141,6 +141,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var holdTime: Duration = .seconds(3)
     /// Nodes talk by the real links, over simulated streams of bytes.
     package var usesLinks = false
+    /// Where no links do, others find that a process has ended, as they do where connections are refused.
+    package var findsEnds = false
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
     package var failedSyncOneIn: UInt64 = 2_000
@@ -152,10 +154,12 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsPlaced: one run in twelve has a placement table.
     ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
     ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
+    ///   - drawsEnds: in every other run nodes find at once that a process has ended.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
-        drawsLinks: Bool = true
+        drawsLinks: Bool = true, drawsEnds: Bool = true
     ) {
+        self.findsEnds = drawsEnds && seed % 2 == 0
         var random = SeededGenerator(seed: seed ^ 0x5EED_0F0F_0F0F_0F0F)
         func draw(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &random) }
         let sizes = [1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
