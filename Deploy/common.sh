@@ -65,6 +65,10 @@ build_quietly() {
     log=$(mktemp)
     if ! swift build "$@" >"$log" 2>&1; then
         grep -E 'error|warning:' "$log" >&2 || tail -50 "$log" >&2
+        # Compiled modules name the folder that they were made in.
+        if grep -qE 'module cache path|PCH file .* was compiled|has been modified since the' "$log"; then
+            say "This checkout was moved or copied with what was built in it: remove $root/.build and try again."
+        fi
         rm -f "$log"
         return 1
     fi

@@ -112,6 +112,14 @@ struct ClusterChanges {
                 "partitions are 'system' and 0 to \(view.table.partitionCount - 1)"))
     }
 
+    private static func word(for outcome: SystemOutcome) -> String {
+        switch outcome {
+        case .done(let revision): "done, revision \(revision)"
+        case .joined(let id, let revision): "joined as \(id), revision \(revision)"
+        case .refused(let refusal): "refused: \(refusal.explanation)"
+        }
+    }
+
     private func change(_ command: SystemCommand, _ cluster: any ClusterControl) async throws
         -> HTTPResponse
     {
@@ -120,7 +128,8 @@ struct ClusterChanges {
             "cluster changed by an administrator",
             [
                 "request": .text(self.request.identity.uuid), "peer": .text(self.request.peer),
-                "change": .text("\(command)"), "outcome": .text("\(outcome)"),
+                "change": .text("\(ChangeWords(command, in: cluster.lastView))"),
+                "outcome": .text(Self.word(for: outcome)),
             ])
         switch outcome {
         case .refused(let refusal): return Self.answer(refusal)

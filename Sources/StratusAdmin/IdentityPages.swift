@@ -109,14 +109,25 @@ struct IdentityPages {
         -> HTTPResponse
     {
         let origins = body["origins"]?.array.map { $0.compactMap(\.string) } ?? []
-        for origin in origins where !Self.isOrigin(origin) {
-            throw Refusal.bad("'\(origin)' is no origin: https://app.example.org")
+        for origin in origins where WebOrigin(origin) == nil {
+            throw Refusal.bad("'\(origin)' is not an origin: write it as https://host[:port]")
         }
         let callback = body["callbackURL"]?.string
         if let callback, !Self.isCallback(callback, container) {
             throw Refusal.bad(
                 "'\(callback)' is no callback: https://… (http:// in development), or an app's own "
                     + "scheme")
+        }
+        // Whoever knows an API token can send people a sign-in link: somebody must have said who may get what they
+        // sign in with.
+        let namesReceivers = !origins.isEmpty || callback != nil
+        guard
+            container.environment == .development || namesReceivers
+                || body["anyOrigin"]?.bool == true
+        else {
+            throw Refusal.bad(
+                "a production token says where sign-in may lead: give 'origins' or 'callbackURL', or "
+                    + "'anyOrigin' for any page")
         }
         let token = APIToken(
             name: try self.name(body), callbackURL: callback, origins: origins,
@@ -443,7 +454,7 @@ struct IdentityPages {
         let id = try await self.account(text)
         switch action {
         case .disable:
-            _ = try await self.accounts.change(id) { $0.status = .disabled }
+            _ = try await self.accounts.disable(id)
             return try await self.done("user disable", "\(id)", nil)
         case .enable:
             _ = try await self.accounts.change(id) { $0.status = .active }
@@ -476,8 +487,10 @@ struct IdentityPages {
                 throw Refusal.bad("'container' and 'environment' are missing")
             }
             try await self.admit(container)
-            let token = try await self.people.open(
-                id, in: container, stays: body?["stays"]?.bool ?? false, agent: "stratusctl")
+            guard
+                let token = try await self.people.open(
+                    id, in: container, stays: body?["stays"]?.bool ?? false, agent: "stratusctl")
+            else { throw Refusal.bad("the account is disabled: enable it first") }
             try await self.note("user sign-in", "\(id)", container)
             var json = JSONWriter()
             json.object { $0.member("webAuthToken", token) }
@@ -591,18 +604,6 @@ struct IdentityPages {
             let environment = body?["environment"]?.string.flatMap({ Environment(name: $0) })
         else { return nil }
         return ContainerReference(container: name, environment: environment)
-    }
-
-    /// `scheme://host[:port]`, and nothing behind it.
-    private static func isOrigin(_ text: String) -> Bool {
-        guard let colon = text.firstRange(of: "://"), colon.lowerBound != text.startIndex else {
-            return false
-        }
-        let host = text[colon.upperBound...].utf8
-        return !host.isEmpty
-            && host.allSatisfy {
-                $0 > 0x20 && $0 < 0x7F && !Bytes("/?#\"'\\<>".utf8).contains($0)
-            }
     }
 
     /// Where a browser may be sent with a token: never to a page that can be listened to, outside

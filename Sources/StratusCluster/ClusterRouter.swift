@@ -21,6 +21,9 @@ package struct PlacedPartition: Sendable, Equatable {
 /// - A command whose fate is in doubt is sent again under the same identity until its deadline: whoever
 ///   applied it first remembers the outcome. So a leader that dies costs its clients time, not an error.
 /// - While nobody is known to lead, a request waits for a leader for `patience` at most.
+/// - A read that may be running somewhere is not sent again: it costs what it costs there once. While the node that
+///   was asked sends heartbeats it is waited for until the read's deadline; when nothing is heard of it any more the
+///   read is `.notExecuted`. It is sent again where it was refused, and where the link broke.
 /// - A command that came too late for its partition's time, and not for who waits for it, is sent again with a later
 ///   deadline: some clock is or was wrong. No copy with the earlier one can be applied any more.
 package final class ClusterRouter: PartitionRouter {
@@ -43,8 +46,20 @@ package final class ClusterRouter: PartitionRouter {
         let node: NodeID
         /// Nil for what is asked of the node itself.
         let group: GroupID?
-        let until: MonotonicTime
-        let continuation: CheckedContinuation<PeerResponse.Answer, Never>
+        /// When silence is looked into.
+        var until: MonotonicTime
+        let deadline: MonotonicTime
+        let isRead: Bool
+        let continuation: CheckedContinuation<Reply, Never>
+    }
+
+    /// What becomes of a request to another node.
+    private enum Reply {
+        case answer(PeerResponse.Answer)
+        /// The link broke: a process that has ended runs nothing.
+        case cutOff
+        /// Nothing came: it may be running.
+        case silence
     }
 
     private struct State {
@@ -203,7 +218,18 @@ package final class ClusterRouter: PartitionRouter {
                 self.despair()
                 throw isInDoubt ? .outcomeUnknown : .notExecuted(retryAfter: .milliseconds(100))
             }
-            let answer = await self.ask(body, place, attempt.target, deadline: deadline)
+            let reply = await self.ask(body, place, attempt.target, deadline: deadline)
+            let answer: PeerResponse.Answer
+            switch reply {
+            case .answer(let given): answer = given
+            case .cutOff: answer = .outcomeUnknown
+            case .silence:
+                answer = .outcomeUnknown
+                if case .query = body {
+                    self.forget(attempt.target, leads: place.group)
+                    throw .notExecuted(retryAfter: .seconds(1))
+                }
+            }
             switch answer {
             case .outcome, .answer:
                 self.note(attempt.target, leads: place.group)
@@ -311,32 +337,40 @@ package final class ClusterRouter: PartitionRouter {
     {
         guard self.level.allows(question.level) else { return nil }
         let place = PlacedPartition(group: .system, replicas: [node], epoch: 0)
-        let answer = await self.ask(
+        let reply = await self.ask(
             .node(question.encoded()), place, node, deadline: self.world.now + patience)
-        guard case .answer(let answer) = answer else { return nil }
+        guard case .answer(.answer(let answer)) = reply else { return nil }
         return try? NodeReply(decoding: answer.body)
     }
 
     private func ask(
         _ body: PeerRequest.Body, _ place: PlacedPartition, _ node: NodeID,
         deadline: MonotonicTime
-    ) async -> PeerResponse.Answer {
+    ) async -> Reply {
         if node == self.replicas.node {
-            return await self.replicas.ask(body, of: place.group, deadline: deadline)
+            return .answer(await self.replicas.ask(body, of: place.group, deadline: deadline))
         }
         let now = self.world.now
         let until = min(deadline, now + self.tuning.answerPatience)
-        let remaining = max(0, (until - now).clampedNanoseconds / 1_000_000)
         var group: GroupID? = place.group
-        if case .node = body { group = nil }
-        return await withCheckedContinuation { [group] continuation in
+        var isRead = false
+        // A read may take its node as long as its asker waits.
+        var end = until
+        switch body {
+        case .node: group = nil
+        case .query: (isRead, end) = (true, deadline)
+        case .command: break
+        }
+        let remaining = max(0, (end - now).clampedNanoseconds / 1_000_000)
+        return await withCheckedContinuation { [group, isRead] continuation in
             let (number, mustSweep) = self.state.withLock { state -> (UInt64?, Bool) in
                 guard !state.isStopped, state.pending.count < self.tuning.pendingCountMax else {
                     return (nil, false)
                 }
                 state.number += 1
                 state.pending[state.number] = Pending(
-                    node: node, group: group, until: until, continuation: continuation)
+                    node: node, group: group, until: until, deadline: deadline, isRead: isRead,
+                    continuation: continuation)
                 defer { state.isSweeping = true }
                 return (state.number, !state.isSweeping)
             }
@@ -344,7 +378,8 @@ package final class ClusterRouter: PartitionRouter {
                 Task(executorPreference: self.executor) { [weak self] in await self?.sweep() }
             }
             guard let number else {
-                return continuation.resume(returning: .notExecuted(retryAfterMilliseconds: 1_000))
+                return continuation.resume(
+                    returning: .answer(.notExecuted(retryAfterMilliseconds: 1_000)))
             }
             let request = PeerRequest(
                 number: number, group: place.group, epoch: place.epoch,
@@ -352,7 +387,7 @@ package final class ClusterRouter: PartitionRouter {
             if !self.sender.send(.request(request), to: node) {
                 // Certainly not sent: as good as a node that does not lead.
                 let pending = self.state.withLock { $0.pending.removeValue(forKey: number) }
-                pending?.continuation.resume(returning: .notLeader(nil))
+                pending?.continuation.resume(returning: .answer(.notLeader(nil)))
             }
         }
     }
@@ -363,12 +398,20 @@ package final class ClusterRouter: PartitionRouter {
             await self.sleep(self.world.now + Self.sweepInterval)
             let now = self.world.now
             let (late, goesOn) = self.state.withLock { state -> ([Pending], Bool) in
-                let numbers = state.pending.filter { $0.value.until < now }.keys.sorted()
+                var numbers = state.pending.filter { $0.value.until < now }.keys.sorted()
+                numbers.removeAll { number in
+                    guard let pending = state.pending[number], pending.isRead,
+                        pending.deadline > now, self.replicas.hears(pending.node)
+                    else { return false }
+                    state.pending[number]?.until = min(
+                        pending.deadline, now + self.tuning.answerPatience)
+                    return true
+                }
                 let late = numbers.compactMap { state.pending.removeValue(forKey: $0) }
                 state.isSweeping = !state.pending.isEmpty
                 return (late, state.isSweeping)
             }
-            for pending in late { pending.continuation.resume(returning: .outcomeUnknown) }
+            for pending in late { pending.continuation.resume(returning: .silence) }
             if !goesOn { return }
         }
     }
@@ -380,24 +423,28 @@ package final class ClusterRouter: PartitionRouter {
             guard state.pending[response.number]?.node == node else { return nil }
             return state.pending.removeValue(forKey: response.number)
         }
-        pending?.continuation.resume(returning: response.answer)
+        pending?.continuation.resume(returning: .answer(response.answer))
     }
 
     /// A link to or from the node broke: what was asked may be lost, and so may the answer.
-    package func lost(_ node: NodeID) { self.giveUp { $0.node == node } }
+    package func lost(_ node: NodeID) { self.giveUp(as: .cutOff) { $0.node == node } }
 
     /// A leader is known. Whoever was asked before leads no more and may never answer: a node that hangs, or
     /// that nobody hears, keeps its links.
     package func leads(_ leader: NodeID, _ group: GroupID) {
-        self.giveUp { $0.group == group && $0.node != leader }
+        // A read has its one attempt there: who is heard answers it, or says that it leads no more.
+        self.giveUp(as: .silence) { pending in
+            pending.group == group && pending.node != leader
+                && !(pending.isRead && self.replicas.hears(pending.node))
+        }
     }
 
-    private func giveUp(where isHopeless: (Pending) -> Bool) {
+    private func giveUp(as reply: Reply, where isHopeless: (Pending) -> Bool) {
         let hopeless = self.state.withLock { state -> [Pending] in
             let numbers = state.pending.filter { isHopeless($0.value) }.keys.sorted()
             return numbers.compactMap { state.pending.removeValue(forKey: $0) }
         }
-        for pending in hopeless { pending.continuation.resume(returning: .outcomeUnknown) }
+        for pending in hopeless { pending.continuation.resume(returning: reply) }
     }
 
     /// From now on no request waits here longer than `patience`, those that wait already included: the node is about
@@ -412,6 +459,6 @@ package final class ClusterRouter: PartitionRouter {
             defer { state.pending = [:] }
             return state.pending.keys.sorted().compactMap { state.pending[$0] }
         }
-        for pending in all { pending.continuation.resume(returning: .outcomeUnknown) }
+        for pending in all { pending.continuation.resume(returning: .silence) }
     }
 }

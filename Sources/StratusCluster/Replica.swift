@@ -45,6 +45,9 @@ package final class Replica {
         /// and none more after so long.
         package var turnCountMax = 256
         package var turnTimeMax: Duration = .milliseconds(2)
+        /// A read that answers in pages ends its page after this. A page's work is counted, too: this is for what
+        /// counting misjudges.
+        package var readTimeMax: Duration = .milliseconds(250)
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
         package init() {}
@@ -70,6 +73,8 @@ package final class Replica {
     let tuning: Tuning
     /// What counts the answers to reads; nil: nothing does.
     private let answers: AnswerBudget?
+    /// Where it says what it is doing; nil: nobody looks.
+    private let watch: WorkWatch?
     let bugs: PlantedBugs
 
     /// In the order of their indices.
@@ -114,10 +119,10 @@ package final class Replica {
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
         log: any SharedLog, tuning: Tuning = Tuning(), answers: AnswerBudget? = nil,
-        pace: SnapshotPace? = nil, clock: (() -> MonotonicTime)? = nil,
-        level: ClusterLevel = .build, seed: UInt64,
-        bugs: PlantedBugs = PlantedBugs()
+        pace: SnapshotPace? = nil, watch: WorkWatch? = nil, clock: (() -> MonotonicTime)? = nil,
+        level: ClusterLevel = .build, seed: UInt64, bugs: PlantedBugs = PlantedBugs()
     ) {
+        self.watch = watch
         self.clock = clock
         self.level = level
         self.group = group
@@ -494,6 +499,8 @@ package final class Replica {
                 throw StoreError(.corrupt, "the log lacks entry \(from)")
             }
         }
+        if let clock { self.watch?.begin(.apply(entries), in: self.group, at: clock()) }
+        defer { self.watch?.end() }
         var outcomes: [Outcome] = []
         try self.state.apply(entries, into: &outcomes)
         try self.state.commit()
@@ -563,8 +570,10 @@ package final class Replica {
                 if self.goesOnAt == nil { self.goOnLater(at: now, into: &effects) }
                 break
             }
+            if let clock { self.watch?.begin(.read(item.query), in: self.group, at: clock()) }
+            defer { self.watch?.end() }
             do throws(StoreError) {
-                var answer = try self.state.answer(item.query)
+                var answer = try self.state.answer(item.query, within: self.readTime)
                 // One after the other: what has no room goes before the next is made. What nodes ask of each other always
                 // has some: it is little, and clears what clients wait for.
                 let isOwn = [.identity, .system, .mail].contains(item.query.kind)
@@ -576,6 +585,12 @@ package final class Replica {
             }
         }
         self.reads = kept
+    }
+
+    private var readTime: ReadTime? {
+        self.clock.map { clock in
+            ReadTime(until: clock() + self.tuning.readTimeMax, clock: clock)
+        }
     }
 
     /// Back to the last commit, and again from there after a while. Meanwhile nothing is answered, and

@@ -130,6 +130,11 @@ package final class ReplicaHost {
         self.requestWake(into: &effects)
     }
 
+    /// The process of a peer has ended: see ``PeerLinks/Events/processEnded``.
+    package func peerEnded(_ node: NodeID, at now: MonotonicTime, into effects: inout [Effect]) {
+        self.handle(.ended(node), at: now, into: &effects)
+    }
+
     package func setPeers(_ peers: [NodeID], at now: MonotonicTime, into effects: inout [Effect]) {
         self.handle(.peersChanged(peers), at: now, into: &effects)
     }
@@ -146,6 +151,7 @@ package final class ReplicaHost {
             case .send(let heartbeat, let to): effects.append(.heartbeat(heartbeat, to: to))
             case .wake(let time): self.livenessWakeAt = time
             case .suspect(let node): self.tellAll(.suspected(node), at: now, into: &effects)
+            case .noteEnded(let node): self.tellAll(.ended(node), at: now, into: &effects)
             case .trust(let node): self.tellAll(.trusted(node), at: now, into: &effects)
             case .declined(let node): self.tellAll(.declined(node), at: now, into: &effects)
             case .recovered(let node): self.tellAll(.recovered(node), at: now, into: &effects)

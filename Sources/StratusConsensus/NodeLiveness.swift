@@ -7,6 +7,8 @@ package import StratusModel
 ///
 /// Rules, with the times of ``Tuning``:
 /// - A node not heard for `silenceMax` is suspected until it is heard again. Any frame counts.
+/// - A node whose process has ended is suspected at once. Its links know that, since its system refuses
+///   connections; a link that merely breaks says nothing.
 /// - A node whose oldest log write has waited longer than `unsyncedSuspicion` for its sync, or that
 ///   says so itself, declines leadership: its followers may campaign, but it is still sent entries.
 /// - A node whose own writes wait longer than `unsyncedMax`, or whose wall clock is further than
@@ -29,6 +31,8 @@ package struct NodeLiveness: Sendable, Equatable {
         case started
         case woke(Vitals)
         case heard(from: NodeID)
+        /// The node's process has ended: its connections are closed, and it refuses new ones.
+        case ended(NodeID)
         case heartbeat(NodeHeartbeat, from: NodeID, Vitals)
         /// A group of this node leads no more.
         case resigned(GroupID, term: Term)
@@ -51,6 +55,8 @@ package struct NodeLiveness: Sendable, Equatable {
         case wake(at: MonotonicTime)
         /// To every group of this node.
         case suspect(NodeID)
+        /// As ``suspect(_:)``, and at once: the node's process has ended.
+        case noteEnded(NodeID)
         case trust(NodeID)
         case declined(NodeID)
         case recovered(NodeID)
@@ -115,6 +121,12 @@ package struct NodeLiveness: Sendable, Equatable {
             actions.append(.wake(at: self.nextBeat))
         case .heard(let node):
             self.heard(node, at: now, into: &actions)
+        case .ended(let node):
+            guard let position = self.peers.firstIndex(where: { $0.node == node }),
+                !self.peers[position].isSuspect
+            else { return }
+            self.peers[position].isSuspect = true
+            actions.append(.noteEnded(node))
         case .heartbeat(let heartbeat, let node, let vitals):
             self.vitals = vitals
             self.take(heartbeat, from: node, at: now, into: &actions)
@@ -137,6 +149,11 @@ package struct NodeLiveness: Sendable, Equatable {
                 actions.append(.trust(peer.node))
             }
         }
+    }
+
+    /// Peers that are not suspected, sorted.
+    package var heardPeers: [NodeID] {
+        self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
     }
 
     /// What a replica must be told that is opened now: everything the others were told when it happened.

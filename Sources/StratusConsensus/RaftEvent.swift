@@ -24,6 +24,8 @@ extension RaftGroup {
 
         /// By the pair heartbeats: the node is silent.
         case suspected(NodeID)
+        /// The node's process has ended: its connections are closed, and it refuses new ones.
+        case ended(NodeID)
         /// By the pair heartbeats: the node is heard again.
         case trusted(NodeID)
         /// By the pair heartbeats: the node is there, but should not lead.

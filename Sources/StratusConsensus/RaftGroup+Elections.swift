@@ -55,6 +55,14 @@ extension RaftGroup {
                 return
             }
         }
+        if self.promptElectionCount > 0 {
+            self.promptElectionCount -= 1
+            let least = self.tuning.promptDelayMin.clampedNanoseconds
+            let most = max(least, self.tuning.promptDelayMax.clampedNanoseconds)
+            self.electionAt =
+                now + .nanoseconds(Int64.random(in: least...most, using: &self.random))
+            return
+        }
         let least = self.tuning.electionDelayMin.clampedNanoseconds
         let most = max(least, self.tuning.electionDelayMax.clampedNanoseconds)
         let delay = Int64.random(in: least...most, using: &self.random)
@@ -113,6 +121,8 @@ extension RaftGroup {
         self.remember(HardState(term: self.term.next, vote: self.node))
         self.votes = []
         self.verified = self.commit
+        // A vote takes as long as a disk does: whoever waits for it is in no hurry any more.
+        self.promptElectionCount = 0
         self.setRole(.candidate, leader: nil, into: &actions)
         self.armElection(at: now)
         self.campaignIsTransfer = isTransfer
@@ -153,6 +163,11 @@ extension RaftGroup {
         {
             actions.append(
                 .send(ConsensusMessage(term: term, .preVoteAnswer(granted: true)), to: from))
+            if self.promptElectionCount > 0 {
+                // Somebody else is about to win: two candidates at once would split the votes.
+                self.promptElectionCount = 0
+                if self.role == .follower { self.armElection(at: now) }
+            }
             return
         }
         if self.hasLiveLeader { actions.append(.reached(.preVoteRefusedLeaderAlive)) }
@@ -282,6 +297,7 @@ extension RaftGroup {
         self.votes = []
         self.setRole(.follower, leader: leader, into: &actions)
         if self.hasLiveLeader {
+            self.promptElectionCount = 0
             self.electionAt = nil  // The leader's node is watched instead.
         } else if self.electionAt == nil {
             self.armElection(at: now)
@@ -360,7 +376,17 @@ extension RaftGroup {
         }
     }
 
+    /// The node is silent from now on, and nobody need wait to see it. Whether it leads no more the others are asked
+    /// by a pre-vote: who still hears it refuses.
+    mutating func noteEnded(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        self.suspect(node, at: now, into: &actions)
+        guard self.role == .follower, self.leader == node, self.mayCampaign else { return }
+        self.promptElectionCount = self.tuning.promptElectionCountMax
+        self.armElection(at: now)
+    }
+
     mutating func trust(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
+        if self.bugs.contains(.endedSuspectedForEver) { return }
         self.suspects.removeAll { $0 == node }
         if self.role == .leader {
             self.peerBecameReachable(node, at: now, into: &actions)
@@ -384,6 +410,7 @@ extension RaftGroup {
     /// The leader is well after all: no reason to replace it.
     private mutating func standDownIfLed(at now: MonotonicTime, into actions: inout [Action]) {
         guard self.role != .leader, self.hasLiveLeader else { return }
+        self.promptElectionCount = 0
         self.electionAt = nil
         if self.role == .preCandidate {
             self.setRole(.follower, leader: self.leader, into: &actions)

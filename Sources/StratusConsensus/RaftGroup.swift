@@ -103,6 +103,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var held: [HeldMessage] = []
     /// Runs only while there is no leader to wait for.
     var electionAt: MonotonicTime?
+    /// Elections that may still begin sooner than others, after the leader's process has ended.
+    var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
     /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
@@ -256,6 +258,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
             if !self.isInhibited { self.armElectionIfLeaderless(at: now) }
         case .suspected(let node):
             self.suspect(node, at: now, into: &actions)
+        case .ended(let node):
+            self.noteEnded(node, at: now, into: &actions)
         case .trusted(let node):
             self.trust(node, at: now, into: &actions)
         case .declined(let node):

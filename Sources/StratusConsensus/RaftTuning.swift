@@ -4,6 +4,11 @@ package struct RaftTuning: Sendable, Equatable {
     /// heartbeats have waited for the leader before that: see ``NodeLiveness``.
     package var electionDelayMin: Duration = .milliseconds(100)
     package var electionDelayMax: Duration = .milliseconds(400)
+    /// After the process of the leader's node has ended, the first pre-votes are asked for after times drawn between
+    /// these, so many times, and no vote is asked for unless one of them is granted by a majority.
+    package var promptDelayMin: Duration = .milliseconds(10)
+    package var promptDelayMax: Duration = .milliseconds(60)
+    package var promptElectionCountMax = 4
     /// Elections that find no leader are followed by ones this many times rarer at most: where a vote
     /// takes longer to reach a disk than candidates wait, they would stand in each other's way for ever.
     package var electionBackoffMax: Int64 = 16

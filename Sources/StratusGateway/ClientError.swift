@@ -74,6 +74,11 @@ extension ClientError {
             case .unexpectedInput(let key): Self(.badRequest, "\(input): '\(key)'")
             case .tooMany(let key, let count, let limit):
                 Self(.badRequest, "\(count) \(key) are too many, the limit is \(limit)")
+            case .tooManyOperands(let filter, let field, let limit):
+                Self(
+                    .badRequest,
+                    "Filter type \(filter) on \(field.map { "field '\(Self.quoted($0))'" } ?? "all fields")"
+                        + " has more than \(limit) values: ask in several queries")
             case .repeatedRecord(let name):
                 Self(
                     .badRequest,

@@ -12,7 +12,7 @@ extension Exchange {
         let request = try ModifyRequest(input, limits: self.handler.limits, draws: &draws)
         let place = try self.requiredPlace(request.zone)
         let isAtomic = try self.isAtomic(request.atomic, in: place)
-        let (compiled, schema) = try await self.compile(request, at: place)
+        let (compiled, schema) = try await self.compile(request, at: place, isAtomic: isAtomic)
 
         let failed = compiled.contains { if case .failure = $0 { true } else { false } }
         let accepted = compiled.compactMap { try? $0.get() }
@@ -38,7 +38,7 @@ extension Exchange {
                 guard case .success(let operation) = result, let refusal = next.next() else {
                     continue
                 }
-                if let refusal {
+                if let refusal, !self.isMended(byGrowth: refusal) {
                     items[position] = .refused(self.error(refusal, of: operation))
                 }
             }
@@ -98,27 +98,42 @@ extension Exchange {
     // MARK: Compiling
 
     private func compile(
-        _ request: ModifyRequest, at place: Place
+        _ request: ModifyRequest, at place: Place, isAtomic: Bool
     ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
         let storedTypes = try await self.storedTypes(request, at: place)
         var isFresh = false
         var hasGrown = false
+        // What the partition has against operations whatever the schema becomes.
+        var refused: [Int: ClientError] = [:]
         while true {
             var compiler = OperationCompiler(
                 schema: try await self.schema(fresh: isFresh),
                 reader: FieldReader(
                     zone: place.zone, scope: self.route.scope, caller: self.caller),
                 isProduction: self.route.container.environment == .production,
+                growsSchema: self.handler.settings.growsSchema(
+                    in: self.route.container.environment),
                 storedTypes: storedTypes)
-            let compiled = request.operations.map { compiler.compile($0) }
-            if compiler.missing.isEmpty { return (compiled, compiler.schema) }
+            var compiled = request.operations.map { compiler.compile($0) }
+            for (position, error) in refused { compiled[position] = .failure(error) }
+            let missing = compiler.missing.filter { refused[$0.operation] == nil }
+            if missing.isEmpty { return (compiled, compiler.schema) }
             if !isFresh {
                 // The schema in memory may be older than what somebody just made.
                 isFresh = true
             } else if self.handler.settings.growsSchema(in: self.route.container.environment),
                 !hasGrown
             {
-                _ = try await self.extendSchema(with: compiler.missing)
+                // A save that is refused makes no types and fields.
+                refused = try await self.refusedAnyway(
+                    compiled, by: compiler, at: place, isAtomic: isAtomic)
+                for (position, error) in refused { compiled[position] = .failure(error) }
+                let mayHappen =
+                    !isAtomic
+                    || compiled.allSatisfy { if case .success = $0 { true } else { false } }
+                guard mayHappen else { return (compiled, compiler.schema) }
+                let wanted = missing.filter { refused[$0.operation] == nil }.map(\.type)
+                if !wanted.isEmpty { _ = try await self.extendSchema(with: wanted) }
                 hasGrown = true
             } else {
                 let closed = compiled.map { result in
@@ -130,6 +145,38 @@ extension Exchange {
                 return (closed, compiler.schema)
             }
         }
+    }
+
+    /// What the partition has against operations that need types or fields the schema lacks, besides that: a record that
+    /// exists, another tag, a zone that is not there.
+    private func refusedAnyway(
+        _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
+        at place: Place, isAtomic: Bool
+    ) async throws -> [Int: ClientError] {
+        // A bucket holds some of the records only.
+        guard place.buckets == nil else { return [:] }
+        var operations: [RecordOperation] = []
+        var positions: [Int] = []
+        for (position, result) in compiled.enumerated() {
+            guard case .success(let operation) = result else { continue }
+            operations.append(operation)
+            positions.append(position)
+        }
+        let modify = ModifyRecords(
+            database: place.database, zone: place.zone.name, isAtomic: isAtomic,
+            drawnIncarnation: ZoneIncarnation(0), rules: self.rules, operations: operations)
+        var refused: [Int: ClientError] = [:]
+        for (index, refusal) in try await self.judge(modify, schema: compiler.schema).enumerated() {
+            guard let refusal, !self.isMended(byGrowth: refusal) else { continue }
+            refused[positions[index]] = self.error(refusal, of: operations[index])
+        }
+        return refused
+    }
+
+    /// Whether an operation was refused only because the schema has not grown yet.
+    private func isMended(byGrowth refusal: RecordRefusal) -> Bool {
+        self.handler.settings.growsSchema(in: self.route.container.environment)
+            && [.typeUnknown, .fieldUnknown].contains(refusal.reason)
     }
 
     /// The types of the records whose operations name none but bring fields: their fields are read by

@@ -17,7 +17,7 @@ extension Exchange {
         guard request.recordType != "Users" else {
             throw InputRefusal.usersQueried
         }
-        let (predicate, schema) = try await self.predicate(of: request, in: target.zone)
+        let (predicate, schema) = try await self.predicate(of: request, at: target)
         // A marker goes on with exactly the query that it came from.
         var writer = ByteWriter()
         writer.write(predicate)
@@ -77,6 +77,7 @@ extension Exchange {
         var database: DatabaseID
         var isZoneWide: Bool
         var buckets: Bucket?
+        var place: Place
     }
 
     /// Nil: all zones of nothing.
@@ -88,18 +89,38 @@ extension Exchange {
             let place = try self.requiredPlace(.defaultZone)
             return Target(
                 zone: place.zone, database: place.database,
-                isZoneWide: self.route.scope == .private, buckets: place.buckets)
+                isZoneWide: self.route.scope == .private, buckets: place.buckets, place: place)
         }
         let place = try self.requiredPlace(request.zone ?? .defaultZone)
         return Target(
-            zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets)
+            zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets,
+            place: place)
+    }
+
+    /// A zone that is not there is told first, as by `records/modify` and `records/lookup`: clients make their zone on
+    /// that answer.
+    private func predicate(
+        of request: QueryRequest, at target: Target
+    ) async throws -> (RecordPredicate, Schema) {
+        do {
+            return try await self.predicate(of: request, in: target)
+        } catch {
+            // Nobody without a user is told more than that one is needed.
+            if !target.isZoneWide, self.route.scope != .public {
+                _ = try await self.summary(of: target.place)
+            }
+            throw error
+        }
     }
 
     /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where
     /// that one knows no such type or field.
     private func predicate(
-        of request: QueryRequest, in zone: ZoneID
+        of request: QueryRequest, in target: Target
     ) async throws -> (RecordPredicate, Schema) {
+        var zone = target.zone
+        // In a query of all zones an operand without a zone means the zone of each record.
+        if target.isZoneWide { zone.name = "" }
         let fields = FieldReader(zone: zone, scope: self.route.scope, caller: self.caller)
         var schema = try await self.schema()
         if !self.knows(request, schema) { schema = try await self.schema(fresh: true) }
@@ -108,13 +129,16 @@ extension Exchange {
                 StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
         }
         try await self.requireUserFor(type)
-        return (try PredicateReader(type: type, fields: fields).predicate(request), schema)
+        let reader = PredicateReader(
+            type: type, fields: fields,
+            operandCountMax: self.handler.limits.queryOperandCountMax)
+        return (try reader.predicate(request), schema)
     }
 
     /// Who has only an API token is asked to sign in where that could help: the world may not read the
     /// type, and somebody may.
     private func requireUserFor(_ type: RecordType) async throws {
-        let readers = type.grants.filter { $0.permissions.contains(.read) }.map(\.role)
+        let readers = AccessRules.roles(that: .read, type)
         if self.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
             try await self.requireUser()
         }
@@ -132,6 +156,8 @@ extension Exchange {
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
         try await self.teach(schema, to: ask.database)
+        var ask = ask
+        if self.handler.router.level.allows(.two) { ask.schemaVersion = schema.version }
         var hasInstalled = false
         while true {
             let answer = try await self.ask(
@@ -139,6 +165,13 @@ extension Exchange {
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
+            case .refused(let refusal) where refusal.reason == .schemaBehind:
+                // What it has against the newer one, saves are told; reads are answered by the one it has.
+                if hasInstalled { throw ClientError(refusal) }
+                do { try await self.install(schema, at: key) } catch is ClientError {
+                    ask.schemaVersion = nil
+                }
+                hasInstalled = true
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
                 try await self.install(schema, at: key)
                 hasInstalled = true

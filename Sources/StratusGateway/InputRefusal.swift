@@ -21,6 +21,8 @@ package enum InputRefusal: Error, Sendable, Hashable {
     /// A key holds something of the wrong shape, or a word that is none of the allowed ones.
     case unexpectedInput(key: String)
     case tooMany(key: String, count: Int, limit: Int)
+    /// A filter names more values or words than one may.
+    case tooManyOperands(filter: String, field: String?, limit: Int)
     case repeatedRecord(String)
     case repeatedZone(String)
     case twoZones(record: String)

@@ -8,15 +8,20 @@ struct OperationCompiler {
     let schema: Schema
     let reader: FieldReader
     let isProduction: Bool
+    /// Whether a save may make the types and fields it needs.
+    let growsSchema: Bool
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
 
-    /// What would have to be added to the schema, in the order of the operations.
-    private(set) var missing: [RecordType] = []
+    /// What would have to be added to the schema, and by which operation, in their order.
+    private(set) var missing: [(operation: Int, type: RecordType)] = []
+    private var operationCount = 0
 
     init(
-        schema: Schema, reader: FieldReader, isProduction: Bool, storedTypes: [String: String]
+        schema: Schema, reader: FieldReader, isProduction: Bool, growsSchema: Bool,
+        storedTypes: [String: String]
     ) {
+        self.growsSchema = growsSchema
         self.schema = schema
         self.reader = reader
         self.isProduction = isProduction
@@ -26,6 +31,8 @@ struct OperationCompiler {
     mutating func compile(
         _ operation: ModifyRequest.Operation
     ) -> Result<RecordOperation, ClientError> {
+        defer { self.operationCount += 1 }
+        if let refusal = self.refusalOfType(operation) { return .failure(refusal) }
         do throws(FieldRefusal) {
             let (fields, cleared) = try self.fields(of: operation)
             let type = operation.recordType ?? self.storedTypes[operation.recordName]
@@ -41,6 +48,14 @@ struct OperationCompiler {
         } catch {
             return .failure(ClientError(error))
         }
+    }
+
+    /// A type that does not exist and will not is refused before its fields are read: nothing says what they are.
+    private mutating func refusalOfType(_ operation: ModifyRequest.Operation) -> ClientError? {
+        guard !self.growsSchema, !operation.kind.isDelete, let type = operation.recordType,
+            type != RecordState.userType, self.schema.type(named: type) == nil
+        else { return nil }
+        return self.note(type, holding: []) ?? ClientError(RecordRefusal(.typeUnknown, type))
     }
 
     private func fields(
@@ -59,9 +74,19 @@ struct OperationCompiler {
             guard NameRules.isIdentifier(name, limit: 255) else {
                 throw .nameInvalid(field: name)
             }
-            let value = try self.reader.value(
-                of: member.value, field: name, recordType: typeName ?? "",
-                defined: definition?.type)
+            let value: FieldValue?
+            do throws(FieldRefusal) {
+                value = try self.reader.value(
+                    of: member.value, field: name, recordType: typeName ?? "",
+                    defined: definition?.type)
+            } catch {
+                // Nobody knows the record's type: whether there is a record comes first, and the partition says that.
+                // Of a list that is empty it can also say whether it fits.
+                guard typeName == nil, case .undecidable = error,
+                    member.value["value"]?.array?.count == 0
+                else { throw error }
+                value = .list(.string, [])
+            }
             if let value {
                 set.append(Field(name: name, value: value))
             } else if type == nil || definition != nil {
@@ -84,7 +109,7 @@ struct OperationCompiler {
             }
         }
         if let lacking = JustInTime.missing(in: self.schema, recordType: type, fields: fields) {
-            self.missing.append(lacking)
+            self.missing.append((self.operationCount, lacking))
         }
         return nil
     }

@@ -1,6 +1,7 @@
 import StratusCoding
 import StratusHTTP
 import StratusModel
+import StratusRecords
 
 /// A `records/query` as the client said it.
 struct QueryRequest {
@@ -42,6 +43,8 @@ struct PredicateReader {
     /// Nil for a type the schema lacks; nothing then says what its fields are.
     let type: RecordType?
     let fields: FieldReader
+    /// Values or words of one filter.
+    let operandCountMax: Int
 
     /// - Throws: ``InputRefusal`` or ``FieldRefusal``: a query is refused whole.
     func predicate(_ request: QueryRequest) throws -> RecordPredicate {
@@ -72,9 +75,19 @@ struct PredicateReader {
             distance = metres
         }
         guard let given = input["fieldValue"] else { throw InputRefusal.missingKey("fieldValue") }
+        let name = input["fieldName"]?.string ?? input["systemFieldName"]?.string
+        let refusal = InputRefusal.tooManyOperands(
+            filter: comparator.wireName, field: name, limit: self.operandCountMax)
+        // Counted before they are read: a body holds millions.
+        if given["value"]?.array?.count ?? 0 > self.operandCountMax { throw refusal }
+        let operand = try self.operand(given, of: comparator, on: selector)
+        if comparator == .containsAllTokens || comparator == .containsAnyTokens,
+            Tokeniser.hasWords(operand, moreThan: self.operandCountMax)
+        {
+            throw refusal
+        }
         return RecordFilter(
-            field: selector, comparator: comparator,
-            operand: try self.operand(given, of: comparator, on: selector), distance: distance)
+            field: selector, comparator: comparator, operand: operand, distance: distance)
     }
 
     private func sort(_ input: Input) throws -> RecordSort {

@@ -32,6 +32,8 @@ package struct Limits: Sendable, Equatable {
     package var batchCommandCountMax = 512
     /// Index rows a query page may touch before it answers with a marker.
     package var queryTouchCountMax = 10_000
+    /// Values of one `IN`, `…_ANY` or `…_ALL` filter and words of one search.
+    package var queryOperandCountMax = 250
 
     package init() {}
 }

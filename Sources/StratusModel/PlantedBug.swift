@@ -43,9 +43,11 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // The rows.
     case durableAtCommit, walNotWrittenAgain
     // What a node knows of itself and of the others.
-    case newReplicaNotTold, permitLiftsAll
-    // Mail.
-    case mailNumberUsedAgain
+    case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
+    // Damage.
+    case unknownLossForgiven
+    // Recovery and mail.
+    case newDatabaseNotLifted, mailNumberUsedAgain
     // Requests that are remembered.
     case identityForgottenEarly
 }

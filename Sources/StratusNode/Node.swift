@@ -37,6 +37,7 @@ package final class Node: Sendable {
     private let mail: Task<Void, Never>
     private let scrubbing: Task<Void, Never>
     private let watchingRoom: Task<Void, Never>
+    private let watchingThreads: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -80,14 +81,17 @@ package final class Node: Sendable {
                 store: IdentityStore(
                     router: router, world: world, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
-            development: isOpen ? DevelopmentAuthenticator() : nil,
+            development: isOpen ? Self.developmentUsers(settings) : nil,
             signInBase: settings.text("signIn.url"), feeds: feeds)
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
         let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
 
-        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax"))
+        let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax")) {
+            // What large bodies left in the allocator's arenas goes back to the system. On no loop: it takes a while.
+            Task.detached { ProcessFacts.returnMemory() }
+        }
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
             var gateway = GatewaySettings()
             gateway.developmentSchema =
@@ -171,12 +175,24 @@ package final class Node: Sendable {
         self.mail = state.runMail()
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
+        let threads = ThreadWatch(
+            cluster.replicas, loops: self.loops, world: world, health: health, log: log)
+        self.watchingThreads = threads.run()
         systemPartition?.awaitFormation()
         self.announcing = systemPartition.map { part in
             Task { await part.takePart { try await LinkAudit(people).beginEverywhere() } }
         }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
+        NodeMetrics.register(threads, in: state.metrics)
         state.health.clear("starting")
+    }
+
+    private static func developmentUsers(_ settings: ConfigurationSettings)
+        -> DevelopmentAuthenticator
+    {
+        var users = DevelopmentAuthenticator.Settings()
+        users.isStrict = settings.text("developmentUsers") == "strict"
+        return DevelopmentAuthenticator(settings: users)
     }
 
     // MARK: Reload
@@ -226,7 +242,12 @@ package final class Node: Sendable {
                 "a changed key waits for a restart", ["key": .text(key.path)])
         }
         let applied = changes.filter(\.reloads).map(\.path).joined(separator: " ")
-        self.log.info("configuration read again", ["changed": .text(applied)])
+        var read = "configuration, administrators' token, listeners' certificates"
+        if let end = self.peerCertificates?.end {
+            read += ", certificate among peers until \(WallTime.text(end * 1_000))"
+        }
+        self.log.info(
+            "configuration read again", ["read": .text(read), "changed": .text(applied)])
     }
 
     private func refuseReload(_ reason: String) {
@@ -247,6 +268,7 @@ package final class Node: Sendable {
         self.mail.cancel()
         self.scrubbing.cancel()
         self.watchingRoom.cancel()
+        self.watchingThreads.cancel()
         self.announcing?.cancel()
         let cluster = self.cluster
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }

@@ -129,6 +129,10 @@ final class NodeCluster: Sendable {
                             receivers.router.withLock { $0 }?.lost(node)
                         }
                     },
+                    processEnded: { node in
+                        log.info("the process of a node has ended", ["peer": .describing(node)])
+                        inbox.noteEnded(node)
+                    },
                     refused: { node, refusal in refusals.refused(by: node, refusal) },
                     greeted: { name, refusal in refusals.greeted(name, refusal) },
                     joining: { join, fingerprint, answer in
@@ -404,7 +408,15 @@ final class NodeCluster: Sendable {
         let follower = self.follower
         let keeper = MembershipKeeper(
             self.directory, replicas: self.replicas, router: self.router, follower: follower,
-            in: self.world, log: { log.info("membership", ["step": .text($0)]) },
+            in: self.world,
+            log: { words in
+                let fields = words.fields
+                if words.isDetail {
+                    log.debug("membership", fields)
+                } else {
+                    log.info("membership", fields)
+                }
+            },
             sleep: { try? await Task.sleep(for: $0) })
         self.tasks.withLock {
             $0 = [Task { await follower.run() }, Task { await keeper.run() }]

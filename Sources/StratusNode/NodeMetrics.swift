@@ -80,6 +80,15 @@ enum NodeMetrics {
         }
     }
 
+    static func register(_ threads: ThreadWatch, in metrics: Metrics) {
+        metrics.gauge(
+            "stratus_stuck_threads", "Threads busy with one thing for more than two seconds"
+        ) { Double(threads.figures.now) }
+        metrics.counter("stratus_thread_stalls_total", "Times a thread was found stuck") {
+            Double(threads.figures.total)
+        }
+    }
+
     private static func registerRoom(_ state: NodeState) {
         let metrics = state.metrics
         let replicas = state.cluster.replicas

@@ -40,6 +40,7 @@ package struct NodePlan: Sendable {
         limits.privateDatabaseSizeMax = settings.size("limits.privateDatabaseSizeMax")
         limits.publicDatabaseSizeMax = settings.size("limits.publicDatabaseSizeMax")
         limits.queryTouchCountMax = settings.integer("limits.queryTouchCountMax")
+        limits.queryOperandCountMax = settings.integer("limits.queryOperandCountMax")
         limits.commandDeadline = settings.duration("limits.commandDeadline")
         return limits
     }

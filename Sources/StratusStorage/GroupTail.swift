@@ -216,6 +216,43 @@ struct GroupTail {
         return LogPoint(index: index, term: self.term(at: index) ?? .zero)
     }
 
+    /// Takes from `other`, an earlier state of this log, what the entries known here prove to be in it still.
+    ///
+    /// A log that holds an entry of a term agrees, up to there, with that of the term's leader. So every earlier entry of
+    /// the same term is in it, with all that stands before that.
+    ///
+    /// - Parameter last: the last entry of the log, if its head says so.
+    mutating func adopt(_ other: Self, last: LogPoint?) {
+        if self.start.index < other.start.index {
+            // What the head says counts: it began anew.
+            guard last == nil else { return }
+            self.replay(start: other.start)
+        }
+        var furthest: [Term: LogIndex] = [:]
+        for (offset, slot) in self.slots.enumerated() where slot.term > .zero {
+            furthest[slot.term] = LogIndex(self.start.index.raw + 1 + UInt64(offset))
+        }
+        if let last, last.term > .zero {
+            furthest[last.term] = max(furthest[last.term] ?? .zero, last.index)
+        }
+        var proven = other.last
+        while proven > self.start.index {
+            let term = other.term(at: proven) ?? .zero
+            if term > .zero, let index = furthest[term], index >= proven { break }
+            proven = proven.previous
+        }
+        var index = self.start.index
+        while index < proven {
+            index = index.next
+            guard let slot = other.slot(at: index) else { continue }
+            if let position = self.position(of: index) {
+                if self.slots[position].isDamaged { self.slots[position] = slot }
+            } else {
+                self.slots.append(slot)
+            }
+        }
+    }
+
     /// Entries through `point` were here and are lost: room for them, so that nobody takes the log for
     /// whole before they are back.
     mutating func owe(through point: LogPoint) {

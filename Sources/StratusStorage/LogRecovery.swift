@@ -27,6 +27,21 @@ struct LogRecovery {
 
     /// The number the next batch must have; nil before the first.
     private var expected: UInt64?
+    /// What was read before a loss of unknown content, by group, until the state of the groups behind it is read.
+    /// The lost batch may have replaced any of it.
+    private var doubted: [GroupID: GroupTail]?
+
+    /// A batch is lost, and nobody knows what it held. What follows is gathered by itself.
+    private mutating func doubtAll() {
+        if self.limits.bugs.contains(.unknownLossForgiven) {
+            self.damage.hasUnknownLoss = true
+            return
+        }
+        // After an earlier loss it is no log that this node ever had.
+        if !self.damage.hasUnknownLoss { self.doubted = self.groups }
+        self.damage.hasUnknownLoss = true
+        self.groups = [:]
+    }
 
     init(in directory: DiskPath, of world: any World, limits: SegmentedLog.Limits) {
         self.directory = directory
@@ -73,12 +88,24 @@ struct LogRecovery {
                 // what replaced its entries gone it would contradict what follows. Or what is missing is a loss:
                 // the state behind it says how far every group had come, whatever was before.
                 self.groups = [:]
+                self.doubted = nil
                 self.damage.hasUnknownLoss = true
                 self.expected = nil
             }
             try self.replay(segment, isLast: isLast, buffer)
             progress(
                 SegmentedLog.RecoveryProgress(segmentsRead: number + 1, segmentCount: count))
+        }
+        // No state follows the loss: the node is out, and what it had stays.
+        for (group, known) in self.doubted ?? [:] {
+            guard self.groups[group] != nil else {
+                self.groups[group] = known
+                continue
+            }
+            self.groups[group]?.adopt(known, last: nil)
+            if self.groups[group]?.hardState == nil {
+                self.groups[group]?.hardState = known.hardState
+            }
         }
         self.batchNumber = self.expected ?? 1
         for group in self.groups.keys.sorted() {
@@ -256,25 +283,28 @@ struct LogRecovery {
             guard let batch = self.batch(bytes, at: position, of: header) else {
                 // Whatever is sound behind it was written after it was synced.
                 guard let next = self.search(bytes, from: position + 8, for: header) else { break }
-                self.damage.hasUnknownLoss = true
+                self.doubtAll()
                 position = next
                 continue
             }
-            if let expected, batch.number != expected { self.damage.hasUnknownLoss = true }
+            if let expected, batch.number != expected { self.doubtAll() }
             self.expected = batch.number + 1
             let end = position + batch.size
             let isTail =
                 isLast && self.search(bytes, from: end, for: header) == nil
-            self.replay(batch, bytes, segment, isTail: isTail)
             // The first batch of a segment holds the state of every group: whatever was lost before it is
-            // known by name now.
-            if position == LogFormat.segmentHeaderSize { self.damage.hasUnknownLoss = false }
+            // known by name now. What it was is not, so nothing read before it counts unless that state proves it.
+            self.replay(batch, bytes, segment, isTail: isTail)
+            if position == LogFormat.segmentHeaderSize {
+                self.doubted = nil
+                self.damage.hasUnknownLoss = false
+            }
             position = end
         }
         // The newest one holds a batch, or it would not stand here.
         if isLast, self.expected == nil { self.damage.hasUnknownLoss = true }
         // A segment has its full length from the day it was made: what is missing was there.
-        if try segment.file.length != UInt64(buffer.count) { self.damage.hasUnknownLoss = true }
+        if try segment.file.length != UInt64(buffer.count) { self.doubtAll() }
         if isLast {
             self.position = position
             try self.makeDurable(
@@ -358,9 +388,12 @@ struct LogRecovery {
             run.tail.replay(
                 start: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
         case .last:
-            run.tail.cut(from: LogIndex(item.index).next)
-            run.tail.owe(
-                through: GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term)))
+            let last = GroupTail.LogPoint(index: LogIndex(item.index), term: Term(item.term))
+            run.tail.cut(from: last.index.next)
+            if let known = self.doubted?.removeValue(forKey: item.group) {
+                run.tail.adopt(known, last: last)
+            }
+            run.tail.owe(through: last)
         case .entry:
             let index = LogIndex(item.index)
             guard index > run.tail.start.index else { return }

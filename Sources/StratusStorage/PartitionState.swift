@@ -29,6 +29,8 @@ package protocol PartitionState: AnyObject {
     func reset() throws(StoreError) -> LogIndex
     /// Answers a read at `applied`.
     func answer(_ query: Query) throws(StoreError) -> QueryAnswer
+    /// The same, and what can be asked for in pages ends its page when the time is over.
+    func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer
     /// The rows at `applied`, in key order, in chunks, the digest at the end. Entries may be applied between its
     /// slices; a snapshot begun before that is not whole is given up.
     func snapshot() throws(StoreError) -> any SnapshotSpooling
@@ -38,6 +40,12 @@ package protocol PartitionState: AnyObject {
     /// are what they were. One at a time.
     func install(_ identity: SnapshotIdentity, from source: any SnapshotSource) throws(StoreError)
         -> any SnapshotWork
+}
+
+extension PartitionState {
+    package func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer {
+        try self.answer(query)
+    }
 }
 
 /// What takes long with a snapshot, done a slice at a time so that others get their turn in between.

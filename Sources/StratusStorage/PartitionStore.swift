@@ -230,10 +230,14 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     package func answer(_ query: Query) throws(StoreError) -> QueryAnswer {
+        try self.answer(query, within: nil)
+    }
+
+    package func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer {
         guard self.number != nil else {
-            return try self.application.state.answer(query, over: NoRows())
+            return try self.application.state.answer(query, within: time, over: NoRows())
         }
-        return try self.application.state.answer(query, over: self.openRows())
+        return try self.application.state.answer(query, within: time, over: self.openRows())
     }
 
     // MARK: Durability

@@ -47,8 +47,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         /// A batch is gone with the list of what it held: any group may have lost entries or a vote.
         package var hasUnknownLoss = false
         /// The last batch was not whole: a tear, unless the medium rotted just there. For each group the
-        /// first entry that was dropped and its term; what is there may have been acknowledged by this
-        /// node, so a group with peers asks them before it relies on its absence.
+        /// first entry that was dropped and its term. Nobody can tell the two apart: a torn entry was never
+        /// acknowledged, one that rotted may have been. The replica takes it for torn, and a leader that had
+        /// heard it acknowledged raises an alarm (``RaftGroup/Alarm/acknowledgedGone(through:at:)``).
         package var suspectTail: [Suspect] = []
         package struct Suspect: Sendable, Equatable {
             package var group: GroupID

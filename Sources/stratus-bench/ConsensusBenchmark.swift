@@ -137,7 +137,8 @@ struct ConsensusRoom {
             watch.handle(.woke(vitals), at: now, into: &actions)
             for action in actions {
                 switch action {
-                case .suspect, .trust, .restarted, .declined, .recovered, .inhibit, .permit:
+                case .suspect, .noteEnded, .trust, .restarted, .declined, .recovered, .inhibit,
+                    .permit:
                     told += count
                 case .send, .wake, .leaderResigned: break
                 }

@@ -62,9 +62,11 @@ private struct IdentityBench {
             case .added(let keyID) = try await access.addKey(
                 name: "k", pem: Bytes(Self.publicKey.utf8), in: Self.container)
         else { throw Wrong(text: "the credentials were not made") }
-        let user = try await accounts.openSession(
-            of: id, in: Self.container, stays: false, agent: "bench"
-        ).text(in: Self.container, sealedWith: store.keys.cipher)
+        guard
+            let user = try await accounts.openSession(
+                of: id, provenBy: nil, in: Self.container, stays: false, agent: "bench"
+            )?.text(in: Self.container, sealedWith: store.keys.cipher)
+        else { throw Wrong(text: "there is no session") }
 
         func request(_ query: String?, _ headers: HeaderFields = [:], body: Bytes = [])
             -> PresentedRequest

@@ -19,7 +19,6 @@ struct ChangeNote {
 
     static let sentencesMax = 3
     static let wordsMax = 90
-    static let columnsMax = 160
 
     let path: String
     let lines: [String]
@@ -61,9 +60,6 @@ struct ChangeNote {
         let sentences = self.sentenceCount
         if sentences > Self.sentencesMax {
             faults.append("it has \(sentences) sentences, more than \(Self.sentencesMax)")
-        }
-        if self.body.contains(where: { $0.count > Self.columnsMax }) {
-            faults.append("a line is wider than \(Self.columnsMax) columns")
         }
         return faults
     }

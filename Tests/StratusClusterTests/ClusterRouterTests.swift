@@ -59,6 +59,72 @@ struct ClusterRouterTests {
         #expect(times.count < 250)
     }
 
+    /// Takes every request and answers none; a node of which heartbeats arrive, or do not.
+    private final class Silent: PeerSender, LocalReplicas {
+        let asked = Mutex<[NodeID]>([])
+        let isHeard: Bool
+
+        init(isHeard: Bool) { self.isHeard = isHeard }
+
+        var node: NodeID { NodeID(1) }
+        func leader(of group: GroupID) -> NodeID? { nil }
+        func hears(_ node: NodeID) -> Bool { self.isHeard }
+        func ask(
+            _ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime
+        ) async -> PeerResponse.Answer { .notLeader(NodeID(2)) }
+        func send(_ message: PeerMessage, to node: NodeID) -> Bool {
+            if case .request = message { self.asked.withLock { $0.append(node) } }
+            return true
+        }
+    }
+
+    private enum News: CaseIterable {
+        case none, otherLeader, linkLost
+    }
+
+    @Test(arguments: [true, false])
+    func `a read that may be running is not sent again (security audit 1d)`(isHeard: Bool) {
+        for news in News.allCases {
+            let world = SimulatedWorld(seed: 1)
+            let executor = SimulatedExecutor(world: world, seed: 1)
+            let silent = Silent(isHeard: isHeard)
+            let place = PlacedPartition(
+                group: ThreeNodes.group, replicas: [NodeID(1), NodeID(2), NodeID(3)], epoch: 1)
+            let router = ClusterRouter(
+                silent, sender: silent, in: world, on: executor, place: { _ in place },
+                placeOfGroup: { _ in place },
+                sleep: { time in await executor.sleep(for: max(.zero, time - world.now)) })
+            let failedAt = Shared<MonotonicTime?>(nil)
+            let begun = world.now
+            Task(executorPreference: executor) {
+                do throws(RouteError) {
+                    _ = try await router.read(
+                        RegisterQuery.value([1]).query, at: ThreeNodes.group,
+                        deadline: begun + .seconds(30))
+                } catch { failedAt.withLock { $0 = world.now } }
+            }
+            executor.run(until: begun + .milliseconds(500))
+            #expect(silent.asked.withLock { $0 } == [NodeID(2)])
+            switch news {
+            case .none: break
+            case .otherLeader: router.leads(NodeID(3), ThreeNodes.group)
+            case .linkLost: router.lost(NodeID(2))
+            }
+            executor.run(until: begun + .seconds(10))
+            let asked = silent.asked.withLock { $0 }
+            if news == .linkLost {
+                // A process that has ended runs nothing.
+                #expect(asked.count > 1)
+                continue
+            }
+            #expect(asked == [NodeID(2)], "\(news)")
+            #expect((failedAt.withLock { $0 } == nil) == isHeard, "\(news)")
+            executor.run(until: begun + .seconds(32))
+            #expect(failedAt.withLock { $0 } != nil)
+            #expect(silent.asked.withLock { $0 } == [NodeID(2)])
+        }
+    }
+
     @Test("G-28 What was asked of a leader that hangs is asked of the next one once there is one")
     func hangingLeader() throws {
         let seed = UInt64.random(in: 0...1 << 32)

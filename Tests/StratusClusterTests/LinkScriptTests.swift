@@ -74,6 +74,63 @@ import Testing
         #expect(node.call().isDropped)
     }
 
+    private static let refused = LinkEnd.failed(LinkFailure("refused", isRefusal: true))
+
+    @Test func `a peer whose connection breaks and whose system refuses the next has ended`() throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.hear(.welcome(.two))
+        first.user?.ended(.closed)
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.count == 2, "called again at once")
+        #expect(node.ended.withLock { $0 } == [])
+        node.world.streams.last?.user?.ended(Self.refused)
+        #expect(node.ended.withLock { $0 } == [NodeID(2)])
+        // Once: who goes on refusing is no news.
+        node.world.advance(by: .milliseconds(60))
+        node.world.streams.last?.user?.ended(Self.refused)
+        #expect(node.world.streams.count == 3)
+        #expect(node.ended.withLock { $0 } == [NodeID(2)])
+    }
+
+    @Test func `a link that merely breaks, or was never open, tells nothing of the peer's process`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        node.world.streams.first?.user?.ended(Self.refused)
+        #expect(node.ended.withLock { $0 } == [], "it was never open")
+        node.world.advance(by: .milliseconds(60))
+        let second = try #require(node.world.streams.last)
+        second.user?.opened(by: .two)
+        second.hear(.welcome(.two))
+        second.user?.ended(.failed(LinkFailure("reset")))
+        node.world.advance(by: .zero)
+        node.world.streams.last?.user?.ended(.failed(LinkFailure("no connection in time")))
+        #expect(node.ended.withLock { $0 } == [], "nobody refused")
+    }
+
+    @Test func `a peer that refuses connections and is still heard has not ended`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.hear(.welcome(.two))
+        let incoming = node.callByTwo()
+        incoming.hear(.starts(.two))
+        first.user?.ended(.closed)
+        node.world.advance(by: .zero)
+        node.world.streams.last?.user?.ended(Self.refused)
+        #expect(node.ended.withLock { $0 } == [])
+        incoming.user?.ended(.closed)
+        node.world.advance(by: .milliseconds(60))
+        node.world.streams.last?.user?.ended(Self.refused)
+        #expect(node.ended.withLock { $0 } == [NodeID(2)])
+    }
+
     /// Nobody has to tell it twice; but a member that only was not known yet must not be late.
     @Test func `who is told that it is no member asks less and less often, until the peer calls`()
         throws
@@ -257,6 +314,8 @@ final class ScriptedNode {
     let changes: Captured<[Bool]>
     let troubles: Captured<[String]>
     let heard: Captured<[PeerMessage]>
+    /// Peers whose processes have ended.
+    let ended: Captured<[NodeID]>
     private let own = PeerIdentity(
         cluster: ClusterID(high: 1, low: 1), node: NodeID(1), name: "node-1",
         data: RequestIdentity(high: 1, low: 1), starts: NodeStarts(first: NodeIncarnation(1)))
@@ -270,6 +329,8 @@ final class ScriptedNode {
         let heard = Captured<[PeerMessage]>([])
         self.troubles = troubles
         self.heard = heard
+        let ended = Captured<[NodeID]>([])
+        self.ended = ended
         self.links = PeerLinks(
             self.own, memory: try PeerMemory(in: SimulatedWorld(seed: 1)), over: self.world,
             events: .init(
@@ -278,6 +339,7 @@ final class ScriptedNode {
                     receipt.settle()
                 },
                 linkChanged: { _, isOpen in changes.withLock { $0.append(isOpen) } },
+                processEnded: { node in ended.withLock { $0.append(node) } },
                 joining: { _, _, answer in joining.withLock { $0 = answer } },
                 trouble: { _, what in troubles.withLock { $0.append(what) } }))
     }

@@ -85,6 +85,9 @@ import Testing
         await pair.two.stop()
         #expect(await LinkPair.eventually { !pair.one.isOpen(to: NodeID(2)) })
         #expect(!pair.one.send(.taken(0), to: NodeID(2)))
+        // Its port is closed, as that of a process that has ended.
+        let heard = pair.running[0].heard
+        #expect(await LinkPair.eventually { heard.ended.withLock { $0 } == [NodeID(2)] })
         let again = try await LinkPair.node(2, pair.material, port: pair.ports[1], tuning: .init())
         again.links.setPeers(pair.addresses)
         #expect(await LinkPair.eventually { pair.one.isOpen(to: NodeID(2)) })
@@ -286,6 +289,8 @@ final class LinkPair: Sendable {
     final class LinkHeard: Sendable {
         let messages = Mutex<[PeerMessage]>([])
         let refusals = Mutex<[PeerRefusal]>([])
+        /// Peers whose processes have ended.
+        let ended = Mutex<[NodeID]>([])
     }
 
     let material: LinkMaterial
@@ -358,6 +363,7 @@ final class LinkPair: Sendable {
                     heard.messages.withLock { $0.append(message) }
                     receipt.settle()
                 },
+                processEnded: { node in heard.ended.withLock { $0.append(node) } },
                 refused: { _, refusal in heard.refusals.withLock { $0.append(refusal) } },
                 trouble: { peer, what in
                     material.log.lines.withLock { $0.append("\(number): \(peer): \(what)") }

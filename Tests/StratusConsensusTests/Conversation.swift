@@ -100,6 +100,8 @@ struct Conversation {
         case "transfer": self.handle(nodes[0], .transferRequested(to: self.node(options["to"])!))
         case "suspect":
             for node in self.list(options["by"]) { self.handle(node, .suspected(nodes[0])) }
+        case "ended":
+            for node in self.list(options["by"]) { self.handle(node, .ended(nodes[0])) }
         case "trust": for node in self.list(options["by"]) { self.handle(node, .trusted(nodes[0])) }
         case "decline":
             for node in self.list(options["by"]) { self.handle(node, .declined(nodes[0])) }

@@ -65,6 +65,15 @@ import Testing
         #expect(!watch.liveness.isSuspect(NodeID(3)))
     }
 
+    @Test func `a node whose process has ended is suspected at once, and trusted when heard`() {
+        var watch = Watch()
+        #expect(watch.handle(.ended(NodeID(2))) == [.noteEnded(NodeID(2))])
+        #expect(watch.handle(.ended(NodeID(2))) == [])
+        #expect(watch.handle(.ended(NodeID(9))) == [], "a stranger")
+        #expect(watch.wake(at: 501) == [.suspect(NodeID(3))])
+        #expect(watch.hear(from: 2, incarnation: 2) == [.trust(NodeID(2))])
+    }
+
     @Test func `any frame counts, not heartbeats alone`() {
         var watch = Watch()
         for time in stride(from: 100 as Int64, through: 2_000, by: 100) {

@@ -25,6 +25,40 @@ import Testing
         )
     }
 
+    @Test func `a large body counts for what becomes of it (security audit 6)`() {
+        let emptied = Count()
+        let budget = BodyBudget(.mebibytes(256)) { emptied.value.add(1, ordering: .relaxed) }
+        func hold(_ sizes: [Int]) -> Int {
+            var shares: [Bool] = []
+            for size in sizes {
+                var share = BodyBudget.Share(of: budget)
+                let hasRoom = share.grow(by: size)
+                shares.append(hasRoom)
+                #expect(budget.size == budget.charge(of: size))
+            }
+            return shares.filter(\.self).count
+        }
+        #expect(budget.charge(of: 1 << 20) == 1 << 20)
+        #expect(budget.charge(of: 16 << 20) == 46 << 20)
+        #expect(hold([1 << 20, 16 << 20]) == 2)
+        #expect(budget.size == 0)
+        // Little was held at once.
+        #expect(emptied.value.load(ordering: .relaxed) == 0)
+        do {
+            var one = BodyBudget.Share(of: budget)
+            var two = BodyBudget.Share(of: budget)
+            for _ in 0..<16 {
+                let hasRoom = one.grow(by: 1 << 20) && two.grow(by: 1 << 20)
+                #expect(hasRoom)
+            }
+            #expect(budget.size == 92 << 20)
+        }
+        #expect(budget.size == 0)
+        #expect(emptied.value.load(ordering: .relaxed) == 1)
+        // One body finds room in the smallest budget there may be.
+        #expect(BodyBudget(.mebibytes(16)).charge(of: 12 << 20) == 12 << 20)
+    }
+
     @Test func `S-30 a body for which there is no room is told to come again, small ones pass`()
         async throws
     {
@@ -62,6 +96,10 @@ import Testing
         #expect(await answer(padding: 150_000).status == 200)
         #expect(budget.size == 0)
     }
+}
+
+private final class Count: Sendable {
+    let value = Atomic(0)
 }
 
 /// Two pieces, the second when it is told to.

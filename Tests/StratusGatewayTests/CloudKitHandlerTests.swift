@@ -236,6 +236,51 @@ import Testing
             404, "NOT_FOUND")
     }
 
+    @Test func `real clients: a save that is refused makes no type and no field`() async throws {
+        let caller = Caller(wire: self.growing(), container: "iCloud.grows")
+        try await caller.makeZone("Shelves")
+        let shelves: JSON = ["zoneName": "Shelves"]
+        let first = try await caller.create("a", type: "Note", in: shelves)
+        func knows(_ type: String) async throws -> Bool {
+            try await caller.post("private/records/query", ["query": ["recordType": .string(type)]])
+                .status == 200
+        }
+        // A zone that is not there, a name that is taken, a tag that is not the record's.
+        _ = try await caller.post(
+            "private/records/modify",
+            [
+                "operations": [Operation.create("b", type: "Nowhere")],
+                "zoneID": ["zoneName": "Nope"],
+            ])
+        let taken = try await caller.modify(
+            [Operation.create("a", type: "Taken"), Operation.create("c", type: "Beside")],
+            in: shelves, atomic: false)
+        expectItem(taken[0], failed: "CONFLICT")
+        #expect(taken[1]["recordName"] == "c")
+        let stale = try await caller.modify(
+            [
+                Operation.of(
+                    "update", "a", tag: "stale", fields: ["lost": ["value": 1]])
+            ], in: shelves, atomic: false)
+        expectItem(stale[0], failed: "CONFLICT")
+        // A batch that fails as a whole.
+        let batch = try await caller.modify(
+            [Operation.create("d", type: "Whole"), Operation.create("a", type: "Note")],
+            in: shelves, atomic: true)
+        expectItem(batch[0], failed: "ATOMIC_ERROR")
+        expectItem(batch[1], failed: "CONFLICT")
+        for type in ["Nowhere", "Taken", "Whole"] { #expect(try await !knows(type), "\(type)") }
+        #expect(try await knows("Beside"))
+        // The field can still have any type.
+        let fresh = try await caller.modify(
+            [
+                Operation.of(
+                    "update", "a", tag: first["recordChangeTag"],
+                    fields: ["lost": ["value": "text"]])
+            ], in: shelves)
+        #expect(fresh[0]["fields"]["lost"]["type"] == "STRING", "\(fresh)")
+    }
+
     @Test func `production does not grow, whatever development does`() async throws {
         var settings = GatewaySettings()
         settings.developmentSchema = .justInTime

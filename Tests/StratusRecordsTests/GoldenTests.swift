@@ -145,7 +145,8 @@ import Testing
         ),
         ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
         ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
-        ("command-recover-1", .recover),
+        ("command-recover-1", .recover(.first)),
+        ("command-recover-2", .recover(.second)),
         ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
     ]
 
@@ -184,7 +185,15 @@ import Testing
         return ask
     }()
 
+    /// The same of feature level 2.
+    static let versionedAsk: QueryPageAsk = {
+        var ask = Self.placedAsk
+        ask.schemaVersion = 300
+        return ask
+    }()
+
     static let queries: [RecordQuery.Ask] = [
+        .page(Self.versionedAsk),
         .lookup(RecordLookup(database: Bench.publicDatabase, names: ["a", "a"])),
         .zones(Bench.privateDatabase, names: nil),
         .use(Bench.privateDatabase),
@@ -267,6 +276,16 @@ import Testing
         + Self.queries.map {
             ("query", RecordQuery(principal: AccessTests.editor, $0).encoded())
         } + Self.answers.map { ("answer", $0.encoded()) }
+
+    @Test func `a page is asked for by the bytes of its level`() throws {
+        for (name, ask) in [("query-page-1", Self.placedAsk), ("query-page-2", Self.versionedAsk)] {
+            let query = RecordQuery(principal: Principal(kind: .anonymous), .page(ask))
+            #expect(query.level == (ask.schemaVersion == nil ? .one : .two))
+            let bytes = Self.hexadecimal(query.encoded())
+            #expect(bytes == (try Self.golden(name)), "now \(bytes)")
+            #expect(try RecordQuery(decoding: Self.bytes(try Self.golden(name))) == query)
+        }
+    }
 
     static func golden(_ name: String) throws -> String {
         let url = try #require(

@@ -361,10 +361,11 @@ import Testing
         let record = Self.record([Field(name: "intList", value: .list(.int64, elements))])
         #expect(
             try Self.matches(
-                "intList", .listContainsAll, .list(.int64, elements.reversed()), record))
+                "intList", .listContainsAll, .list(.int64, elements.suffix(10_000).reversed()),
+                record))
         #expect(
             try Self.matches(
                 "intList", .notListContainsAny,
-                .list(.int64, elements.map { _ in .int64(-1) }), record))
+                .list(.int64, elements.prefix(10_000).map { _ in .int64(-1) }), record))
     }
 }

@@ -58,6 +58,12 @@ struct QueryShelf: RowStore, RecordSource {
 
     // MARK: RecordSource
 
+    func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)? {
+        guard let record = try self.record(row, name: "", zone: Self.containerZone, wanted: [])
+        else { return nil }
+        return (record.type, record.created.userRecordName)
+    }
+
     func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
         throws(StoreError) -> Record?
     {

@@ -6,11 +6,12 @@ import Testing
 
 /// M-19: what a partition does that goes on from one replica: nothing that clients have of what is lost may fit again.
 @Suite struct RecoveryTests {
-    private static func recover(_ bench: inout Bench, as principal: Principal = Bench.system)
-        throws -> Outcome
-    {
+    private static func recover(
+        _ bench: inout Bench, _ edition: RecoverPartition = .second,
+        as principal: Principal = Bench.system
+    ) throws -> Outcome {
         bench.index += 1
-        let command = RecordCommand.recover.enveloped(
+        let command = RecordCommand.recover(edition).enveloped(
             container: Bench.container, identity: RequestIdentity(high: 9, low: bench.index),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
         return try bench.state.apply(
@@ -104,6 +105,57 @@ import Testing
         #expect(try Self.isExpired(bench, since, in: "Lamps"))
     }
 
+    /// How many changes of a partition that holds nothing, or was recovered before, make the token of the lost one fit.
+    private static func isHonoured(
+        _ bench: inout Bench, _ lost: DatabasePosition, editions: [RecoverPartition]
+    ) throws -> Bool {
+        for edition in editions { _ = try Self.recover(&bench, edition) }
+        for number in 1...20 {
+            try bench.zones(.create, "new\(number)")
+            try bench.modify(in: "new\(number)", .create("a"))
+            let answer = try bench.ask(
+                .databaseChanges(
+                    DatabaseChangesAsk(database: Bench.privateDatabase, after: lost, limit: 10)))
+            if answer != .zoneRefused(.positionExpired) { return true }
+        }
+        return false
+    }
+
+    @Test func `core audit 5: no token fits a database that is made again after a recovery`()
+        throws
+    {
+        let lost = try Self.shelves().databaseChanges().position
+        // The first edition, for clusters of nodes that know no other, leaves the gap.
+        var bench = Bench()
+        #expect(try Self.isHonoured(&bench, lost, editions: [.first]))
+        for editions in [[.second], [.first, .second], [.second, .second]]
+            as [[RecoverPartition]]
+        {
+            bench = Bench()
+            #expect(try !Self.isHonoured(&bench, lost, editions: editions), "\(editions)")
+        }
+        // What a partition gave out between two recoveries fits nothing after the second.
+        bench = Bench()
+        _ = try Self.recover(&bench, .first)
+        try bench.zones(.create, "Shelves", "Lamps", "Old")
+        let between = try bench.databaseChanges().position
+        bench = Bench()
+        #expect(try !Self.isHonoured(&bench, between, editions: [.first, .second]))
+        let whole = try bench.databaseChanges()
+        #expect(Set(whole.changes.map(\.name)) == Set((1...20).map { "new\($0)" }))
+        #expect(try bench.databaseChanges(after: whole.position).changes.isEmpty)
+    }
+
+    @Test(.enabled(if: PlantedBugs.isPossible))
+    func `core audit 5: a recovery that forgets new databases is found`() throws {
+        #if STRATUS_PLANTED
+            let lost = try Self.shelves().databaseChanges().position
+            var bench = Bench()
+            bench.state = RecordState(bugs: PlantedBugs([.newDatabaseNotLifted]))
+            #expect(try Self.isHonoured(&bench, lost, editions: [.second]))
+        #endif
+    }
+
     @Test func `tags go on far behind those that were given, wherever something is made`() throws {
         var bench = try Self.shelves()
         let before = try #require(try bench.lookup("r0")).tag
@@ -161,5 +213,26 @@ import Testing
         #expect(saved?.tag.raw ?? 0 > 1 << 40)
         let (names, _) = try Self.wholeFeed(bench, limit: 1)
         #expect(names == ["a"])
+    }
+}
+
+/// The counters of a partition in the formats of both feature levels.
+@Suite struct PartitionCountersTests {
+    @Test(
+        arguments: [
+            (0, 0, FeatureLevel.one, [1, 7, 9] as Bytes), (5, 0, .one, [2, 7, 9, 5]),
+            (5, 6, .two, [3, 7, 9, 5, 6]),
+        ] as [(UInt64, UInt64, FeatureLevel, Bytes)])
+    func `counters are written in the oldest format that says all`(
+        tagFloor: UInt64, turnFloor: UInt64, level: FeatureLevel, bytes: Bytes
+    ) throws {
+        var counters = PartitionCounters()
+        counters.nextDatabase = 7
+        counters.nextZone = 9
+        counters.tagFloor = tagFloor
+        counters.turnFloor = turnFloor
+        #expect(counters.encoded() == bytes)
+        #expect(counters.level == level)
+        #expect(try PartitionCounters(decoding: bytes) == counters)
     }
 }

@@ -25,6 +25,7 @@ struct PlantedBugTests {
         .deadlineIgnored: 13,
         .deletedBeforeMoved: 1,
         .durableAtCommit: 1,
+        .endedSuspectedForEver: 3,
         .durableBeforeSync: 1,
         .durableKeptOnCut: 10,
         .electWithMinority: 4,
@@ -53,8 +54,8 @@ struct PlantedBugTests {
         .newReplicaNotTold: 31,
         .newcomerNotAwaited: 27,
         .newKindUngated: 1,
-        .oldConnectionKept: 9,
-        .outboxKeptOverBreak: 9,
+        .oldConnectionKept: 19,
+        .outboxKeptOverBreak: 13,
         .permitLiftsAll: 13,
         .readBeforeOwnTermCommit: 18,
         .readCountsOldRound: 1,
@@ -94,13 +95,21 @@ struct PlantedBugTests {
         .durableIgnoresTerm, .lateCommandNotRepeated, .spareTakenAsFound, .tailBehindDamageKept,
     ]
 
-    @Test func `every planted bug has its seed or is known to be rare`() {
+    /// Simulated clusters never meet these, or too seldom: tests of their own find them.
+    static let elsewhere: [PlantedBug: String] = [
+        .newDatabaseNotLifted: "RecoveryTests", .unknownLossForgiven: "UnknownLossTests",
+    ]
+
+    @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {
         for bug in PlantedBug.allCases {
-            #expect((Self.seeds[bug] != nil) != Self.rare.contains(bug), "\(bug)")
+            let places = [
+                Self.seeds[bug] != nil, Self.rare.contains(bug), Self.elsewhere[bug] != nil,
+            ]
+            #expect(places.count { $0 } == 1, "\(bug)")
         }
     }
 
-    @Test(arguments: PlantedBug.allCases.filter { !rare.contains($0) })
+    @Test(arguments: PlantedBug.allCases.filter { seeds[$0] != nil })
     func `a planted bug is found`(bug: PlantedBug) throws {
         let seed = try #require(Self.seeds[bug])
         let finding = PlantedBugSearch(bug).run(seeds: seed...(seed + 9))

@@ -188,6 +188,16 @@ extension Scenario {
                 [Operation.of("forceUpdate", "mine", recordType: "Diary")], database: "public")
             expectItem(written[0], failed: "NOT_FOUND")
         },
+        Scenario("real clients: a query in a zone that is not there says so before anything else") {
+            caller in
+            for type in ["NoSuchType", "Author"] {
+                let query: JSON = ["recordType": .string(type)]
+                expectFailure(
+                    try await caller.post(
+                        "private/records/query", ["query": query, "zoneID": ["zoneName": "Nope"]]),
+                    404, "ZONE_NOT_FOUND")
+            }
+        },
         Scenario("item in 200: a zone that is missing or may not be, a bad token in changes/zone") {
             caller in
             let answer = try await caller.ask(

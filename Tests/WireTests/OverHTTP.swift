@@ -60,7 +60,7 @@ final class OverHTTP: Wire {
         return container
     }
 
-    private func administer(
+    func administer(
         _ method: String, _ container: String, _ path: String = "", body: String
     ) throws -> Int {
         guard let admin = self.server.adminURL else {

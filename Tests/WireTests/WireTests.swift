@@ -19,6 +19,45 @@ struct WireTests {
             over: scenario.isAlsoOfPublicRecords ? InPublic(wire) : wire as any Wire)
     }
 
+    /// A second development user is there because a test of who sees what needs two people (decision 0052).
+    @Test
+    func `semantics audit 3: a role that is granted counts, and one that is revoked does not`()
+        async throws
+    {
+        let wire = try await OverHTTP.strict.value
+        let container = try await wire.makeContainer()
+        let caller = Caller(wire: wire, container: container)
+        #expect(
+            try wire.administer(
+                "PUT", container, "/schema",
+                body: Library.schema + """
+
+                    CREATE ROLE reviewer;
+                    RECORD TYPE Draft (title STRING,
+                        GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator",
+                        GRANT READ TO reviewer);
+                    """) / 100 == 2)
+        try await caller.create("draft", type: "Draft", database: "public")
+        let tom = caller.acting(as: .other("tom"))
+        let name = try await tom.ask("public/users/caller", [:])["userRecordName"].text ?? ""
+        func sees(_ expected: Bool) async throws -> Bool {
+            for _ in 0..<100 {
+                let found = try await tom.lookUp(["draft"], database: "public")[0]
+                if (found["recordType"] == "Draft") == expected { return true }
+                try await Task.sleep(for: .milliseconds(100))
+            }
+            return false
+        }
+        #expect(try await sees(false))
+        for isMember in [true, false] {
+            let status = try wire.administer(
+                "POST", container, "/members",
+                body: #"{"user":"\#(name)","role":"reviewer","member":\#(isMember)}"#)
+            #expect(status / 100 == 2)
+            #expect(try await sees(isMember))
+        }
+    }
+
     @Test func `references hold and follow from bucket to bucket`() async throws {
         let wire = try await OverHTTP.spread.value
         let caller = Caller(wire: wire, container: try await wire.makeContainer())

@@ -86,7 +86,13 @@ package enum LinkEnd: Sendable, Equatable {
 
 package struct LinkFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
-    package init(_ description: String) { self.description = description }
+    /// The system of the other side answered that no process listens there.
+    package let isRefusal: Bool
+
+    package init(_ description: String, isRefusal: Bool = false) {
+        self.description = description
+        self.isRefusal = isRefusal
+    }
 }
 
 extension LinkWorld {

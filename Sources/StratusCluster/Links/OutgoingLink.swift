@@ -27,6 +27,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     /// heard of a newcomer yet calls as soon as it has.
     private var strangerPause: Duration?
     private var lastTrouble = ""
+    /// The connection was open and broke, and it is not known yet whether the peer's process has ended.
+    private var wondersWhetherEnded = false
 
     init(to peer: PeerAddress, of links: PeerLinks) {
         self.peer = peer
@@ -107,7 +109,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     }
 
     /// Waits, then tries again: longer each time.
-    private func rest(_ trouble: String?) {
+    ///
+    /// - Parameter isBroken: the other side closed the connection, or it failed: the first attempt is made at once.
+    private func rest(_ trouble: String?, isBroken: Bool = false) {
         self.stream?.close()
         self.stream = nil
         let wasOpen = self.outbox.withLock { outbox -> Bool in
@@ -130,6 +134,13 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.links.events.trouble(self.peer.name, trouble)
         }
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
+        if wasOpen, isBroken {
+            // Whether its process has ended shows at once.
+            self.wondersWhetherEnded = true
+            let world = self.links.world
+            world.schedule(at: world.now) { [weak self] in self?.connect() }
+            return
+        }
         let pause = self.backoff
         self.backoff = min(
             self.backoff * 2, max(self.links.tuning.backoffMax, self.strangerPause ?? .zero))
@@ -224,6 +235,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.sayFirst(.starts(self.links.own.starts))
             }
             self.phase = .open
+            self.wondersWhetherEnded = false
             self.backoff = self.links.tuning.backoffMin
             self.strangerPause = nil
             self.lastTrouble = ""
@@ -253,5 +265,12 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         }
     }
 
-    func ended(_ end: LinkEnd) { self.rest(end.description) }
+    func ended(_ end: LinkEnd) {
+        if case .failed(let failure) = end, failure.isRefusal, self.wondersWhetherEnded,
+            self.links.isRefused(by: self.peer.node)
+        {
+            self.wondersWhetherEnded = false
+        }
+        self.rest(end.description, isBroken: true)
+    }
 }

@@ -22,6 +22,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
         /// `isOpen`: the link to the node was opened, or one of the two broke.
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
+        /// The peer's process has ended: both links with it are closed, and its system refuses connections. Said once
+        /// each time; the next process of the peer opens links again.
+        package var processEnded: @Sendable (NodeID) -> Void
         /// The peer took our hello and will not hear us.
         package var refused: @Sendable (NodeID, PeerRefusal) -> Void
         /// A member said hello, and is heard from here on, or it is not because of its data directory.
@@ -36,6 +39,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package init(
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
             linkChanged: @escaping @Sendable (NodeID, _ isOpen: Bool) -> Void = { _, _ in },
+            processEnded: @escaping @Sendable (NodeID) -> Void = { _ in },
             refused: @escaping @Sendable (NodeID, PeerRefusal) -> Void = { _, _ in },
             greeted: @escaping @Sendable (_ name: String, PeerRefusal?) -> Void = { _, _ in },
             joining:
@@ -48,6 +52,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         ) {
             self.received = received
             self.linkChanged = linkChanged
+            self.processEnded = processEnded
             self.refused = refused
             self.greeted = greeted
             self.joining = joining
@@ -257,6 +262,16 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         }
         // It is there: no reason to wait before it is called back.
         self.outgoing.withLock { $0[node] }?.hurry()
+    }
+
+    /// The system of `node` refuses connections after a link to it broke.
+    /// - Returns: whether that is its end. While a link that it opened stands, its process lives.
+    func isRefused(by node: NodeID) -> Bool {
+        guard !self.incoming.contains(where: { $0.node == node && $0.isHeard }) else {
+            return false
+        }
+        self.events.processEnded(node)
+        return true
     }
 
     /// A trouble of a peer that may come back with its next connection.

@@ -116,7 +116,7 @@ private final class SocketStream: LinkStream, ByteStreamUser, @unchecked Sendabl
             self.stream = try ByteStream.connect(
                 to: address, tls: certificates.client(), name: peer.name, loop: loop,
                 within: patience, user: self)
-        } catch { self.end(.failed(LinkFailure("\(error)"))) }
+        } catch { self.end(.failed(LinkFailure(error))) }
     }
 
     private func end(_ end: LinkEnd) {
@@ -150,6 +150,19 @@ private final class SocketStream: LinkStream, ByteStreamUser, @unchecked Sendabl
     func stream(_ stream: ByteStream, fill output: inout Bytes) { self.user?.fill(&output) }
 
     func streamEnded(_ stream: ByteStream, _ end: ByteStream.End) {
-        self.end(end == .ended ? .closed : .failed(LinkFailure(end.description)))
+        switch end {
+        case .ended: self.end(.closed)
+        case .failed(let error): self.end(.failed(LinkFailure(error)))
+        case .tooSlow: self.end(.failed(LinkFailure(end.description)))
+        }
+    }
+}
+
+extension LinkFailure {
+    fileprivate init(_ error: TransportError) {
+        switch error {
+        case .socket(let error): self.init("\(error)", isRefusal: error.kind == .refused)
+        case .tls(let error): self.init("\(error)")
+        }
     }
 }

@@ -9,6 +9,12 @@ package protocol LocalReplicas: Sendable {
     func leader(of group: GroupID) -> NodeID?
     func ask(_ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime) async
         -> PeerResponse.Answer
+    /// Whether another node's heartbeats arrive: then it is busy, and not lost, when it is long in answering.
+    func hears(_ node: NodeID) -> Bool
+}
+
+extension LocalReplicas {
+    package func hears(_ node: NodeID) -> Bool { false }
 }
 
 /// A node's replicas as the cluster's membership needs them: see ``ClusterFollower`` and ``MembershipKeeper``.

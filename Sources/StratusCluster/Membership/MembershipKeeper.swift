@@ -1,5 +1,5 @@
 package import StratusModel
-import StratusPlacement
+package import StratusPlacement
 import StratusStorage
 
 /// Runs ``StratusPlacement/MembershipController`` while this node leads the system group: looks at the groups, asks
@@ -29,14 +29,14 @@ package struct MembershipKeeper: Sendable {
     private let world: any World
     private let tuning: Tuning
     private let controller: MembershipController
-    private let log: @Sendable (String) -> Void
+    private let log: @Sendable (ChangeWords) -> Void
     private let sleep: @Sendable (Duration) async -> Void
 
     package init(
         _ directory: ClusterDirectory, replicas: any MemberReplicas, router: ClusterRouter,
         follower: ClusterFollower, in world: any World, tuning: Tuning = Tuning(),
         bugs: PlantedBugs = PlantedBugs(),
-        log: @escaping @Sendable (String) -> Void,
+        log: @escaping @Sendable (ChangeWords) -> Void,
         sleep: @escaping @Sendable (Duration) async -> Void
     ) {
         self.directory = directory
@@ -162,7 +162,7 @@ package struct MembershipKeeper: Sendable {
     private func carryOut(_ step: MembershipController.Step) async {
         switch step {
         case .command(let command):
-            self.log("\(command)")
+            self.log(ChangeWords(command, in: self.directory.view))
             let envelope = command.enveloped(
                 identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.world.wallMilliseconds + 5_000,

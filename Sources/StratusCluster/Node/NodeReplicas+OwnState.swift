@@ -1,4 +1,5 @@
 import StratusConsensus
+package import StratusModel
 import Synchronization
 
 /// C-16, C-42: what keeps a node that runs from leading anything.
@@ -9,16 +10,22 @@ extension NodeReplicas {
         package var isClockOff = false
         /// The log's writes wait for the disk.
         package var isStalled = false
+        /// Peers whose heartbeats arrive, sorted.
+        package var heard: [NodeID] = []
     }
 
     /// As of the last heartbeat.
     package nonisolated var ownState: OwnState { self.watched.withLock { $0 } }
 
+    package nonisolated func hears(_ node: NodeID) -> Bool {
+        self.watched.withLock { $0.heard.contains(node) }
+    }
+
     func lookAtOwnState() {
         let liveness = self.host.liveness
         let state = OwnState(
             clockLeadMilliseconds: liveness.clockLeadMilliseconds, isClockOff: liveness.isClockOff,
-            isStalled: liveness.isStalled)
+            isStalled: liveness.isStalled, heard: liveness.heardPeers)
         let last = self.watched.withLock { watched in
             defer { watched = state }
             return watched

@@ -59,6 +59,8 @@ package actor NodeReplicas {
     nonisolated let scrubbed = Mutex(ScrubFigures())
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
+    /// What the storage thread is doing.
+    package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
     private nonisolated let stoppedCount = Mutex(0)
 
@@ -351,6 +353,7 @@ package actor NodeReplicas {
         case .peer(let node, let message, let receipt):
             self.take(message, from: node, at: now, into: &effects)
             receipt.settle()
+        case .peerEnded(let node): self.host.peerEnded(node, at: now, into: &effects)
         case .log(.durable(let group, let through, let term, let hardState)):
             self.host.becameDurable(
                 group, through: through, term: term, hardState: hardState, at: now,
@@ -395,6 +398,11 @@ package actor NodeReplicas {
             group: request.group, body: request.body,
             deadline: self.world.now + .milliseconds(Int64(request.remainingMilliseconds)),
             asker: .peer(node, number: request.number))
+        if case .command(let command) = request.body,
+            let refusal = PeerPrincipals.refusal(of: command)
+        {
+            return self.departures.add(.refused(refusal), to: question.asker)
+        }
         self.take(question, &asked, into: &effects)
     }
 
@@ -614,7 +622,8 @@ package actor NodeReplicas {
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,
                 log: self.log, tuning: self.setup.tuning, answers: self.setup.answers,
-                pace: self.snapshotPace, clock: { [world] in world.now }, level: self.setup.level,
+                pace: self.snapshotPace, watch: self.watch, clock: { [world] in world.now },
+                level: self.setup.level,
                 seed: self.world.random())
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil

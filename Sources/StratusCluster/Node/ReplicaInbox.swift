@@ -8,6 +8,7 @@ import Synchronization
 package final class ReplicaInbox: Sendable {
     enum Event: Sendable {
         case peer(NodeID, PeerMessage, PeerReceipt)
+        case peerEnded(NodeID)
         case log(LogEvent)
         case asked(Question)
         case checkpointed(GroupID, Result<LogIndex?, StoreError>)
@@ -59,6 +60,9 @@ package final class ReplicaInbox: Sendable {
     package func receive(_ message: PeerMessage, from node: NodeID, _ receipt: PeerReceipt) {
         self.post(.peer(node, message, receipt))
     }
+
+    /// The process of a peer has ended.
+    package func noteEnded(_ node: NodeID) { self.post(.peerEnded(node)) }
 
     /// News of the log.
     package func receive(_ event: LogEvent) { self.post(.log(event)) }

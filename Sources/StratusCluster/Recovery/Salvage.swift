@@ -7,8 +7,8 @@ package import StratusStorage
 /// A survivor's data directory, opened offline to make its node go on without those that are lost.
 ///
 /// What it writes, in this order, each step on disk before the next: the note of what is being done; for each
-/// partition that goes on from here alone, the entry that makes this node its only voter; the view without who is
-/// lost; the cluster's new name. Cut off anywhere, the same command said again completes it, and until then the node
+/// partition that goes on from here alone, the entry that makes this node its only voter and its first command; the
+/// rows with that command applied, whose outcome is checked; the view without who is lost; the cluster's new name. Cut off anywhere, the same command said again completes it, and until then the node
 /// refuses to start.
 package struct Salvage {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
@@ -17,12 +17,17 @@ package struct Salvage {
         case disk(String)
         /// A command for other nodes was cut off here.
         case another
+        /// The first command of a partition did not do what it is for.
+        case notDone(GroupID, Outcome)
 
         package var description: String {
             switch self {
             case .unusable(let what), .disk(let what): what
             case .another:
                 "a recovery with other lost nodes was begun here and is not complete: say that one again"
+            case .notDone(let group, let outcome):
+                "the recovery of \(group) did not take effect (\(outcome.verdict)), so tokens and tags of what is lost "
+                    + "could fit again: nothing may be started from this directory; keep a copy of it and report this"
             }
         }
     }
@@ -101,9 +106,9 @@ package struct Salvage {
 
     /// - Parameters:
     ///   - groups: that go on from here alone.
-    ///   - firstCommand: what such a group applies before anything else.
+    ///   - first: what such a group applies before anything else.
     package func write(
-        lost: [NodeID], groups: [GroupID], firstCommand: (GroupID) -> Command?
+        lost: [NodeID], groups: [GroupID], first: FirstCommand
     ) throws(Refusal) {
         let name = Self.name(after: self.formation.cluster, lost: lost)
         var recovery = ClusterRecovery(
@@ -111,12 +116,13 @@ package struct Salvage {
         do {
             if let earlier = try RecoveryNote.kept(in: self.world.files) {
                 guard earlier.cluster == name else { throw Refusal.another }
-                // What was forced before looks well by now.
+                // What was forced before looks well by now. It is forced once more: whether its command had done what it
+                // is for was perhaps not checked.
                 let all = Set(earlier.groups).union(groups)
                 recovery.groups = all.sorted()
             }
             try RecoveryNote.keep(recovery, in: self.world.files)
-            try self.force(groups, firstCommand)
+            try self.force(recovery.groups, first)
             try ClusterDirectory.keep(
                 try self.view.recovered(by: recovery), in: self.world)
             try self.formation.renamed(name).keep(in: self.world)
@@ -128,10 +134,9 @@ package struct Salvage {
     }
 
     /// Makes this node the only voter of each group.
-    private func force(_ groups: [GroupID], _ firstCommand: (GroupID) -> Command?)
-        throws(Refusal)
-    {
+    private func force(_ groups: [GroupID], _ first: FirstCommand) throws(Refusal) {
         let own = self.formation.node
+        var begun: [GroupID] = []
         for group in groups {
             let replica =
                 self.replicas[group]
@@ -147,8 +152,9 @@ package struct Salvage {
                     index: replica.index.next, term: term, time: time, kind: .configuration,
                     payload: Configuration(voters: [own]).encoded())
             ]
-            if let command = firstCommand(group) {
-                time = time.successor(wallMilliseconds: self.world.wallMilliseconds)
+            time = time.successor(wallMilliseconds: self.world.wallMilliseconds)
+            if let command = first.make(group, time) {
+                begun.append(group)
                 entries.append(
                     Entry(
                         index: replica.index.next.next, term: term, time: time, kind: .command,
@@ -162,6 +168,34 @@ package struct Salvage {
         while self.log.flush() {}
         if let fault = self.log.fault { throw .disk("the log: \(fault.text)") }
         if self.log.hasWork { throw .disk("the log: the disk is full") }
+        for group in begun { try self.apply(group, first) }
+    }
+
+    /// Brings the rows of a group to the end of its log, which ends with its first command. This node is the group's
+    /// only voter: everything there is committed.
+    private func apply(_ group: GroupID, _ first: FirstCommand) throws(Refusal) {
+        do {
+            let rows = try first.open(group)
+            var last = Outcome(.none)
+            let end = self.log.last(of: group).index
+            while rows.applied < end {
+                let entries = try self.log.read(
+                    group, from: rows.applied.next, limit: .mebibytes(1))
+                guard !entries.isEmpty else {
+                    throw Refusal.unusable("\(group): the log lacks entry \(rows.applied.next)")
+                }
+                var outcomes: [Outcome] = []
+                try rows.apply(entries[...], into: &outcomes)
+                try rows.commit()
+                last = outcomes.last ?? last
+            }
+            try rows.close()
+            guard first.isDone(last) else { throw Refusal.notDone(group, last) }
+        } catch let refusal as Refusal {
+            throw refusal
+        } catch let error as LogError {
+            throw .unusable("\(group): \(error.text)")
+        } catch { throw .unusable("\(group): \(error)") }
     }
 
     /// A snapshot was installed, and the log not begun behind it.

@@ -18,13 +18,15 @@ struct SignInHTML {
     // MARK: Pages
 
     func signIn(
-        link: String, container: String, canSignUp: Bool, email: String = "",
+        link: String, container: String, to receiver: SignInReceiver, canSignUp: Bool,
+        email: String = "",
         problem: String? = nil, status: Int = 200
     ) -> HTTPResponse {
         self.page(
             status, title: "Sign in",
             """
             <p>to continue to <strong>\(Self.escape(container))</strong></p>
+            \(Self.says(receiver))
             \(self.problem(problem))
             <form method="post" action="/signin" autocomplete="on">
             <input type="hidden" name="t" value="\(Self.escape(link))">
@@ -38,13 +40,15 @@ struct SignInHTML {
     }
 
     func signUp(
-        link: String, container: String, fields: SignUpFields = SignUpFields(),
+        link: String, container: String, to receiver: SignInReceiver,
+        fields: SignUpFields = SignUpFields(),
         problem: String? = nil, status: Int = 200
     ) -> HTTPResponse {
         self.page(
             status, title: "Create an account",
             """
             <p>to continue to <strong>\(Self.escape(container))</strong></p>
+            \(Self.says(receiver))
             \(self.problem(problem))
             <form method="post" action="/signup" autocomplete="on">
             <input type="hidden" name="t" value="\(Self.escape(link))">
@@ -94,6 +98,21 @@ struct SignInHTML {
         self.page(
             status, title: status < 400 ? "Done" : "That did not work",
             "<p role=\"\(status < 400 ? "status" : "alert")\">\(Self.escape(text))</p>")
+    }
+
+    private static func says(_ receiver: SignInReceiver) -> String {
+        let (before, name, after) = receiver.sentence
+        return "<p>\(before)<strong>\(self.escape(name))</strong>\(after)</p>"
+    }
+
+    /// Nobody hears the token: the person copies it.
+    func show(token: String) -> HTTPResponse {
+        self.page(
+            200, title: "You are signed in",
+            """
+            <p role="status">Copy this token into the app that asks for it, and close this window.</p>
+            <label>Web-auth token<input readonly value="\(Self.escape(token))"></label>
+            """)
     }
 
     /// Posts the token to the window that opened this one: one message, an object, then closes. Who has no

@@ -58,9 +58,12 @@ package final class SignInService: Sendable {
             return html.message(503, "That did not work just now. Try again in a moment.")
         }
         switch request.head.method {
-        case "GET", "HEAD": return await self.show(page, request, html)
+        case "GET", "HEAD":
+            do { return try await self.show(page, request, html) } catch {
+                return html.message(503, "That did not work just now. Try again in a moment.")
+            }
         case "POST":
-            guard Self.comesFromHere(request.head) else {
+            guard self.comesFromHere(request.head) else {
                 return html.message(
                     403, "This form was sent from another site. Open the page again.")
             }
@@ -85,7 +88,7 @@ package final class SignInService: Sendable {
 
     // MARK: Showing
 
-    private func show(_ page: Page, _ request: HTTPRequest, _ html: SignInHTML) async
+    private func show(_ page: Page, _ request: HTTPRequest, _ html: SignInHTML) async throws
         -> HTTPResponse
     {
         let query = URLQuery(request.head.query)
@@ -96,12 +99,16 @@ package final class SignInService: Sendable {
                     400,
                     "This link is not complete or too old. Go back to the app and sign in again.")
             }
+            if page == .signUp, !self.settings.signUpIsOpen { return Self.closed(html) }
+            guard let receiver = try await self.receiver(of: link) else {
+                return Self.unwelcome(html)
+            }
             if page == .signUp {
-                guard self.settings.signUpIsOpen else { return Self.closed(html) }
-                return html.signUp(link: text, container: link.container.container)
+                return html.signUp(
+                    link: text, container: link.container.container, to: receiver)
             }
             return html.signIn(
-                link: text, container: link.container.container,
+                link: text, container: link.container.container, to: receiver,
                 canSignUp: self.settings.signUpIsOpen)
         case .password: return html.password()
         case .reset:
@@ -117,6 +124,21 @@ package final class SignInService: Sendable {
             link.isAlive(at: self.store.now)
         else { return nil }
         return link
+    }
+
+    /// Nil: the app may not ask people to sign in, or not from there.
+    private func receiver(of link: SignInLink) async throws -> SignInReceiver? {
+        let token = try await self.authenticator.apiToken(link.tokenHash, in: link.container)
+        if token == nil {
+            guard try await self.authenticator.takesAnyToken(in: link.container) else {
+                return nil
+            }
+        }
+        return SignInReceiver(of: link, token)
+    }
+
+    private static func unwelcome(_ html: SignInHTML) -> HTTPResponse {
+        html.message(400, "The app may no longer ask people to sign in.")
     }
 
     private static func closed(_ html: SignInHTML) -> HTTPResponse {
@@ -142,10 +164,11 @@ package final class SignInService: Sendable {
         guard let text = form["t"], let link = self.link(text) else {
             return html.message(400, "This link is too old. Go back to the app and sign in again.")
         }
+        guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         let typed = form["email"] ?? ""
         func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
             html.signIn(
-                link: text, container: link.container.container,
+                link: text, container: link.container.container, to: receiver,
                 canSignUp: self.settings.signUpIsOpen, email: typed, problem: problem,
                 status: status)
         }
@@ -158,9 +181,9 @@ package final class SignInService: Sendable {
         case .failed: return again(Self.wrong)
         case .limited(let wait): return again(Self.limited(wait), 429)
         case .busy: return again(Self.busy, 503)
-        case .proven(let id):
+        case .proven(let id, let password):
             return try await self.hand(
-                id, link, stays: form["stay"] == "1", agent: request, html)
+                id, provenBy: password, link, stays: form["stay"] == "1", agent: request, html)
         }
     }
 
@@ -171,6 +194,7 @@ package final class SignInService: Sendable {
         guard let text = form["t"], let link = self.link(text) else {
             return html.message(400, "This link is too old. Go back to the app and sign in again.")
         }
+        guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         var fields = SignInHTML.SignUpFields()
         fields.email = form["email"] ?? ""
         fields.givenName = String((form["given"] ?? "").prefix(100))
@@ -178,14 +202,15 @@ package final class SignInService: Sendable {
         fields.isDiscoverable = form["discoverable"] == "1"
         func again(_ problem: String, _ status: Int = 200) -> HTTPResponse {
             html.signUp(
-                link: text, container: link.container.container, fields: fields, problem: problem,
-                status: status)
+                link: text, container: link.container.container, to: receiver, fields: fields,
+                problem: problem, status: status)
         }
         guard let email = EmailAddress(fields.email) else {
             return again("That is no e-mail address.")
         }
         guard let password = form["password"], Self.passwordLength.contains(password.utf8.count)
         else { return again(Self.passwordRule) }
+        guard let room = self.accounts.hasher.reserve() else { return again(Self.busy, 503) }
         if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
             return again(Self.limited(wait), 429)
         }
@@ -193,12 +218,13 @@ package final class SignInService: Sendable {
         registration.givenName = fields.givenName
         registration.familyName = fields.familyName
         registration.isDiscoverable = fields.isDiscoverable
-        switch try await self.accounts.register(registration) {
+        switch try await self.accounts.register(registration, in: room) {
         case .taken:
             return again("That did not work. If you have an account already, sign in instead.")
         case .busy: return again(Self.busy, 503)
         case .made(let id):
-            return try await self.hand(id, link, stays: form["stay"] == "1", agent: request, html)
+            return try await self.hand(
+                id, provenBy: nil, link, stays: form["stay"] == "1", agent: request, html)
         }
     }
 
@@ -219,7 +245,7 @@ package final class SignInService: Sendable {
         case .limited(let wait):
             return html.password(email: typed, problem: Self.limited(wait), status: 429)
         case .busy: return html.password(email: typed, problem: Self.busy, status: 503)
-        case .proven(let id):
+        case .proven(let id, _):
             guard try await self.accounts.setPassword(Secret(new), of: id) else {
                 return html.password(email: typed, problem: Self.busy, status: 503)
             }
@@ -235,36 +261,40 @@ package final class SignInService: Sendable {
         guard let new = form["new"], Self.passwordLength.contains(new.utf8.count) else {
             return html.reset(secret: secret, problem: Self.passwordRule)
         }
+        guard let room = self.accounts.hasher.reserve() else {
+            return html.reset(secret: secret, problem: Self.busy, status: 503)
+        }
         if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
             return html.reset(secret: secret, problem: Self.limited(wait), status: 429)
         }
-        guard try await self.accounts.redeem(reset: secret, password: Secret(new)) else {
+        switch try await self.accounts.redeem(reset: secret, password: Secret(new), in: room) {
+        case .done: self.authenticator.forget()
+        case .busy: return html.reset(secret: secret, problem: Self.busy, status: 503)
+        case .refused:
             return html.message(400, "This link was used or is too old. Ask for another one.")
         }
-        self.authenticator.forget()
         return html.message(200, "Your password is set. Go back to the app and sign in.")
     }
 
     // MARK: Handing the token over
 
     private func hand(
-        _ id: AccountID, _ link: SignInLink, stays: Bool, agent request: HTTPRequest,
-        _ html: SignInHTML
+        _ id: AccountID, provenBy password: Accounts.PasswordGeneration?, _ link: SignInLink,
+        stays: Bool, agent request: HTTPRequest, _ html: SignInHTML
     ) async throws -> HTTPResponse {
-        let token = try await self.authenticator.apiToken(link.tokenHash, in: link.container)
-        var isWelcome = token != nil
-        if !isWelcome {
-            isWelcome = try await self.authenticator.takesAnyToken(in: link.container)
-        }
-        guard isWelcome else {
-            return html.message(400, "The app may no longer ask people to sign in.")
-        }
+        guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         guard try await self.access.use(link) else {
             return html.message(
                 400, "This link was used already. Go back to the app and sign in again.")
         }
-        let text = try await self.open(
-            id, in: link.container, stays: stays, agent: request.head.headers["User-Agent"] ?? "")
+        guard
+            let text = try await self.open(
+                id, provenBy: password, in: link.container, stays: stays,
+                agent: request.head.headers["User-Agent"] ?? "")
+        else {
+            return html.message(
+                400, "Your password was changed meanwhile. Go back to the app and sign in again.")
+        }
         self.log.info(
             "signed in",
             [
@@ -272,20 +302,27 @@ package final class SignInService: Sendable {
                 "container": .text(link.container.container),
                 "environment": .text(link.container.environment.name),
             ])
-        guard let callback = token?.callbackURL else {
-            return html.handOver(token: text, to: Self.targets(of: link, token))
+        switch receiver {
+        case .callback(let url): return html.redirect(to: Self.appending(text, to: url))
+        // Every one of a list is told, and the browser delivers to the one that is there.
+        case .origins(let origins): return html.handOver(token: text, to: origins)
+        case .opener: return html.handOver(token: text, to: ["*"])
+        case .page: return html.show(token: text)
         }
-        return html.redirect(to: Self.appending(text, to: callback))
     }
 
     /// Opens a session and makes the person known to the container.
-    /// - Returns: the web-auth token.
+    ///
+    /// - Returns: the web-auth token; nil if the account is disabled or gone, or has another password than was proven.
     package func open(
-        _ id: AccountID, in container: ContainerReference, stays: Bool, agent: String
-    ) async throws -> String {
+        _ id: AccountID, provenBy password: Accounts.PasswordGeneration? = nil,
+        in container: ContainerReference, stays: Bool, agent: String
+    ) async throws -> String? {
         try await self.authenticator.keepUp()
-        let session = try await self.accounts.openSession(
-            of: id, in: container, stays: stays, agent: agent)
+        guard
+            let session = try await self.accounts.openSession(
+                of: id, provenBy: password, in: container, stays: stays, agent: agent)
+        else { return nil }
         let epoch = try await self.accounts.account(id)?.epoch ?? 1
         let name = self.store.keys.userRecordName(of: id, epoch: epoch, in: container)
         try await self.access.changeUser(name, account: id, in: container) { $0.account = id }
@@ -302,12 +339,23 @@ package final class SignInService: Sendable {
     func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
         let database = try await self.authenticator.registry.publicDatabase(of: container)
             .part(of: name)
-        let schema = try await self.store.schema(of: container)
+        let schema = try await self.schema(of: container)
         let outcome = try await self.makeUserRecord(name, in: database, schema)
         if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
             try? await self.store.install(schema, of: container, at: .database(database))
             _ = try await self.makeUserRecord(name, in: database, Schema())
         }
+    }
+
+    /// The container's schema. Where development has none yet, an empty one is installed first: a partition that saves a
+    /// record without a schema builds every later index by a job, and the first query after a save is refused until
+    /// then (decision 0044).
+    private func schema(of container: ContainerReference) async throws -> Schema {
+        let schema = try await self.store.schema(of: container)
+        guard schema.version == 0, container.environment == .development else { return schema }
+        try await self.store.install(
+            Schema(version: 1), of: container, at: .container(container))
+        return try await self.store.schema(of: container)
     }
 
     private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)
@@ -333,14 +381,6 @@ package final class SignInService: Sendable {
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
 
-    /// Which windows may hear the token. Of a list every one is told, and the browser delivers to the one
-    /// that is there.
-    private static func targets(of link: SignInLink, _ token: APIToken?) -> [String] {
-        if let origin = link.origin { return [origin] }
-        guard let token, !token.origins.isEmpty else { return ["*"] }
-        return token.origins
-    }
-
     static func appending(_ token: String, to callback: String) -> String {
         let encoded = PercentCoding.encode(token)
         return callback + (callback.utf8.contains(UInt8(ascii: "?")) ? "&" : "?")
@@ -350,9 +390,15 @@ package final class SignInService: Sendable {
     // MARK: Who sends
 
     /// Browsers say where a form came from. Where they do not, it was no browser.
-    private static func comesFromHere(_ head: RequestHead) -> Bool {
+    ///
+    /// Where the configuration says at which address people sign in, that address counts and `Host` does not: a proxy
+    /// may send its own, and a name that was pointed at this server brings its own.
+    private func comesFromHere(_ head: RequestHead) -> Bool {
         if let site = head.headers["Sec-Fetch-Site"], site != "same-origin" { return false }
         guard let origin = head.headers["Origin"] else { return true }
+        if let base = self.authenticator.signInBase {
+            return WebOrigin(of: base)?.isSame(as: origin) == true
+        }
         guard let host = head.headers["Host"] else { return false }
         return origin == "https://" + host || origin == "http://" + host
     }

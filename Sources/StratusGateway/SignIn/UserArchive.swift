@@ -94,7 +94,7 @@ package struct UserArchive: Sendable {
         -> Receipt?
     {
         guard let account = try await self.accounts.account(id) else { return nil }
-        _ = try await self.accounts.change(id) { $0.status = .disabled }
+        _ = try await self.accounts.disable(id)
         try await Task.sleep(for: settling)
         var receipt = Receipt()
         for container in try await self.accounts.containers(of: id) {

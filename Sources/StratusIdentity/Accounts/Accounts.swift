@@ -103,16 +103,19 @@ package struct Accounts: Sendable {
 
     /// The address is reserved first, then the account is made, then the address is its own. Whatever is
     /// cut short in between leaves an address that is free again after ten minutes.
-    package func register(_ registration: Registration) async throws(RouteError) -> Registered {
+    ///
+    /// - Parameter room: for the password's hash, where it was reserved before.
+    package func register(
+        _ registration: Registration, in room: PasswordHasher.Room? = nil
+    ) async throws(RouteError) -> Registered {
         var account = Account(
             email: registration.email.text, givenName: registration.givenName,
             familyName: registration.familyName, createdMilliseconds: self.store.now)
         account.isDiscoverable = registration.isDiscoverable
         if let password = registration.password {
-            guard
-                let hash = await self.hasher.hash(password, salt: self.store.draw(16))
-            else { return .busy }
-            account.password = hash
+            guard let room = room ?? self.hasher.reserve() else { return .busy }
+            account.password = await self.hasher.hash(
+                password, salt: self.store.draw(16), in: room)
         }
         let id = AccountID(self.store.world.drawIdentity())
         let hash = self.store.keys.hash(of: registration.email)
@@ -152,14 +155,23 @@ package struct Accounts: Sendable {
     // MARK: Proving it
 
     package enum Proof: Sendable, Equatable {
-        case proven(AccountID)
+        /// The password was this one: ``openSession`` wants it to be the same still.
+        case proven(AccountID, PasswordGeneration)
         /// Wrong address, wrong password, disabled: nobody is told which.
         case failed
         case limited(retryAfterMilliseconds: Int64)
         case busy
     }
 
-    /// Whether the password is the address'. Every outcome costs the same work.
+    /// Which of its passwords an account has: a password that is set again is another generation.
+    package struct PasswordGeneration: Sendable, Equatable {
+        /// Its salt is drawn for each password.
+        private let hash: PasswordHash?
+
+        init(of account: Account) { self.hash = account.password }
+    }
+
+    /// Whether the password is the address'. Every outcome but ``Proof/busy`` costs the same work, and counts as a try.
     ///
     /// - Parameter place: where the request came from, without its port.
     package func prove(
@@ -169,6 +181,7 @@ package struct Accounts: Sendable {
         let home = Self.home(ofAddress: hash)
         let fromHere = IdentityKey(.counter, of: hash, Bytes(place.utf8.prefix(64)))
         let span = self.limits.spanMilliseconds
+        guard let room = self.hasher.reserve() else { return .busy }
         if let wait = try await self.countTry(of: place) {
             return .limited(retryAfterMilliseconds: wait)
         }
@@ -185,12 +198,10 @@ package struct Accounts: Sendable {
         // Where nobody has the address, somebody who does not exist is looked up.
         let id = known ?? PeopleFinder.standIn(for: hash)
         let account = try await self.account(id)
-        guard let matches = await self.hasher.verify(password, against: account?.password) else {
-            return .busy
-        }
+        let matches = await self.hasher.verify(password, against: account?.password, in: room)
         guard matches, known != nil, let account, account.status == .active else { return .failed }
         _ = try await self.store.submit([.init(fromHere, .remove)], to: home)
-        return .proven(id)
+        return .proven(id, PasswordGeneration(of: account))
     }
 
     /// Counts one try of a place; how long it has to wait if it had too many.
@@ -210,18 +221,17 @@ package struct Accounts: Sendable {
 
     // MARK: Passwords
 
-    /// Sets a password and voids every session. False: busy, or no such account.
+    /// Sets a password and ends every session. False: busy, or no such account.
     package func setPassword(_ password: Secret<String>, of id: AccountID)
         async throws(RouteError) -> Bool
     {
         guard let hash = await self.hasher.hash(password, salt: self.store.draw(16)) else {
             return false
         }
-        let now = self.store.now
-        return try await self.change(id) { account in
+        return try await self.changeEndingSessions(id) { account in
             account.password = hash
             account.reset = nil
-            account.sessionsValidFromMilliseconds = now
+            return true
         }
     }
 
@@ -234,28 +244,36 @@ package struct Accounts: Sendable {
         return try await self.change(id) { $0.reset = reset } ? secret : nil
     }
 
-    /// Sets the password of whoever the secret was made for. False: it was used, is too old, or none.
-    package func redeem(reset secret: String, password: Secret<String>) async throws(RouteError)
-        -> Bool
-    {
+    package enum Redeemed: Sendable, Equatable {
+        case done
+        /// The secret was used, is too old, or is none.
+        case refused
+        case busy
+    }
+
+    /// Sets the password of whoever the secret was made for, and ends every session.
+    ///
+    /// - Parameter room: for the password's hash, where it was reserved before.
+    package func redeem(
+        reset secret: String, password: Secret<String>, in room: PasswordHasher.Room? = nil
+    ) async throws(RouteError) -> Redeemed {
         guard let bytes = Base64URL.decode(secret[...]), bytes.count == 48,
-            let id = AccountID(bytes: Bytes(bytes[..<16])),
-            let hash = await self.hasher.hash(password, salt: self.store.draw(16))
-        else { return false }
+            let id = AccountID(bytes: Bytes(bytes[..<16]))
+        else { return .refused }
+        guard let room = room ?? self.hasher.reserve() else { return .busy }
+        let hash = await self.hasher.hash(password, salt: self.store.draw(16), in: room)
         let proof = self.store.keys.hash(ofToken: secret)
         let now = self.store.now
-        return try await self.store.update(Self.key(id), at: id.key) { row throws(RouteError) in
-            guard let row else { return nil }
-            var account = try Self.decode(row)
+        let isDone = try await self.changeEndingSessions(id) { account in
             // Hashes with a secret key: comparing them tells nobody anything.
             guard let reset = account.reset, reset.hash == proof,
                 now < reset.expiresAtMilliseconds
-            else { return nil }
+            else { return false }
             account.reset = nil
             account.password = hash
-            account.sessionsValidFromMilliseconds = now
-            return .put(body: account.encoded(), expiresAtMilliseconds: 0)
+            return true
         }
+        return isDone ? .done : .refused
     }
 
     // MARK: Sessions
@@ -265,41 +283,110 @@ package struct Accounts: Sendable {
     /// Sessions of one account. Whoever signs in beyond that ends the oldest ones.
     package static let sessionCountMax = 100
 
+    /// Opens a session, if the account is active and its password is still the one that was proven.
+    ///
+    /// The session and the unchanged account row are one command, conditional on the row's revision: a password that
+    /// changes meanwhile, and an account that is disabled, come before the session or find it among those to end. No
+    /// clock takes part.
+    ///
+    /// - Parameter generation: nil: somebody vouches for the person without a password.
+    /// - Returns: nil if there is no such account any more, or not with this password.
     package func openSession(
-        of id: AccountID, in container: ContainerReference, stays: Bool, agent: String
-    ) async throws(RouteError) -> WebAuthToken {
+        of id: AccountID, provenBy generation: PasswordGeneration?,
+        in container: ContainerReference, stays: Bool, agent: String
+    ) async throws(RouteError) -> WebAuthToken? {
         let session = self.store.draw(16)
         let now = self.store.now
-        let oldest = try await self.sessions(of: id)
-            .sorted { $0.session.openedMilliseconds < $1.session.openedMilliseconds }
-            .dropLast(Self.sessionCountMax - 1).prefix(100)
-        let row = Session(
-            container: container, openedMilliseconds: now, stays: stays,
-            agent: String(decoding: agent.utf8.prefix(120), as: UTF8.self))
-        _ = try await self.store.submit(
-            [
-                .init(
-                    Self.key(id, session: session), if: .absent,
-                    .put(
-                        body: row.encoded(),
-                        expiresAtMilliseconds: now + Self.sessionLifeMilliseconds)),
-                // Where this person has data: what an export or an erasure must visit.
-                .init(
-                    IdentityKey(.user, of: id.bytes, IdentityKey.home(container)),
-                    .put(body: [], expiresAtMilliseconds: 0)),
-            ] + oldest.map { .init(Self.key(id, session: $0.name), .remove) }, to: id.key)
-        return WebAuthToken(
-            account: id, session: session, stays: stays, issuedAtMilliseconds: now)
+        for _ in 0..<Self.attemptCountMax {
+            guard let row = try await self.store.row(Self.key(id), at: id.key) else { return nil }
+            let account = try Self.decode(row)
+            guard account.status == .active,
+                generation == nil || generation == PasswordGeneration(of: account)
+            else { return nil }
+            let oldest = try await self.sessions(of: id)
+                .sorted { $0.session.openedMilliseconds < $1.session.openedMilliseconds }
+                .dropLast(Self.sessionCountMax - 1).prefix(100)
+            // Sessions that an older build ends are void by their time.
+            let opened = Session(
+                container: container,
+                openedMilliseconds: max(now, account.sessionsValidFromMilliseconds), stays: stays,
+                agent: String(decoding: agent.utf8.prefix(120), as: UTF8.self))
+            let outcome = try await self.store.submit(
+                [
+                    .init(
+                        Self.key(id), if: .revision(row.revision),
+                        .put(body: row.body, expiresAtMilliseconds: 0)),
+                    .init(
+                        Self.key(id, session: session), if: .absent,
+                        .put(
+                            body: opened.encoded(),
+                            expiresAtMilliseconds: now + Self.sessionLifeMilliseconds)),
+                    // Where this person has data: what an export or an erasure must visit.
+                    .init(
+                        IdentityKey(.user, of: id.bytes, IdentityKey.home(container)),
+                        .put(body: [], expiresAtMilliseconds: 0)),
+                ] + oldest.map { .init(Self.key(id, session: $0.name), .remove) }, to: id.key)
+            switch outcome {
+            case .done:
+                return WebAuthToken(
+                    account: id, session: session, stays: stays, issuedAtMilliseconds: now)
+            case .conflict: continue
+            case .limited, .refused: throw .refused("a change that is no change")
+            }
+        }
+        throw .notExecuted(retryAfter: .seconds(1))
     }
+
+    /// How often a change that others overtake is tried.
+    private static let attemptCountMax = 32
 
     package func closeSession(_ session: Bytes, of id: AccountID) async throws(RouteError) {
         _ = try await self.store.submit(
             [.init(Self.key(id, session: session), .remove)], to: id.key)
     }
 
+    /// Ends every session. False: no such account.
     package func closeAllSessions(of id: AccountID) async throws(RouteError) -> Bool {
-        let now = self.store.now
-        return try await self.change(id) { $0.sessionsValidFromMilliseconds = now + 1 }
+        try await self.changeEndingSessions(id) { _ in true }
+    }
+
+    /// Shuts somebody out and ends every session: whoever is let in again signs in again. False: no such account.
+    package func disable(_ id: AccountID) async throws(RouteError) -> Bool {
+        try await self.changeEndingSessions(id) {
+            $0.status = .disabled
+            return true
+        }
+    }
+
+    /// Changes an account and removes all of its sessions in one command.
+    ///
+    /// - Parameter change: false leaves everything as it is.
+    /// - Returns: whether it was changed.
+    private func changeEndingSessions(
+        _ id: AccountID, _ change: (inout Account) -> Bool
+    ) async throws(RouteError) -> Bool {
+        for _ in 0..<Self.attemptCountMax {
+            guard let row = try await self.store.row(Self.key(id), at: id.key) else { return false }
+            var account = try Self.decode(row)
+            guard change(&account) else { return false }
+            let names = try await self.sessions(of: id).map(\.name)
+            var edits = names.map { IdentityCommand.Edit(Self.key(id, session: $0), .remove) }
+            while edits.count >= IdentityCommand.editCountMax {
+                let some = Array(edits.suffix(IdentityCommand.editCountMax))
+                edits.removeLast(some.count)
+                _ = try await self.store.submit(some, to: id.key)
+            }
+            edits.insert(
+                .init(
+                    Self.key(id), if: .revision(row.revision),
+                    .put(body: account.encoded(), expiresAtMilliseconds: 0)), at: 0)
+            switch try await self.store.submit(edits, to: id.key) {
+            case .done: return true
+            case .conflict: continue
+            case .limited, .refused: throw .refused("a change that is no change")
+            }
+        }
+        throw .notExecuted(retryAfter: .seconds(1))
     }
 
     package func sessions(of id: AccountID) async throws(RouteError) -> [(

@@ -90,5 +90,7 @@ package enum AuthenticationRefusal: Error, Sendable, Equatable {
 extension AuthenticationRefusal {
     /// What everybody with wrong credentials is told, whatever is wrong with them.
     package static let wrong = AuthenticationRefusal.failed(reason: "Authentication failed")
+    package static let wrongDate = AuthenticationRefusal.failed(
+        reason: "Authentication failed: \(SignedRequest.dateForm)")
     package static let none = AuthenticationRefusal.failed(reason: "no auth method found")
 }

@@ -22,7 +22,7 @@ package final class CredentialAuthenticator: Authenticator {
     /// were not made here stand for the development users.
     private let development: DevelopmentAuthenticator?
     /// Where people sign in; nil: at the host that the request came to.
-    private let signInBase: String?
+    package let signInBase: String?
     private let containers: CredentialCache<ContainerReference, Credentials>
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
@@ -181,7 +181,9 @@ package final class CredentialAuthenticator: Authenticator {
             return Authentication(
                 principal: Principal(kind: .anonymous), receivesNames: receivesNames)
         }
-        if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix) {
+        if let development, isOpen, token == nil, !userText.hasPrefix(WebAuthToken.prefix),
+            development.takes(userText)
+        {
             var stranger = try await self.developer(development, credentials, request)
             stranger.receivesNames = true
             return stranger
@@ -220,9 +222,12 @@ package final class CredentialAuthenticator: Authenticator {
         _ development: DevelopmentAuthenticator, _ credentials: TokenCredentials,
         _ request: PresentedRequest
     ) async throws -> Authentication {
-        let authentication = try await development.authenticate(request, credentials)
+        var authentication = try await development.authenticate(request, credentials)
         let name = authentication.principal.userRecordName
-        if !name.isEmpty, try await self.user(name, in: request.container) == nil {
+        guard !name.isEmpty else { return authentication }
+        if let user = try await self.user(name, in: request.container) {
+            authentication.principal.roles = user.roles
+        } else {
             try await self.access.changeUser(name, account: nil, in: request.container) { _ in }
             self.users.forget(UserName(container: request.container, recordName: name))
         }
@@ -271,7 +276,8 @@ package final class CredentialAuthenticator: Authenticator {
     {
         let link = SignInLink(
             container: request.container, tokenHash: tokenHash,
-            origin: request.head.headers["Origin"], nonce: self.store.draw(16),
+            origin: request.head.headers["Origin"].flatMap { WebOrigin($0)?.text },
+            nonce: self.store.draw(16),
             issuedMilliseconds: self.store.now)
         let base =
             self.signInBase
@@ -284,9 +290,11 @@ package final class CredentialAuthenticator: Authenticator {
     // MARK: Signatures
 
     private func signed(_ request: PresentedRequest) async throws -> Authentication {
-        // One answer for everything that is wrong (the reference, §3.5).
-        guard let signed = SignedRequest(request.head),
-            signed.keyID.utf8.count == 64, let date = signed.milliseconds,
+        // One answer for everything that is wrong (the reference, §3.5), but for a date in another form: that tells
+        // nothing of keys, and nobody finds it otherwise.
+        guard let signed = SignedRequest(request.head) else { throw AuthenticationRefusal.wrong }
+        guard let date = signed.milliseconds else { throw AuthenticationRefusal.wrongDate }
+        guard signed.keyID.utf8.count == 64,
             let signature = ServerSignature.base64(Bytes(signed.signature.utf8)),
             let identity = ServerSignature.identity(of: signature)
         else { throw AuthenticationRefusal.wrong }

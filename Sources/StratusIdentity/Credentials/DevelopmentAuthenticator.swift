@@ -14,8 +14,17 @@ package struct DevelopmentAuthenticator: Authenticator {
         /// Where a 421 sends people; nil: `/signin` at the host that the request came to.
         package var signInURL: String?
 
+        /// Only the tokens of development users are good: ``userToken`` and those that begin with
+        /// ``otherUserPrefix``. Off: any text is the development user's.
+        package var isStrict = false
+
         package init() {}
     }
+
+    /// The token of the development user, as `stratus dev` prints it.
+    package static let userToken = "development"
+    /// The token of a second one.
+    package static let otherUserToken = "stratus-user-2"
 
     /// Whom every web-auth token stands for.
     package static let userRecordName = "_de7e109e12de7e109e12de7e109e1200"
@@ -36,6 +45,12 @@ package struct DevelopmentAuthenticator: Authenticator {
         try await self.authenticate(request, TokenCredentials(query: request.head.query))
     }
 
+    /// Whether a web-auth token stands for a development user.
+    func takes(_ token: String) -> Bool {
+        !self.settings.isStrict || token == Self.userToken
+            || (token.hasPrefix(Self.otherUserPrefix) && token.utf8.count <= 255)
+    }
+
     /// For whoever has read the credentials already.
     func authenticate(_ request: PresentedRequest, _ credentials: TokenCredentials)
         async throws(AuthenticationRefusal) -> Authentication
@@ -45,6 +60,7 @@ package struct DevelopmentAuthenticator: Authenticator {
             request.container.environment == .development
         else { throw .wrong }
         if let token = credentials.webAuthToken {
+            guard self.takes(token) else { throw await self.refusalWithoutUser(request) }
             return Authentication(
                 principal: Principal(kind: .user, userRecordName: Self.userRecordName(for: token)),
                 webAuthToken: Self.mayStandInAHeader(token) ? token : nil)

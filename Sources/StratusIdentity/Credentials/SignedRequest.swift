@@ -81,7 +81,11 @@ package struct SignedRequest: Sendable, Equatable {
 
     package var milliseconds: Int64? { Self.milliseconds(self.date) }
 
-    /// `2024-03-05T09:30:00Z`; fractions and `+00:00` are forgiven, other zones are not.
+    /// How a date must look, for who sent another.
+    package static let dateForm =
+        "write the date as 2024-03-05T09:30:00Z, or with an offset as 2024-03-05T11:30:00+02:00"
+
+    /// ISO 8601 as in ``dateForm``. Fractions of a second are dropped.
     package static func milliseconds(_ text: String) -> Int64? {
         let bytes = Bytes(text.utf8)
         guard (20...40).contains(bytes.count), bytes[4] == 0x2D, bytes[7] == 0x2D,
@@ -104,8 +108,7 @@ package struct SignedRequest: Sendable, Equatable {
         if rest.first == 0x2E {
             rest = rest.dropFirst().drop { (0x30...0x39).contains($0) }
         }
-        guard ["Z", "+00:00", "+0000", "-00:00"].contains(String(decoding: rest, as: UTF8.self))
-        else { return nil }
+        guard let offset = Self.offsetMinutes(Bytes(rest)) else { return nil }
         // Days since 1970 of the civil calendar: years counted from March, eras of 400 years.
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
@@ -113,6 +116,26 @@ package struct SignedRequest: Sendable, Equatable {
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
         let days = era * 146_097 + dayOfEra - 719_468
-        return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1_000
+        return ((days * 24 + hour) * 60 + minute - offset) * 60_000 + second * 1_000
+    }
+
+    /// `Z`, `+02:00`, `+0200` or `+02`; nil for anything else.
+    private static func offsetMinutes(_ text: Bytes) -> Int64? {
+        if text == [UInt8(ascii: "Z")] { return 0 }
+        guard let sign = text.first, [0x2B, 0x2D].contains(sign) else { return nil }
+        var digits = text.dropFirst()
+        if digits.count == 5 {
+            let colon = digits.index(digits.startIndex, offsetBy: 2)
+            guard digits[colon] == 0x3A else { return nil }
+            digits.remove(at: colon)
+        }
+        guard digits.count == 4 || digits.count == 2,
+            digits.allSatisfy({ (0x30...0x39).contains($0) })
+        else { return nil }
+        let numbers = digits.map { Int64($0 - 0x30) }
+        let hours = numbers[0] * 10 + numbers[1]
+        let minutes = numbers.count == 4 ? numbers[2] * 10 + numbers[3] : 0
+        guard hours < 24, minutes < 60 else { return nil }
+        return (hours * 60 + minutes) * (sign == 0x2D ? -1 : 1)
     }
 }

@@ -32,10 +32,37 @@ package final class PasswordHasher: Sendable {
 
     deinit { self.worker.stop() }
 
+    /// Room for one password, held until nobody refers to it any more.
+    package final class Room: Sendable {
+        private let hasher: PasswordHasher
+
+        fileprivate init(of hasher: PasswordHasher) { self.hasher = hasher }
+
+        deinit { self.hasher.waitingCount.subtract(1, ordering: .relaxed) }
+    }
+
+    /// Nil: too many wait already. Whoever counts tries asks for room first, so that a try that is not made is not
+    /// counted.
+    package func reserve() -> Room? {
+        guard
+            self.waitingCount.add(1, ordering: .relaxed).newValue <= self.waitingCountMax
+        else {
+            self.waitingCount.subtract(1, ordering: .relaxed)
+            return nil
+        }
+        return Room(of: self)
+    }
+
     /// Nil: too many wait already.
     package func hash(_ password: Secret<String>, salt: Bytes) async -> PasswordHash? {
+        guard let room = self.reserve() else { return nil }
+        return await self.hash(password, salt: salt, in: room)
+    }
+
+    package func hash(_ password: Secret<String>, salt: Bytes, in room: Room) async -> PasswordHash
+    {
         let cost = self.cost
-        return await self.run {
+        return await self.run(in: room) {
             var bytes = Bytes(password.reveal().utf8)
             return PasswordHash(
                 hashing: &bytes, salt: salt, memoryKibibytes: cost.memoryKibibytes,
@@ -44,10 +71,12 @@ package final class PasswordHasher: Sendable {
     }
 
     /// Whether the password is the stored one. Without a stored one the same work is done and the
-    /// answer is no: time must not tell who exists. Nil: too many wait already.
-    package func verify(_ password: Secret<String>, against stored: PasswordHash?) async -> Bool? {
+    /// answer is no: time must not tell who exists.
+    package func verify(
+        _ password: Secret<String>, against stored: PasswordHash?, in room: Room
+    ) async -> Bool {
         let cost = self.cost
-        return await self.run {
+        return await self.run(in: room) {
             var bytes = Bytes(password.reveal().utf8)
             return PasswordHash.verify(
                 &bytes, against: stored, memoryKibibytes: cost.memoryKibibytes,
@@ -55,11 +84,10 @@ package final class PasswordHasher: Sendable {
         }
     }
 
-    private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result? {
-        defer { self.waitingCount.subtract(1, ordering: .relaxed) }
-        guard
-            self.waitingCount.add(1, ordering: .relaxed).newValue <= self.waitingCountMax
-        else { return nil }
+    private func run<Result: Sendable>(
+        in room: Room, _ body: @escaping @Sendable () -> Result
+    ) async -> Result {
+        defer { withExtendedLifetime(room) {} }
         return await self.worker.run(body)
     }
 }

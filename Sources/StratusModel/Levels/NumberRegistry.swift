@@ -62,7 +62,7 @@ extension NumberFamily {
             1: "modify records", 2: "modify zones", 3: "install schema", 4: "extend schema",
             5: "continue jobs", 6: "erase database", 7: "reserve references, first edition",
             8: "recover", 9: "reserve references, second edition", 10: "audit links",
-        ])
+        ], later: [(.two, [11: "recover, second edition"])])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -135,7 +135,7 @@ extension NumberFamily {
         [
             1: "lookup", 2: "zones", 3: "zone changes", 4: "database changes", 5: "page",
             6: "schema", 7: "jobs", 8: "judge", 9: "use", 10: "work",
-        ])
+        ], later: [(.two, [11: "page by a schema's version"])])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

@@ -16,6 +16,11 @@ package protocol ReplicatedState: Sendable {
     mutating func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
         -> QueryAnswer
 
+    /// The same, and whatever can be asked for in pages ends its page when the time is over.
+    mutating func answer(
+        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer
+
     /// Drops whatever is kept in memory about the rows: they may have gone back.
     mutating func forget()
 
@@ -26,6 +31,14 @@ package protocol ReplicatedState: Sendable {
 
 extension ReplicatedState {
     package func reading(of command: Command) -> CommandReading { command.reading }
+}
+
+extension ReplicatedState {
+    package mutating func answer(
+        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
+        try self.answer(query, over: rows)
+    }
 }
 
 /// Where and when a command is applied: the only time its decisions may know.

@@ -1,6 +1,7 @@
 import Glibc
 import StratusCommandLine
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusRuntime
 
@@ -42,6 +43,7 @@ enum NodeCommands {
             ("development", .bool(true), "stratus dev"),
             ("coreDumps", .bool(true), "stratus dev"),
             ("developmentSchema", .text(invocation.value("schema")), "--schema"),
+            ("developmentUsers", .text(invocation.value("users")), "--users"),
         ]
         var authorityFile: String?
         if invocation.flag("tls") {
@@ -234,7 +236,8 @@ struct DevelopmentWelcome: Sendable {
         json.member("container", self.container)
         json.member("environment", "development")
         json.member("apiToken", self.apiToken)
-        json.member("webAuthToken", "development")
+        json.member("webAuthToken", DevelopmentAuthenticator.userToken)
+        json.member("otherWebAuthToken", DevelopmentAuthenticator.otherUserToken)
         json.member("adminURL", self.adminURL)
         json.member("adminTokenFile", self.adminTokenFile)
         json.member("dataDirectory", self.dataDirectory)
@@ -247,13 +250,15 @@ struct DevelopmentWelcome: Sendable {
     /// For a person, with a first request to paste.
     func text() -> String {
         let base = "\(self.url)/database/1/\(self.container)/development/private"
-        let tokens = "ckAPIToken=\(self.apiToken)&ckWebAuthToken=development"
+        let tokens =
+            "ckAPIToken=\(self.apiToken)&ckWebAuthToken=\(DevelopmentAuthenticator.userToken)"
         let kept = self.isTemporary ? "removed at the end; --data DIR keeps it" : "kept"
         return """
             Stratus is ready at \(self.url)
 
               container    \(self.container), environment development (any other container works too)
               API token    \(self.apiToken)
+              users        web-auth tokens \(DevelopmentAuthenticator.userToken) and \(DevelopmentAuthenticator.otherUserToken)
               data         \(self.dataDirectory) (\(kept))
               admin        \(self.adminURL), token in \(self.adminTokenFile)
 

@@ -42,6 +42,9 @@ struct RecoverCommand {
         var text: String
     }
 
+    /// From the time of the entry of a first command to its deadline.
+    private static let patienceMilliseconds: Int64 = 24 * 3_600 * 1_000
+
     private let settings: ConfigurationSettings
     private let invocation: Invocation
     private let world: RealWorld
@@ -128,7 +131,15 @@ struct RecoverCommand {
             Terminal.write("\nNothing was written. --write does it.\n")
             return
         }
-        try salvage.write(lost: lost, groups: plan.here) { self.firstCommand(of: $0) }
+        let first = FirstCommand {
+            self.firstCommand(of: $0, at: $1, view.settings)
+        } open: { (group) throws(StoreError) in
+            try PartitionStore(records, group: group, in: "partitions", of: files)
+        } isDone: {
+            // A refusal has a body.
+            $0.verdict == .decided && $0.body.isEmpty
+        }
+        try salvage.write(lost: lost, groups: plan.here, first: first)
         Terminal.write(
             "\nWritten. Once this was said on every node that is left, start them.\n")
     }
@@ -143,12 +154,19 @@ struct RecoverCommand {
     }
 
     /// What a partition of records does before anything else; the system partition is told by the nodes.
-    private func firstCommand(of group: GroupID) -> Command? {
+    ///
+    /// - Parameter time: of its entry, which may be far ahead of this node's clock.
+    private func firstCommand(
+        of group: GroupID, at time: HybridTime, _ cluster: ClusterSettings
+    ) -> Command? {
         guard group != .system else { return nil }
-        return RecordCommand.recover.enveloped(
+        // The nodes of a cluster of level 1 would not understand the second edition.
+        let edition: RecoverPartition =
+            cluster.featureLevel >= FeatureLevel.two.rawValue ? .second : .first
+        return RecordCommand.recover(edition).enveloped(
             container: ContainerReference(container: "", environment: .production),
             identity: self.world.drawIdentity(),
-            deadlineMilliseconds: self.world.wallMilliseconds + 24 * 3_600 * 1_000,
+            deadlineMilliseconds: time.milliseconds + Self.patienceMilliseconds,
             schemaVersion: 0, principal: Principal(kind: .system))
     }
 }

@@ -40,10 +40,14 @@ package enum StratusProgram {
                     .value(
                         "schema", .choice(["justInTime", "strict"]), default: "justInTime",
                         "Whether a save makes the types and fields it needs"),
+                    .value(
+                        "users", .choice(["any", "strict"]), default: "any",
+                        "Which web-auth tokens are a user's: any text, or only those of the development users, so "
+                            + "that an app can be tested with an expired one"),
                     .flag(
                         "json", nil,
                         "Print one line of JSON when ready: url, container, environment, "
-                            + "apiToken, webAuthToken, adminURL, adminTokenFile, dataDirectory, pid, and authorityFile with --tls"
+                            + "apiToken, webAuthToken, otherWebAuthToken, adminURL, adminTokenFile, dataDirectory, pid, and authorityFile with --tls"
                     ),
                 ],
                 examples: [
@@ -79,7 +83,7 @@ package enum StratusProgram {
                                 "nodes", .text("NAMES"), required: true,
                                 "The nodes' names, with commas between"),
                             .value(
-                                "days", .text("DAYS"), default: "30",
+                                "days", .text("DAYS"), default: "365",
                                 "How long the nodes' certificates are good"),
                             .flag(
                                 "missing", nil,

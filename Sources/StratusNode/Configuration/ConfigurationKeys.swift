@@ -43,6 +43,11 @@ extension ConfigurationKey {
             "developmentSchema", .choice(["strict", "justInTime"]), .text("strict"), reloads: true,
             "What a save may do in the development environment: `strict` wants every type and field "
                 + "to exist, as Apple's web services do; `justInTime` makes what a save needs."),
+        ConfigurationKey(
+            "developmentUsers", .choice(["any", "strict"]), .text("any"),
+            "With `development`: which web-auth tokens are a user's. `any`: whatever text is the development user's. "
+                + "`strict`: only `development`, those that begin with `stratus-user-` and those of the sign-in pages; "
+                + "any other is answered 421, as an expired one."),
 
         ConfigurationKey(
             "client.listen", .list(.address), .list([.text("127.0.0.1:8080")]),
@@ -94,7 +99,8 @@ extension ConfigurationKey {
         ConfigurationKey(
             "signIn.url", .text, nil,
             "Where people reach the sign-in pages, as `https://auth.example.org`: what a 421's "
-                + "`redirectURL` begins with. Unset: the address that the request came to."),
+                + "`redirectURL` begins with, and the origin that their forms must come from, whatever `Host` a "
+                + "proxy sends. Unset: the address that the request came to."),
         ConfigurationKey(
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. Off, `stratusctl user add` makes them. In "
@@ -187,8 +193,9 @@ extension ConfigurationKey {
             "The body of one request. Beyond it the answer is 413 QUOTA_EXCEEDED."),
         ConfigurationKey(
             "limits.bufferedBodySizeMax", .size(16 << 20...1 << 40), .size(.mebibytes(256)),
-            "The bodies of all requests that are being read or answered, together; large ones may take "
-                + "three quarters of it. Beyond it the answer is 503 TRY_AGAIN_LATER."),
+            "The bodies of all requests that are being read or answered, together; what a body has beyond 1 MiB "
+                + "counts three times, and large ones may take three quarters of it. Beyond it the answer is 503 "
+                + "TRY_AGAIN_LATER."),
         ConfigurationKey(
             "limits.bufferedAnswerSizeMax", .size(32 << 20...1 << 40), .size(.mebibytes(256)),
             "What was read for all requests that are being answered, together, until their clients have taken "
@@ -212,8 +219,13 @@ extension ConfigurationKey {
                 + "is saved in about a second. 0: no quota."),
         ConfigurationKey(
             "limits.queryTouchCountMax", .integer(100...1_000_000), .integer(10_000), reloads: true,
-            "Index rows one page of a query may touch. Beyond it the page ends early, with a marker."
-        ),
+            "The work that one page of a query may take. One unit is a seek, an index row, 2 KiB of stored records, "
+                + "32 bytes of text that is cut into words, or 16 comparisons. Beyond it the page ends early, with "
+                + "a marker."),
+        ConfigurationKey(
+            "limits.queryOperandCountMax", .integer(1...10_000), .integer(250), reloads: true,
+            "Values that one IN, ..._ANY or ..._ALL filter of a query may name, and words that one search may "
+                + "look for. A query with more is refused with BAD_REQUEST."),
         ConfigurationKey(
             "limits.commandDeadline", .duration(.seconds(1) ... .seconds(1_200)),
             .duration(.seconds(30)), reloads: true,

@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusCommandLine
+import StratusIdentity
 
 /// Combinations of values, each allowed alone, that cannot be meant.
 package enum ConfigurationRules {
@@ -7,6 +8,12 @@ package enum ConfigurationRules {
         var problems: [ConfigurationProblem] = []
         func refuse(_ path: String, _ text: String) {
             problems.append(ConfigurationProblem(settings.origin(path), key: path, text))
+        }
+        if let base = settings.text("signIn.url"), WebOrigin(base) == nil {
+            refuse(
+                "signIn.url",
+                "'\(base)' is not an address of the sign-in pages: write https://host[:port], without a "
+                    + "path")
         }
         let clients = settings.addresses("client.listen")
         if clients.isEmpty { refuse("client.listen", "needs one address at least") }

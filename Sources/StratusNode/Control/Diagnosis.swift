@@ -8,7 +8,7 @@ struct Diagnosis {
     }
 
     private static let skewMaxMilliseconds: Int64 = 500
-    private static let certificateDaysMin: Int64 = 30
+    private static let certificateDaysMin: Int64 = 14
 
     /// `/v1/cluster` now, and a few seconds before.
     let cluster: JSONValue

@@ -21,6 +21,11 @@ extension IdentityCommands {
             subcommands: [
                 CommandDefinition(
                     "create", "Make a token and print it; it is shown this once",
+                    discussion: [
+                        "A production token says where sign-in may lead: --origins, --callback, or --any-origin. "
+                            + "With --any-origin every page that knows the token may ask people to sign in, and "
+                            + "gets what they sign in with."
+                    ],
                     options: [
                         .value("name", .text("NAME"), required: true, "What it is called"),
                         .value(
@@ -29,7 +34,8 @@ extension IdentityCommands {
                                 + "sign-in window is sent a message"),
                         .value(
                             "origins", .text("LIST"),
-                            "The sites that may use it, with commas between (default: any)"),
+                            "The sites that may use it, with commas between: https://host[:port]"),
+                        .flag("any-origin", nil, "Any site may use it"),
                         .flag("names", nil, "The app receives people's names"),
                     ],
                     examples: [

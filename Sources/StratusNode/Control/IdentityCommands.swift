@@ -94,6 +94,18 @@ struct IdentityCommands {
     // MARK: Tokens and keys
 
     private func createToken() async throws(AdminClient.Failure) -> ExitCode {
+        let isOpen = self.invocation.flag("any-origin")
+        let namesReceivers =
+            self.invocation["origins"] != nil || self.invocation["callback"] != nil
+        if isOpen, self.invocation["origins"] != nil {
+            throw AdminClient.Failure(.usage, "'--any-origin' and '--origins' exclude each other")
+        }
+        if self.invocation["environment"] == "production", !isOpen, !namesReceivers {
+            throw AdminClient.Failure(
+                .usage,
+                "a production token says where sign-in may lead: give '--origins' or '--callback', or "
+                    + "'--any-origin' for any page")
+        }
         var json = JSONWriter()
         json.object {
             $0.member("name", self.invocation.value("name"))
@@ -104,6 +116,7 @@ struct IdentityCommands {
                     $0.write(String(origin))
                 }
             }
+            $0.member("anyOrigin", isOpen)
             $0.member("receivesNames", self.invocation.flag("names"))
         }
         return try await self.value("POST", self.place("tokens"), "token", body: json.finish())

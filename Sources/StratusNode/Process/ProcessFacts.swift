@@ -25,6 +25,14 @@ enum ProcessFacts {
         return words.count > 1 ? (Int(words[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
 
+    /// Gives free memory of the allocator back to the system, where the allocator knows how: `Glibc` does not import
+    /// `malloc.h`, and other libraries do not have it.
+    static func returnMemory() {
+        typealias Trim = @convention(c) (Int) -> Int32
+        guard let symbol = dlsym(nil, "malloc_trim") else { return }
+        _ = unsafeBitCast(symbol, to: Trim.self)(0)
+    }
+
     static var openDescriptorCount: Int {
         guard let directory = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(directory) }

@@ -9,7 +9,8 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
 // |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows), |
-// |       | 9 reserve references, of the second edition, 10 audit links                     |
+// |       | 9 reserve references, of the second edition, 10 audit links,                    |
+// |       | 11 recover, of the second edition (nothing follows)                             |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
 // Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -59,7 +60,7 @@ extension RecordCommand {
         case .reserveReferences(let reserve):
             writer.write((reserve.edition == .first ? 7 : 9) as UInt8)
             reserve.write(to: &writer)
-        case .recover: writer.write(8 as UInt8)
+        case .recover(let edition): writer.write((edition == .first ? 8 : 11) as UInt8)
         case .auditLinks(let audit):
             writer.write(10 as UInt8)
             writer.write(partOf: audit.database)
@@ -85,13 +86,14 @@ extension RecordCommand {
         case 7:
             self = .reserveReferences(
                 try ReserveReferences(from: &reader, container: container, .first))
-        case 8: self = .recover
+        case 8: self = .recover(.first)
         case 9:
             self = .reserveReferences(
                 try ReserveReferences(from: &reader, container: container, .second))
         case 10:
             self = .auditLinks(
                 AuditLinks(database: try reader.databasePart(container: container)))
+        case 11: self = .recover(.second)
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -14,7 +14,8 @@ extension RecordCommand: Levelled {
         case .continueJobs: 5
         case .eraseDatabase: 6
         case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
-        case .recover: 8
+        case .recover(.first): 8
+        case .recover(.second): 11
         case .auditLinks: 10
         }
     }
@@ -29,7 +30,7 @@ extension RecordQuery: Levelled {
         case .zones: 2
         case .zoneChanges: 3
         case .databaseChanges: 4
-        case .page: 5
+        case .page(let ask): ask.schemaVersion == nil ? 5 : 11
         case .schema: 6
         case .jobs: 7
         case .judge: 8
@@ -115,8 +116,8 @@ extension InboundLink: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension PartitionCounters: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension PartitionCounters: Levelled {
+    var level: FeatureLevel { self.turnFloor == 0 ? .one : .two }
 }
 
 extension DatabaseRow: FixedLevel {
@@ -147,8 +148,8 @@ extension RouteRow: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension QueryPosition: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension QueryPosition: Levelled {
+    var level: FeatureLevel { if case .named = self { .two } else { .one } }
 }
 
 extension ReferenceEdits: FixedLevel {

@@ -8,7 +8,7 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs, 8 judge, 9 use, 10 work                                                    |
+// |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2)           |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database: container, 1 scope, text owner.
 // Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
@@ -16,6 +16,7 @@ package import StratusModel
 // Database changes: flag and position (varint turn, varint tag, bits: 1 midway, 2 a varint floor follows), varint
 // limit. Page: optional text zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes
 // are required, plus 2 or 4 where places are asked for, only or with records.
+// Page by a schema's version: as page, then varint schema version.
 // Judge: varint schema version, then a batch as in a command. Use: nothing more.
 
 extension RecordQuery {
@@ -51,7 +52,7 @@ extension RecordQuery {
             if let after = ask.after { writer.write(after) }
             writer.write(count: max(0, ask.limit))
         case .page(let ask):
-            writer.write(5 as UInt8)
+            writer.write(self.number)
             writer.write(ask.database)
             writer.write(optionalText: ask.zone)
             writer.write(ask.predicate)
@@ -60,6 +61,7 @@ extension RecordQuery {
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.touchCountMax))
             writer.write((ask.requiresIndexes ? 1 : 0) | ask.placed.rawValue << 1)
+            if let version = ask.schemaVersion { writer.write(varint: version) }
         case .schema(let container):
             writer.write(6 as UInt8)
             writer.write(container)
@@ -102,6 +104,10 @@ extension RecordQuery {
                 DatabaseChangesAsk(
                     database: database, after: after, limit: try reader.boundedInt()))
         case 5: ask = .page(try reader.queryPageAsk())
+        case 11:
+            var page = try reader.queryPageAsk()
+            page.schemaVersion = try reader.varint()
+            ask = .page(page)
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
         case 10: ask = .work(asOf: try reader.signed())

@@ -33,11 +33,39 @@ package struct CompiledFilter: Sendable {
 
     // MARK: Asking a record
 
+    /// Adds what asking this of a record costs.
+    func count(_ record: Record, in work: inout ReadWork) {
+        switch self.target {
+        case .fields(let names):
+            for name in names { self.count(record.value(of: name), in: &work) }
+        case .system:
+            work.comparisonCount += 1
+        case .field(let name):
+            self.count(record.value(of: name), in: &work)
+        }
+    }
+
+    private func count(_ value: FieldValue?, in work: inout ReadWork) {
+        work.comparisonCount += 1
+        switch value {
+        case .scalar(let scalar)?: work.cutByteCount += Self.textSize(scalar)
+        case .list(_, let elements)?:
+            work.comparisonCount += elements.count
+            for element in elements { work.cutByteCount += Self.textSize(element) }
+        case .sealed?, nil: break
+        }
+    }
+
+    private static func textSize(_ scalar: Scalar) -> Int {
+        guard case .string(let text) = scalar else { return 0 }
+        return text.utf8.count
+    }
+
     package func matches(_ record: Record) -> Bool {
         switch self.target {
         case .fields(let names):
             guard case .words(let words, let all) = self.test else { return false }
-            let texts = names.lazy.flatMap { Self.texts(record.value(of: $0)) }
+            let texts = names.lazy.flatMap { Tokeniser.texts(record.value(of: $0)) }
             return Self.hasWords(words, all: all, texts)
         case .system(let field):
             guard let value = ComparableValue(field, of: record) else { return false }
@@ -51,7 +79,7 @@ package struct CompiledFilter: Sendable {
     private func matches(_ value: FieldValue) -> Bool {
         switch (self.test, value) {
         case (.words(let words, let all), _):
-            return Self.hasWords(words, all: all, Self.texts(value))
+            return Self.hasWords(words, all: all, Tokeniser.texts(value))
         case (.within(let centre, let chord, let isStrict), .scalar(.location(let place))):
             let actual = SpherePoint(place).squaredChord(to: centre)
             return isStrict ? actual < chord : actual <= chord
@@ -94,22 +122,20 @@ package struct CompiledFilter: Sendable {
         }
     }
 
-    private static func texts(_ value: FieldValue?) -> [String] {
-        switch value {
-        case .scalar(.string(let text))?: [text]
-        case .list(.string, let elements)?:
-            elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
-        case .scalar?, .list?, .sealed?, nil: []
-        }
-    }
-
-    /// A search for no word (only stop words, only signs) finds nothing.
+    /// A search for no word (only stop words, only signs) finds nothing. Cuts no further than it takes to tell.
     private static func hasWords(
         _ words: [Bytes], all: Bool, _ texts: some Sequence<String>
     ) -> Bool {
-        guard !words.isEmpty else { return false }
-        let have = Set(Tokeniser.words(of: texts))
-        return all ? words.allSatisfy(have.contains) : words.contains(where: have.contains)
+        var missing = Set(words)
+        guard !missing.isEmpty else { return false }
+        var isFound = false
+        for text in texts where !isFound {
+            Tokeniser.visit(text) { word in
+                if missing.remove(word) != nil { isFound = !all || missing.isEmpty }
+                return !isFound
+            }
+        }
+        return isFound
     }
 }
 

@@ -65,6 +65,17 @@ package struct CompiledQuery: Sendable {
         record.type == self.recordType.name && self.filters.allSatisfy { $0.matches(record) }
     }
 
+    /// Adds what finding a record's place in the order costs.
+    func count(_ record: Record, in work: inout ReadWork) {
+        work.comparisonCount += self.sorts.count
+        for sort in self.sorts {
+            guard case .field(let name) = sort.target,
+                case .scalar(.string(let text))? = record.value(of: name)
+            else { continue }
+            work.cutByteCount += text.utf8.count
+        }
+    }
+
     /// What the record's place in the order of the sorts is.
     func keys(of record: Record) -> [Bytes] { self.sorts.map { $0.key(of: record) } }
 

@@ -31,18 +31,27 @@ package struct FilterCompiler: Sendable {
         guard comparator == .containsAllTokens || comparator == .containsAnyTokens else {
             throw .invalid("Filter type \(comparator.wireName) needs a field name")
         }
-        let names = self.recordType.fields.filter { field in
+        let texts = self.recordType.fields.filter { field in
             field.type.scalar == .string && !field.type.isEncrypted
                 && SystemField(mappedName: field.name) == nil
-                && (!self.requiresIndexes || self.isSearchable(field))
+        }
+        // Words of a field that is being indexed would be missing from the answer: that is no smaller answer, but none.
+        if self.requiresIndexes,
+            let field = texts.first(where: {
+                $0.indexes.contains(.searchable) && !self.isReady(.tokens, $0.name)
+            })
+        {
+            throw .notMarked(field.name, .searchable)
+        }
+        let names = texts.filter {
+            !self.requiresIndexes || $0.indexes.contains(.searchable)
         }.map(\.name)
         guard !names.isEmpty else {
             throw .invalid("No field of record type '\(self.recordType.name)' is marked searchable")
         }
         return CompiledFilter(
             target: .fields(names), type: type,
-            test: .words(
-                try self.words(filter.operand), all: comparator == .containsAllTokens))
+            test: .words(try self.words(filter), all: comparator == .containsAllTokens))
     }
 
     // MARK: Fields
@@ -79,10 +88,6 @@ package struct FilterCompiler: Sendable {
             target: .system(field), name: field.mappedName, publicName: field.publicName,
             type: FieldType(field.type),
             indexes: self.recordType.field(named: field.mappedName)?.indexes ?? [])
-    }
-
-    private func isSearchable(_ field: FieldDefinition) -> Bool {
-        field.indexes.contains(.searchable) && self.isReady(.tokens, field.name)
     }
 
     func isReady(_ kind: FieldIndex.Kind, _ field: String) -> Bool {
@@ -142,6 +147,11 @@ package struct FilterCompiler: Sendable {
         guard Self.accepts(comparator, field.type) else {
             throw .comparatorUnavailable(field.publicName, field.type, comparator)
         }
+        if case .system(let system) = field.target,
+            let test = try self.identity(filter, system, field)
+        {
+            return test
+        }
         switch comparator {
         case .equals: return .compare(.equal, try self.value(filter.operand, for: field))
         case .notEquals: return .compare(.notEqual, try self.value(filter.operand, for: field))
@@ -154,8 +164,8 @@ package struct FilterCompiler: Sendable {
             case .greaterThan: return .compare(.greater, value)
             default: return .compare(.greaterOrEqual, value)
             }
-        case .in: return .member(try self.values(filter.operand, for: field), isNegated: false)
-        case .notIn: return .member(try self.values(filter.operand, for: field), isNegated: true)
+        case .in: return .member(try self.values(filter, for: field), isNegated: false)
+        case .notIn: return .member(try self.values(filter, for: field), isNegated: true)
         case .beginsWith, .notBeginsWith:
             let text = try self.text(filter.operand)
             return .prefix(
@@ -167,7 +177,7 @@ package struct FilterCompiler: Sendable {
                 exact: Bytes(text.utf8), folded: TextFolding.caseFolded(text),
                 isNegated: comparator == .notListMemberBeginsWith)
         case .containsAllTokens, .containsAnyTokens:
-            return .words(try self.words(filter.operand), all: comparator == .containsAllTokens)
+            return .words(try self.words(filter), all: comparator == .containsAllTokens)
         case .listContains, .notListContains:
             return .holds(
                 OperandSet(
@@ -176,11 +186,11 @@ package struct FilterCompiler: Sendable {
                 isNegated: comparator == .notListContains)
         case .listContainsAll, .notListContainsAll:
             return .holds(
-                try self.values(filter.operand, for: field), all: true,
+                try self.values(filter, for: field), all: true,
                 isNegated: comparator == .notListContainsAll)
         case .listContainsAny, .notListContainsAny:
             return .holds(
-                try self.values(filter.operand, for: field), all: false,
+                try self.values(filter, for: field), all: false,
                 isNegated: comparator == .notListContainsAny)
         }
     }
@@ -226,7 +236,38 @@ package struct FilterCompiler: Sendable {
             isStrict: filter.comparator == .lessThan)
     }
 
-    private func words(_ operand: FieldValue) throws(QueryRefusal) -> [Bytes] {
+    /// Whether a record's name, parent or share is one of some records': by zone and name, so that an operand that
+    /// names another zone is none of this zone's. Nil for other fields and comparators.
+    private func identity(
+        _ filter: RecordFilter, _ system: SystemField, _ field: FieldInfo
+    ) throws(QueryRefusal) -> CompiledFilter.Test? {
+        guard [.recordName, .parent, .share].contains(system) else { return nil }
+        let operands: [Scalar]
+        switch (filter.comparator, filter.operand) {
+        case (.equals, .scalar(let scalar)), (.notEquals, .scalar(let scalar)): operands = [scalar]
+        case (.in, .list(_, let elements)), (.notIn, .list(_, let elements)): operands = elements
+        default: return nil
+        }
+        let own = operands.filter { operand in
+            guard case .reference(let reference) = operand else { return true }
+            return reference.zone.name.isEmpty || reference.zone == self.home
+        }
+        if own.count == operands.count { return nil }
+        var known = filter
+        known.comparator = .in
+        known.operand = .list(.reference, own)
+        let isNegated = filter.comparator == .notEquals || filter.comparator == .notIn
+        return .member(try self.values(known, for: field), isNegated: isNegated)
+    }
+
+    /// More than any setting allows: gateways refuse far fewer.
+    static let operandCountMax = 10_000
+
+    private func words(_ filter: RecordFilter) throws(QueryRefusal) -> [Bytes] {
+        if Tokeniser.hasWords(filter.operand, moreThan: Self.operandCountMax) {
+            throw .tooManyOperands(filter.comparator, Self.operandCountMax)
+        }
+        let operand = filter.operand
         switch operand {
         case .scalar(.string(let text)):
             return Tokeniser.words(of: text)
@@ -261,10 +302,13 @@ package struct FilterCompiler: Sendable {
     }
 
     private func values(
-        _ operand: FieldValue, for field: FieldInfo
+        _ filter: RecordFilter, for field: FieldInfo
     ) throws(QueryRefusal) -> OperandSet {
-        guard case .list(_, let elements) = operand else {
+        guard case .list(_, let elements) = filter.operand else {
             throw .valueInvalid(field.type.scalar, isList: true)
+        }
+        guard elements.count <= Self.operandCountMax else {
+            throw .tooManyOperands(filter.comparator, Self.operandCountMax)
         }
         var values: [ComparableValue] = []
         for element in elements {

@@ -107,56 +107,56 @@ package enum IndexMaintenance {
                 Self.distinct(elements, home: zone.id), hasValue: true, name: record.name,
                 start: start, to: &rows)
         case .tokens:
-            var words: [Bytes] = []
-            for word in Self.words(of: value) {
-                var key = Bytes()
-                OrderedKey.append(text: word, to: &key)
-                // Words that share their first 240 bytes share a row.
-                if words.last != key { words.append(key) }
-            }
-            Self.append(words, hasValue: false, name: record.name, start: start, to: &rows)
+            Self.append(
+                Self.wordKeys(of: value), hasValue: false, name: record.name, start: start,
+                to: &rows)
         }
     }
 
+    /// - Parameter bodies: sorted; nil: more than ``rowCountMax``.
     private static func append(
-        _ bodies: [Bytes], hasValue: Bool, name: String, start: Bytes, to rows: inout [IndexRow]
+        _ bodies: [Bytes]?, hasValue: Bool, name: String, start: Bytes, to rows: inout [IndexRow]
     ) {
+        guard let bodies else {
+            return rows.append(IndexRow(key: start + [IndexKey.tooMany] + name.utf8))
+        }
         if bodies.isEmpty {
             if hasValue { rows.append(IndexRow(key: start + [IndexKey.emptyList] + name.utf8)) }
-        } else if bodies.count > Self.rowCountMax {
-            rows.append(IndexRow(key: start + [IndexKey.tooMany] + name.utf8))
-        } else {
-            for body in bodies {
-                rows.append(IndexRow(key: start + [IndexKey.present] + body + name.utf8))
-            }
+        }
+        for body in bodies {
+            rows.append(IndexRow(key: start + [IndexKey.present] + body + name.utf8))
         }
     }
 
-    private static func distinct(_ elements: [Scalar], home: ZoneID) -> [Bytes] {
-        var bodies: [Bytes] = []
-        bodies.reserveCapacity(elements.count)
+    /// Looks at no more elements than it takes to tell that there are too many.
+    private static func distinct(_ elements: [Scalar], home: ZoneID) -> [Bytes]? {
+        var distinct = Set<Bytes>()
         for element in elements {
             guard let comparable = ComparableValue(element) else { continue }
             var body = Bytes()
             comparable.append(to: &body, home: home)
-            bodies.append(body)
+            distinct.insert(body)
+            if distinct.count > Self.rowCountMax { return nil }
         }
-        bodies.sort { Bytes.isOrdered($0, before: $1) }
-        var distinct: [Bytes] = []
-        for body in bodies where distinct.last != body { distinct.append(body) }
-        return distinct
+        return distinct.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
-    private static func words(of value: FieldValue?) -> [Bytes] {
-        switch value {
-        case .scalar(.string(let text))?: Tokeniser.words(of: text)
-        case .list(.string, let elements)?:
-            Tokeniser.words(
-                of: elements.lazy.compactMap { element in
-                    if case .string(let text) = element { text } else { nil }
-                })
-        case .scalar?, .list?, .sealed?, nil: []
+    /// Cuts no further than it takes to tell that there are too many. Words that share their first 240 bytes share a
+    /// key.
+    private static func wordKeys(of value: FieldValue?) -> [Bytes]? {
+        var words = Set<Bytes>()
+        var keys = Set<Bytes>()
+        for text in Tokeniser.texts(value) {
+            Tokeniser.visit(text) { word in
+                guard words.insert(word).inserted else { return true }
+                var key = Bytes()
+                OrderedKey.append(text: word, to: &key)
+                keys.insert(key)
+                return keys.count <= Self.rowCountMax
+            }
+            if keys.count > Self.rowCountMax { return nil }
         }
+        return keys.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
     /// Whether both records have the same rows in the index. False also where that is not plain.

@@ -63,6 +63,24 @@ struct PathPlanner {
         return IndexPath(access: .ranges([self.whole(index)]), rank: 90)
     }
 
+    /// The records that one user created; nil without that index.
+    func created(by user: String) -> IndexPath? {
+        guard let index = self.ready(.values, SystemField.createdUserRecordName.mappedName) else {
+            return nil
+        }
+        return IndexPath(access: .ranges([self.exact(.name(Bytes(user.utf8)), index)]), rank: 0)
+    }
+
+    /// The names that a filter leaves; nil where none does.
+    func names(for filters: [CompiledFilter]) -> IndexPath? {
+        for filter in filters {
+            if case .system(.recordName) = filter.target, let names = Self.names(filter.test) {
+                return IndexPath(access: .names(names), rank: 0)
+            }
+        }
+        return nil
+    }
+
     func ready(_ kind: FieldIndex.Kind, _ field: String) -> FieldIndex? {
         guard let index = self.schema.index(kind, of: field, in: self.recordType),
             index.state == .ready

@@ -18,31 +18,28 @@ struct OrderedRun {
     }
 
     private var reader: QueryReader
-    private let targets: [QueryTarget]
+    private let order: QueryOrder
     private let limit: Int
     private let touchCountMax: Int
     private let sizeMax: Int
 
-    init(
-        _ reader: QueryReader, _ targets: [QueryTarget], _ request: QueryPageRequest
-    ) {
+    init(_ reader: QueryReader, _ order: QueryOrder, _ request: QueryPageRequest) {
         self.reader = reader
-        self.targets = targets
+        self.order = order
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
         self.sizeMax = request.sizeMax
     }
 
-    mutating func page(after: OrderedPosition?) throws(StoreError) -> QueryOutcome {
-        guard let first = self.targets.first else {
-            return .success(QueryFound(next: nil, counters: QueryCounters()))
-        }
-        let order = QueryOrder(first.query)
+    mutating func page(
+        of targets: some Sequence<QueryTarget>, count: Int, after: OrderedPosition?
+    ) throws(StoreError) -> QueryOutcome {
+        let order = self.order
         var items: [Item] = []
         // The nearest position that some zone has not looked beyond; nil: all have seen their end.
         var frontier: OrderedPosition?
-        let share = max(1, self.touchCountMax / self.targets.count)
-        for target in self.targets {
+        let share = max(1, self.touchCountMax / max(1, count))
+        for target in targets {
             var zone = OrderedZone(
                 target, order, after: after, want: self.limit + 1, budget: share,
                 sizeMax: self.sizeMax, self.reader)
@@ -77,6 +74,9 @@ struct OrderedRun {
 
 /// One zone's part of a sorted page: its first records after a position.
 struct OrderedZone {
+    /// What sorting one's own records may take at least.
+    private static let ownTouchCountMin = 10_000
+
     private let target: QueryTarget
     private let order: QueryOrder
     private let after: OrderedPosition?
@@ -107,11 +107,25 @@ struct OrderedZone {
         self.spentMax = reader.touchCount + budget
     }
 
-    private var isSpent: Bool { self.reader.touchCount >= self.spentMax }
+    /// Asked only after a step that brings the page further.
+    private var isSpent: Bool { self.isOver || self.reader.isLate }
+    private var isOver: Bool { self.reader.touchCount >= self.spentMax }
     private var isFull: Bool { self.items.count >= self.want || self.size >= self.sizeMax }
 
     mutating func run() throws(StoreError) -> QueryRefusal? {
-        try self.runPlans()
+        if case .created(let user) = self.target.visible {
+            // One plan, whatever the filters: the others' records must not be told from how long it takes.
+            let path = self.target.ownPath(of: user)
+            self.reader.counters.plan = .gathered
+            // There is no other plan: the small share of one bucket of many must not refuse it.
+            self.spentMax = max(self.spentMax, self.reader.touchCount + Self.ownTouchCountMin)
+            if try self.gather(path, isLast: true) { return nil }
+            let hint =
+                path.rank == 0
+                ? "" : ": mark '\(SystemField.createdUserRecordName.mappedName)' queryable"
+            return .invalid("More records to sort than one page may read\(hint)")
+        }
+        return try self.runPlans()
             ? nil : .invalid("More than \(self.budget) records to sort without an index")
     }
 
@@ -140,7 +154,7 @@ struct OrderedZone {
             // Only where no index is required: everything is gathered and sorted, or refused.
             if paths.isEmpty { paths = self.target.paths }
             self.reader.counters.plan = .scan
-            return try self.gather(paths[0])
+            return try self.gather(paths[0], isLast: true)
         }
         let start = self.reader.touchCount
         let end = start + self.budget
@@ -166,12 +180,14 @@ struct OrderedZone {
     /// A path so short that sorting what it names costs less than anything else.
     private mutating func shortest(_ paths: [IndexPath]) throws(StoreError) -> IndexPath? {
         let cap = min(max(32, 2 * self.want), max(1, self.budget / 4))
+        let touchCountMax = self.reader.touchCount + self.budget / 4
         var best: (path: IndexPath, count: Int)?
         for path in paths {
             let count: Int
             switch path.access {
             case .names: return path
-            case .ranges(let ranges): count = try self.reader.count(ranges, cap: cap)
+            case .ranges(let ranges):
+                count = try self.reader.count(ranges, cap: cap, touchCountMax: touchCountMax)
             case .records: continue
             }
             if count < min(cap, best?.count ?? .max) { best = (path, count) }
@@ -184,13 +200,18 @@ struct OrderedZone {
 
     /// Reads everything a path names, and sorts it.
     ///
+    /// - Parameter isLast: there is no other plan: only work ends it, and not the time.
     /// - Returns: false if that was more than the budget; then nothing is taken.
-    private mutating func gather(_ path: IndexPath) throws(StoreError) -> Bool {
+    private mutating func gather(
+        _ path: IndexPath, isLast: Bool = false
+    ) throws(StoreError) -> Bool {
+        func isSpent(_ zone: Self) -> Bool { isLast ? zone.isOver : zone.isSpent }
         var found: [OrderedRun.Item] = []
         var isCut = false
         switch path.access {
         case .names(let names):
-            for name in names {
+            for (position, name) in names.enumerated() {
+                if position > 0, isSpent(self) { return false }
                 try self.collect(name, fixed: [], into: &found)
                 isCut = self.prune(&found) || isCut
             }
@@ -198,14 +219,14 @@ struct OrderedZone {
             var last: Bytes?
             while true {
                 let slice = try self.reader.records(
-                    for: self.target, after: last, limit: 200, sizeMax: self.sizeMax)
+                    for: self.target, after: last, limit: 64, sizeMax: min(self.sizeMax, 1 << 20))
                 for (record, row) in slice.records {
                     self.collect(record, row, fixed: [], into: &found)
                 }
                 isCut = self.prune(&found) || isCut
                 guard let seen = slice.last else { break }
                 last = seen
-                if self.isSpent { return false }
+                if isSpent(self) { return false }
             }
         case .ranges(let ranges):
             var names = Set<Bytes>()
@@ -214,7 +235,8 @@ struct OrderedZone {
                 var lower = range.lower
                 while true {
                     let chunk = try self.reader.indexRows(
-                        from: lower, to: range.upper, limit: 256)
+                        from: lower, to: range.upper,
+                        limit: min(256, max(1, self.spentMax - self.reader.touchCount)))
                     for row in chunk {
                         guard
                             let start = IndexKey.nameStart(
@@ -224,11 +246,12 @@ struct OrderedZone {
                         if names.insert(name).inserted {
                             try self.collect(name, fixed: [], into: &found)
                             isCut = self.prune(&found) || isCut
+                            if isSpent(self), row.key != chunk.last?.key { return false }
                         }
                     }
                     guard let last = chunk.last else { break }
                     lower = last.key + [0]
-                    if self.isSpent { return false }
+                    if isSpent(self) { return false }
                 }
             }
         }
@@ -260,11 +283,12 @@ struct OrderedZone {
         }
     }
 
-    private func collect(
+    private mutating func collect(
         _ record: Record, _ row: Bytes, fixed: [Bytes],
         into found: inout [OrderedRun.Item]
     ) {
-        guard self.target.accepts(record) else { return }
+        guard self.target.accepts(record, &self.reader.counters.work) else { return }
+        self.target.query.count(record, in: &self.reader.counters.work)
         let keys = self.target.query.keys(of: record)
         guard keys.starts(with: fixed) else { return }
         let position = OrderedPosition(
@@ -295,7 +319,15 @@ struct OrderedZone {
             while position < rows.count, isEnd || rows[position].key != last.key {
                 let key = rows[position].key
                 let group = rows[position...].prefix { $0.key == key }
-                try self.takeGroup(group, fixed: fixed + [key])
+                if try !self.takeGroup(group, fixed: fixed + [key]) {
+                    // Its records are too large to be sorted at once. Where the page has come further, it ends before
+                    // them; otherwise they are walked by the next sort.
+                    if self.frontier != nil { return false }
+                    guard try self.walk(levels, level + 1, fixed: fixed + [key]) else {
+                        return false
+                    }
+                    self.frontier = self.end(of: fixed + [key])
+                }
                 position += group.count
                 if self.isFull || self.isSpent { return false }
             }
@@ -342,12 +374,17 @@ struct OrderedZone {
         }
     }
 
+    /// - Returns: false where its records come to more than half of what is left; then nothing is taken.
     private mutating func takeGroup(
         _ group: ArraySlice<SortedRow>, fixed: [Bytes]
-    ) throws(StoreError) {
+    ) throws(StoreError) -> Bool {
         var found: [OrderedRun.Item] = []
         var isCut = false
+        let start = self.reader.touchCount
+        // Small records are read all the same, so that pages with small budgets do not read them twice.
+        let touchCountMax = max(2 * group.count, (self.spentMax - start) / 2)
         for row in group {
+            if self.reader.touchCount - start > touchCountMax { return false }
             try self.collect(row.name, fixed: fixed, into: &found)
             isCut = self.prune(&found) || isCut
         }
@@ -356,6 +393,7 @@ struct OrderedZone {
         self.size += Self.size(of: found)
         // What is cut has filled the page.
         self.frontier = isCut ? found.last?.position : self.end(of: fixed)
+        return true
     }
 
     private func end(of keys: [Bytes]) -> OrderedPosition {

@@ -16,6 +16,8 @@ package struct QueryCounters: Sendable, Equatable {
         case scan
     }
 
+    /// All that the page has cost.
+    package var work = ReadWork()
     /// Index rows read.
     package var indexRowCount = 0
     /// Records looked at.

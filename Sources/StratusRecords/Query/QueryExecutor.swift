@@ -9,17 +9,21 @@ package struct QueryPageRequest: Sendable {
     package var limit: Int
     /// What the last page's answer said; nil for the first page.
     package var after: Bytes?
-    /// Rows a page may touch before it answers with what it has. A little more may be touched: a page
-    /// never ends where it began.
+    /// The work, as ``ReadWork`` counts it, that a page may take before it answers with what it has. It may pass this
+    /// by what one record costs, and by a few touches for each zone: a page never ends where it began.
     package var touchCountMax: Int
     /// Stored bytes of the records on a page; the one that passes it is the last.
     package var sizeMax: Int
     package var requiresIndexes: Bool
+    /// Markers name their index, which only readers of feature level 2 understand.
+    package var namesPaths: Bool
 
     package init(
         _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
-        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true
+        touchCountMax: Int = 10_000, sizeMax: Int = 16 << 20, requiresIndexes: Bool = true,
+        namesPaths: Bool = false
     ) {
+        self.namesPaths = namesPaths
         self.predicate = predicate
         self.zones = zones
         self.limit = limit
@@ -46,8 +50,9 @@ package struct QueryResult: Sendable, Equatable {
 /// Answers pages of queries over one state of the rows.
 ///
 /// Promises, for any writes between pages: a page ends at a key or a value, so a record that did not
-/// change is on exactly one page. A page touches about `touchCountMax` rows at most and always gets
-/// further. With indexes required no plan reads the records of a zone that no index row named.
+/// change is on exactly one page. A page takes about `touchCountMax` of work at most and always gets further. With
+/// indexes required no plan reads the records of a zone that no index row named, unless the caller may read only
+/// what they created: then the plan is the same whatever the others' records hold.
 package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
     private let source: any RecordSource
@@ -57,81 +62,91 @@ package struct QueryExecutor: Sendable {
         self.source = source
     }
 
-    /// - Parameter isVisible: whether the caller may read the record: what one may not read does not
-    ///   exist.
+    /// - Parameters:
+    ///   - time: the page ends when it is over.
+    ///   - visible: what the caller may read: anything else does not exist, and is not looked at.
     package func page(
-        _ request: QueryPageRequest, over rows: any RowReader,
-        isVisible: (Record) -> Bool = { _ in true }
+        _ request: QueryPageRequest, over rows: any RowReader, within time: ReadTime? = nil,
+        visible: VisibleRecords = .all
     ) throws(StoreError) -> Result<QueryResult, QueryRefusal> {
         let fingerprint = QueryPosition.fingerprint(of: request.predicate)
         let zones = request.zones.sorted { Bytes.isOrdered($0.prefix, before: $1.prefix) }
-        var queries: [CompiledQuery] = []
+        let first: CompiledQuery
         let position: QueryPosition?
         do {
-            for zone in zones {
-                queries.append(
-                    try CompiledQuery(
-                        request.predicate, in: self.schema, home: zone.id,
-                        requiresIndexes: request.requiresIndexes))
-            }
-            if zones.isEmpty {
-                // Refuses what is wrong even where there is nothing to look in.
-                _ = try CompiledQuery(
-                    request.predicate, in: self.schema, home: ZoneID(name: "", owner: ""),
-                    requiresIndexes: request.requiresIndexes)
-            }
+            // Refuses what is wrong even where there is nothing to look in.
+            first = try self.compile(request, for: zones.first)
             position = try request.after.map { after throws(QueryRefusal) in
                 try QueryPosition(decoding: after, for: fingerprint)
             }
         } catch {
             return .failure(error)
         }
-        guard let first = queries.first else {
+        if zones.isEmpty || visible == .none {
             return .success(
                 QueryResult(records: [], rows: [], next: nil, counters: QueryCounters()))
         }
-        let visible = isVisible
-        return try withoutActuallyEscaping(visible) { isVisible throws(StoreError) in
-            let targets = zip(zones, queries).map { zone, query in
-                QueryTarget(
-                    zone: zone, query: query,
-                    planner: PathPlanner(query, in: self.schema, zone: zone), isVisible: isVisible)
-            }
-            let reader = QueryReader(rows, self.source)
-            let answer: QueryOutcome
-            switch position {
-            case .ordered(var position)?:
-                guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
-                    return .failure(.markerInvalid)
-                }
-                // Of one zone among several that know nothing of each other: here it is this zone's.
-                if position.zone.isEmpty, let zone = zones.first { position.zone = zone.prefix }
-                var run = OrderedRun(reader, targets, request)
-                answer = try run.page(after: position)
-            case .unordered(let zone, let path, let range, let last)?:
-                guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
-                var run = UnorderedRun(reader, targets, request)
-                answer = try run.page(after: (zone, path, range, last))
-            case nil where first.sorts.isEmpty:
-                var run = UnorderedRun(reader, targets, request)
-                answer = try run.page(after: nil)
-            case nil:
-                var run = OrderedRun(reader, targets, request)
-                answer = try run.page(after: nil)
-            }
-            return answer.map { page in
-                var result = QueryResult(
-                    records: page.records, rows: page.rows,
-                    next: page.next?.encoded(fingerprint), counters: page.counters)
-                let order = QueryOrder(first)
-                result.isSorted = !first.sorts.isEmpty
-                result.places = page.positions.map { MergePlace($0, order, fingerprint) }
-                if case .ordered(let end)? = page.next {
-                    result.end = MergePlace(end, order, fingerprint)
-                }
-                return result
-            }
+        if !first.sorts.isEmpty, zones.count > Self.sortedZoneCountMax(request) {
+            return .failure(.tooManyZones(Self.sortedZoneCountMax(request)))
         }
+        // A zone is compiled for when a page comes to it: there may be thousands.
+        let targets = zones.lazy.map { zone in
+            let query = (try? self.compile(request, for: zone)) ?? first
+            return QueryTarget(
+                zone: zone, query: query,
+                planner: PathPlanner(query, in: self.schema, zone: zone), visible: visible)
+        }
+        let reader = QueryReader(rows, self.source, within: time)
+        let answer: QueryOutcome
+        switch position {
+        case .ordered(var position)?:
+            guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
+                return .failure(.markerInvalid)
+            }
+            // Of one zone among several that know nothing of each other: here it is this zone's.
+            if position.zone.isEmpty, let zone = zones.first { position.zone = zone.prefix }
+            var run = OrderedRun(reader, QueryOrder(first), request)
+            answer = try run.page(of: targets, count: zones.count, after: position)
+        case .unordered(let zone, let path, let range, let last)?:
+            guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
+            var run = UnorderedRun(reader, request)
+            answer = try run.page(of: targets, after: (zone, .choice(path), range, last))
+        case .named(let zone, let name, let range, let last)?:
+            guard first.sorts.isEmpty else { return .failure(.markerInvalid) }
+            var run = UnorderedRun(reader, request)
+            answer = try run.page(of: targets, after: (zone, .name(name), range, last))
+        case nil where first.sorts.isEmpty:
+            var run = UnorderedRun(reader, request)
+            answer = try run.page(of: targets, after: nil)
+        case nil:
+            var run = OrderedRun(reader, QueryOrder(first), request)
+            answer = try run.page(of: targets, count: zones.count, after: nil)
+        }
+        return answer.map { page in
+            var result = QueryResult(
+                records: page.records, rows: page.rows,
+                next: page.next?.encoded(fingerprint), counters: page.counters)
+            let order = QueryOrder(first)
+            result.isSorted = !first.sorts.isEmpty
+            result.places = page.positions.map { MergePlace($0, order, fingerprint) }
+            if case .ordered(let end)? = page.next {
+                result.end = MergePlace(end, order, fingerprint)
+            }
+            return result
+        }
+    }
+
+    /// Every page of a sorted query begins in every zone.
+    private static func sortedZoneCountMax(_ request: QueryPageRequest) -> Int {
+        max(8, request.touchCountMax / 2)
+    }
+
+    private func compile(
+        _ request: QueryPageRequest, for zone: ZoneScope?
+    ) throws(QueryRefusal) -> CompiledQuery {
+        try CompiledQuery(
+            request.predicate, in: self.schema, home: zone?.id ?? ZoneID(name: "", owner: ""),
+            requiresIndexes: request.requiresIndexes)
     }
 }
 
@@ -153,17 +168,32 @@ struct QueryTarget {
     let zone: ZoneScope
     let query: CompiledQuery
     let planner: PathPlanner
-    let isVisible: (Record) -> Bool
+    let visible: VisibleRecords
 
-    func accepts(_ record: Record) -> Bool {
-        self.query.matches(record) && self.isVisible(record)
+    func accepts(_ record: Record, _ work: inout ReadWork) -> Bool {
+        guard record.type == self.query.recordType.name else { return false }
+        if case .created(let user) = self.visible, record.created.userRecordName != user {
+            return false
+        }
+        return self.query.filters.allSatisfy { filter in
+            filter.count(record, in: &work)
+            return filter.matches(record)
+        }
     }
 
     /// Every path to this query's records, best rank first. With indexes required there is one: the
     /// compiler refused the query otherwise.
     var paths: [IndexPath] {
+        if case .created(let user) = self.visible { return [self.ownPath(of: user)] }
         let paths = self.planner.paths(for: self.query.filters)
         if !paths.isEmpty { return paths }
         return [self.planner.extent ?? .records]
+    }
+
+    /// The path to the records that one user created. Filters choose none of their own: how long it takes must not
+    /// depend on what is in records that the user may not read.
+    func ownPath(of user: String) -> IndexPath {
+        if let names = self.planner.names(for: self.query.filters) { return names }
+        return self.planner.created(by: user) ?? self.planner.extent ?? .records
     }
 }

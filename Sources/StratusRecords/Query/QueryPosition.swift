@@ -12,17 +12,31 @@ import StratusModel
 // | …      | unordered: varint path; varint range; bytes: the last key or name of the path    |
 // | …      | ordered: count of sort keys, bytes each; flag and bytes: the record's name        |
 
+// Version 2 (feature level 2): unordered only, and instead of the path: 1 kind of path (0 names, 1 ranges, 2 records),
+// varint index number of its first range (0: none), varint how many such paths come before it.
+
 /// Where a query's last page ended: by key and value, never by count, so that writes between pages
 /// neither repeat nor hide a record that stood still.
 enum QueryPosition: Sendable, Equatable {
     /// In the order of one index path: the last key seen. Without a key: before the zone.
     case unordered(zone: Bytes, path: Int, range: Int, last: Bytes)
+    /// The same, and the path is found again wherever it stands in the list that a later schema makes.
+    case named(zone: Bytes, path: PathName, range: Int, last: Bytes)
     case ordered(OrderedPosition)
 
     func encoded(_ fingerprint: UInt64) -> Bytes {
         var writer = ByteWriter()
-        writer.write(1 as UInt8)
+        if case .named = self { writer.write(2 as UInt8) } else { writer.write(1 as UInt8) }
         switch self {
+        case .named(let zone, let path, let range, let last):
+            writer.write(1 as UInt8)
+            writer.write(fixed: fingerprint)
+            writer.write(prefixed: zone)
+            writer.write(path.kind.rawValue)
+            writer.write(varint: UInt64(path.number))
+            writer.write(count: path.ordinal)
+            writer.write(count: range)
+            writer.write(prefixed: last)
         case .unordered(let zone, let path, let range, let last):
             writer.write(1 as UInt8)
             writer.write(fixed: fingerprint)
@@ -54,18 +68,28 @@ enum QueryPosition: Sendable, Equatable {
         _ bytes: Bytes, for fingerprint: UInt64
     ) throws(DecodingError) -> QueryPosition {
         var reader = ByteReader(bytes)
-        guard try reader.byte() == 1 else { throw DecodingError(.malformed, at: 0) }
+        let version = try reader.byte()
+        guard version == 1 || version == 2 else { throw DecodingError(.malformed, at: 0) }
         let kind = try reader.byte()
         guard try reader.fixed64() == fingerprint else { throw DecodingError(.malformed, at: 2) }
         let zone = try reader.prefixed()
         let position: QueryPosition
-        switch kind {
-        case 1:
+        switch (version, kind) {
+        case (2, 1):
+            guard let kind = PathName.Kind(rawValue: try reader.byte()) else {
+                throw DecodingError(.malformed, at: reader.offset - 1)
+            }
+            let name = PathName(
+                kind: kind, number: UInt32(truncatingIfNeeded: try reader.varint()),
+                ordinal: Int(truncatingIfNeeded: try reader.varint() & 0xFFFF))
+            let range = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF_FFFF)
+            position = .named(zone: zone, path: name, range: range, last: try reader.prefixed())
+        case (1, 1):
             let path = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF)
             let range = Int(truncatingIfNeeded: try reader.varint() & 0xFFFF_FFFF)
             position = .unordered(
                 zone: zone, path: path, range: range, last: try reader.prefixed())
-        case 2:
+        case (1, 2):
             var keys: [Bytes] = []
             for _ in 0..<(try reader.count()) { keys.append(try reader.prefixed()) }
             let name = try reader.flag() ? try reader.prefixed() : nil
@@ -135,5 +159,46 @@ struct QueryOrder: Sendable {
 
     private static func order(_ one: Bytes, _ two: Bytes) -> Int {
         Bytes.isOrdered(one, before: two) ? -1 : one == two ? 0 : 1
+    }
+}
+
+/// A path by what it goes through, and not by its place in a list that every schema makes anew.
+struct PathName: Sendable, Equatable {
+    enum Kind: UInt8, Sendable {
+        case names = 0
+        case ranges = 1
+        case records = 2
+    }
+    var kind: Kind
+    /// Of the first range's index; 0: none.
+    var number: UInt32
+    /// Paths of the same kind and number that come before it.
+    var ordinal: Int
+
+    /// Of the path at `choice`.
+    init(of choice: Int, in paths: [IndexPath]) {
+        let places = paths.map(Self.place)
+        (self.kind, self.number) = places[choice]
+        self.ordinal = places[..<choice].filter { $0 == places[choice] }.count
+    }
+
+    init(kind: Kind, number: UInt32, ordinal: Int) {
+        self.kind = kind
+        self.number = number
+        self.ordinal = ordinal
+    }
+
+    /// Nil: there is no such path any more.
+    func choice(in paths: [IndexPath]) -> Int? {
+        paths.indices.filter { Self.place(paths[$0]) == (self.kind, self.number) }
+            .dropFirst(self.ordinal).first
+    }
+
+    private static func place(_ path: IndexPath) -> (Kind, UInt32) {
+        switch path.access {
+        case .names: (.names, 0)
+        case .ranges(let ranges): (.ranges, ranges.first?.index.number ?? 0)
+        case .records: (.records, 0)
+        }
     }
 }

@@ -10,13 +10,17 @@ struct QueryReader {
     var counters = QueryCounters()
     /// The row that ``record(_:in:)`` read last.
     private(set) var recordRow: Bytes = []
+    private let time: ReadTime?
 
-    init(_ rows: any RowReader, _ source: any RecordSource) {
+    init(_ rows: any RowReader, _ source: any RecordSource, within time: ReadTime?) {
         self.rows = rows
         self.source = source
+        self.time = time
     }
 
-    var touchCount: Int { self.counters.indexRowCount + self.counters.recordCount }
+    /// All the work so far.
+    var touchCount: Int { self.counters.work.touchCount }
+    var isLate: Bool { self.time?.isOver ?? false }
 
     /// Up to `limit` rows of `[lower, upper)` in key order, or from the end.
     mutating func indexRows(
@@ -25,21 +29,30 @@ struct QueryReader {
         // An empty range must not become "to the end of the table".
         guard limit > 0, upper.isEmpty || Bytes.isOrdered(lower, before: upper) else { return [] }
         var found: [IndexRow] = []
+        var size = 0
         try unsafe self.rows.scan(
             .index, from: lower.span.bytes, to: upper.span.bytes, descending: descending
         ) { key, row in
             found.append(IndexRow(key: Bytes(copying: key), row: Bytes(copying: row)))
+            size += key.byteCount + row.byteCount
             return found.count < limit ? .next : .stop
         }
         self.counters.indexRowCount += found.count
+        self.counters.work.seekCount += 1
+        self.counters.work.rowCount += found.count
+        self.counters.work.byteCount += size
         return found
     }
 
-    /// How many rows `ranges` hold, `cap` at most.
-    mutating func count(_ ranges: [KeyRange], cap: Int) throws(StoreError) -> Int {
+    /// How many rows `ranges` hold, `cap` at most; `cap` too where counting has come to `touchCountMax`.
+    mutating func count(
+        _ ranges: [KeyRange], cap: Int, touchCountMax: Int
+    ) throws(StoreError) -> Int {
         var count = 0
         for range in ranges where count < cap {
             guard Bytes.isOrdered(range.lower, before: range.upper) else { continue }
+            guard self.touchCount < touchCountMax, !self.isLate else { return cap }
+            let before = count
             try unsafe self.rows.scan(
                 .index, from: range.lower.span.bytes, to: range.upper.span.bytes,
                 descending: false
@@ -47,19 +60,34 @@ struct QueryReader {
                 count += 1
                 return count < cap ? .next : .stop
             }
+            self.counters.work.seekCount += 1
+            self.counters.work.rowCount += count - before
+            self.counters.indexRowCount += count - before
         }
-        self.counters.indexRowCount += count
         return count
     }
 
+    /// Nil for none, and for one that the caller may not read, of which nothing more is looked at.
     mutating func record(_ name: Bytes, for target: QueryTarget) throws(StoreError) -> Record? {
-        let zone = target.zone
         self.counters.recordCount += 1
-        let key = zone.prefix + name
+        self.counters.work.seekCount += 1
+        let key = target.zone.prefix + name
         guard let row = try unsafe self.rows.row(.record, key.span.bytes) else { return nil }
+        self.counters.work.byteCount += key.count + row.count
         self.recordRow = row
+        return try self.decoded(row, name, for: target)
+    }
+
+    private func decoded(
+        _ row: Bytes, _ name: Bytes, for target: QueryTarget
+    ) throws(StoreError) -> Record? {
+        if case .created(let user) = target.visible {
+            guard let found = try self.source.typeAndCreator(of: row), found.creator == user,
+                found.type == target.query.recordType.name
+            else { return nil }
+        }
         return try self.source.record(
-            row, name: String(decoding: name, as: UTF8.self), zone: zone.id,
+            row, name: String(decoding: name, as: UTF8.self), zone: target.zone.id,
             wanted: target.query.wanted)
     }
 
@@ -84,12 +112,12 @@ struct QueryReader {
             return found.count < limit && size < sizeMax ? .next : .stop
         }
         self.counters.recordCount += found.count
+        self.counters.work.seekCount += 1
+        self.counters.work.rowCount += found.count
+        self.counters.work.byteCount += size
         var records: [(record: Record, row: Bytes)] = []
         for (name, row) in found {
-            if let record = try self.source.record(
-                row, name: String(decoding: name, as: UTF8.self), zone: zone.id,
-                wanted: target.query.wanted)
-            {
+            if let record = try self.decoded(row, name, for: target) {
                 records.append((record, row))
             }
         }

@@ -49,6 +49,14 @@ extension QueryRefusal {
         .invalid("Filter type \(comparator.wireName) on a location needs a distance")
     }
 
+    static func tooManyOperands(_ comparator: Comparator, _ limit: Int) -> QueryRefusal {
+        .invalid("Filter type \(comparator.wireName) has more than \(limit) values")
+    }
+
+    static func tooManyZones(_ limit: Int) -> QueryRefusal {
+        .invalid("More than \(limit) zones to sort records of: ask in one zone, or without a sort")
+    }
+
     static let markerInvalid = QueryRefusal.invalid("Invalid continuation marker")
 
     private static func name(of type: FieldType) -> String {

@@ -19,54 +19,93 @@ package enum Tokeniser {
     /// The words of `text`, folded, sorted, each once.
     package static func words(of text: String) -> [Bytes] {
         var words = Set<Bytes>()
-        Self.visit(text) { words.insert($0) }
+        Self.visit(
+            text,
+            { word in
+                words.insert(word)
+                return true
+            })
         return words.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
     /// The words of several texts, as those of one.
     package static func words(of texts: some Sequence<String>) -> [Bytes] {
         var words = Set<Bytes>()
-        for text in texts { Self.visit(text) { words.insert($0) } }
+        for text in texts {
+            Self.visit(
+                text,
+                { word in
+                    words.insert(word)
+                    return true
+                })
+        }
         return words.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
-    private static func visit(_ text: String, _ body: (Bytes) -> Void) {
-        let bytes = Bytes(text.utf8)
-        if bytes.allSatisfy({ $0 < 0x80 }) {
-            Self.visit(ascii: bytes, body)
-        } else {
-            Self.visit(scalars: text.unicodeScalars, body)
+    /// Whether the text of a search has more than `limit` words, each as often as it stands there. Cuts no further
+    /// than it takes to tell.
+    package static func hasWords(_ operand: FieldValue, moreThan limit: Int) -> Bool {
+        var count = 0
+        for text in Self.texts(operand) where count <= limit {
+            Self.visit(
+                text,
+                { _ in
+                    count += 1
+                    return count <= limit
+                })
+        }
+        return count > limit
+    }
+
+    /// The texts of a value of one string or of several.
+    static func texts(_ value: FieldValue?) -> [String] {
+        switch value {
+        case .scalar(.string(let text))?: [text]
+        case .list(.string, let elements)?:
+            elements.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        case .scalar?, .list?, .sealed?, nil: []
         }
     }
 
-    private static func visit(ascii bytes: Bytes, _ body: (Bytes) -> Void) {
-        var start = 0
-        while start < bytes.count {
-            guard TextFolding.isWordCharacter(bytes[start]) else {
-                start += 1
-                continue
-            }
-            var end = start + 1
-            while end < bytes.count, TextFolding.isWordCharacter(bytes[end]) { end += 1 }
-            let word = bytes[start..<end].map { TextFolding.lowercased($0) }
-            if !Self.isStopWord(word) { body(word) }
-            start = end
+    /// Calls `body` with each word in the order of the text, until it returns false. The bytes are the same buffer
+    /// each time, so that a long text costs no allocation for a word.
+    static func visit(_ text: String, _ body: (Bytes) -> Bool) {
+        let bytes = Bytes(text.utf8)
+        if bytes.allSatisfy({ $0 < 0x80 }) {
+            Self.visit(ascii: bytes, while: body)
+        } else {
+            Self.visit(scalars: text.unicodeScalars, while: body)
         }
+    }
+
+    private static func visit(ascii bytes: Bytes, while body: (Bytes) -> Bool) {
+        var word = Bytes()
+        for byte in bytes {
+            if TextFolding.isWordCharacter(byte) {
+                word.append(TextFolding.lowercased(byte))
+            } else if !word.isEmpty {
+                if !Self.isStopWord(word), !body(word) { return }
+                word.removeAll(keepingCapacity: true)
+            }
+        }
+        if !word.isEmpty, !Self.isStopWord(word) { _ = body(word) }
     }
 
     private static func isStopWord(_ word: Bytes) -> Bool {
         word.count <= Self.stopWordLengthMax && Self.stopWordBytes.contains(word)
     }
 
-    private static func visit(scalars: String.UnicodeScalarView, _ body: (Bytes) -> Void) {
+    private static func visit(scalars: String.UnicodeScalarView, while body: (Bytes) -> Bool) {
         var word = Bytes()
         var isSingle = false
+        var goesOn = true
         func finish() {
-            if !word.isEmpty, !Self.isStopWord(word) { body(word) }
+            if goesOn, !word.isEmpty, !Self.isStopWord(word) { goesOn = body(word) }
             word.removeAll(keepingCapacity: true)
             isSingle = false
         }
         for scalar in scalars {
+            if !goesOn { return }
             switch TextFolding.wordClass(of: scalar) {
             case .separator:
                 finish()

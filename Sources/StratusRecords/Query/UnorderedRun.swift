@@ -4,7 +4,7 @@ import StratusModel
 /// A page of a query without sorts: in the order of one index path, zone after zone.
 struct UnorderedRun {
     private var reader: QueryReader
-    private let targets: [QueryTarget]
+    private let namesPaths: Bool
     private let limit: Int
     private let touchCountMax: Int
     private let sizeMax: Int
@@ -15,29 +15,40 @@ struct UnorderedRun {
     /// Where the last record of the page stands: found one more, the next page starts here.
     private var lastTaken: QueryPosition?
 
-    init(
-        _ reader: QueryReader, _ targets: [QueryTarget], _ request: QueryPageRequest
-    ) {
+    init(_ reader: QueryReader, _ request: QueryPageRequest) {
         self.reader = reader
-        self.targets = targets
+        self.namesPaths = request.namesPaths
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
         self.sizeMax = request.sizeMax
     }
 
-    private var isSpent: Bool { self.reader.touchCount >= self.touchCountMax }
+    /// Asked only after a step that brings the page further: a page never ends where it began.
+    private var isSpent: Bool {
+        self.reader.touchCount >= self.touchCountMax || self.reader.isLate
+    }
 
     mutating func page(
-        after position: (zone: Bytes, path: Int, range: Int, last: Bytes)?
+        of targets: some Sequence<QueryTarget>,
+        after position: (zone: Bytes, path: Path, range: Int, last: Bytes)?
     ) throws(StoreError) -> QueryOutcome {
-        for target in self.targets {
+        var isFirst = true
+        for target in targets {
             if let position, Bytes.isOrdered(target.zone.prefix, before: position.zone) { continue }
+            if !isFirst, self.isSpent {
+                return .success(
+                    self.found(
+                        .unordered(zone: target.zone.prefix, path: 0, range: 0, last: [])))
+            }
+            isFirst = false
             let paths = target.paths
             var choice: Int
             var start: (range: Int, last: Bytes)?
             if let position, position.zone == target.zone.prefix, !position.last.isEmpty {
-                guard position.path < paths.count else { return .failure(.markerInvalid) }
-                choice = position.path
+                guard let known = position.path.choice(in: paths) else {
+                    return .failure(.markerInvalid)
+                }
+                choice = known
                 start = (position.range, position.last)
             } else {
                 choice = try self.choose(paths)
@@ -56,9 +67,29 @@ struct UnorderedRun {
             case .records:
                 next = try self.takeAll(target, choice, after: start?.last)
             }
-            if let next { return .success(self.found(next)) }
+            if let next { return .success(self.found(self.named(next, paths))) }
         }
         return .success(self.found(nil))
+    }
+
+    /// The path that a marker goes on with: as this version names it, or as the one before did.
+    enum Path {
+        case choice(Int)
+        case name(PathName)
+
+        func choice(in paths: [IndexPath]) -> Int? {
+            switch self {
+            case .choice(let choice): choice < paths.count ? choice : nil
+            case .name(let name): name.choice(in: paths)
+            }
+        }
+    }
+
+    private func named(_ position: QueryPosition, _ paths: [IndexPath]) -> QueryPosition {
+        guard self.namesPaths, case .unordered(let zone, let path, let range, let last) = position
+        else { return position }
+        return .named(
+            zone: zone, path: PathName(of: path, in: paths), range: range, last: last)
     }
 
     private func found(_ next: QueryPosition?) -> QueryFound {
@@ -77,13 +108,16 @@ struct UnorderedRun {
     /// The path with the fewest rows, looked at no further than it takes to tell.
     private mutating func choose(_ paths: [IndexPath]) throws(StoreError) -> Int {
         if paths.count == 1 { return 0 }
+        let touchCountMax = self.reader.touchCount + self.touchCountMax / 4
         for cap in [16, 256] {
             var best: (choice: Int, count: Int)?
             for (choice, path) in paths.enumerated() {
                 let count: Int
                 switch path.access {
                 case .names(let names): count = names.count
-                case .ranges(let ranges): count = try self.reader.count(ranges, cap: cap)
+                case .ranges(let ranges):
+                    count = try self.reader.count(
+                        ranges, cap: cap, touchCountMax: touchCountMax)
                 case .records: continue
                 }
                 if count < min(cap, best?.count ?? .max) { best = (choice, count) }
@@ -115,7 +149,8 @@ struct UnorderedRun {
             if let last, !Bytes.isOrdered(last, before: name) { continue }
             let position = QueryPosition.unordered(
                 zone: target.zone.prefix, path: choice, range: 0, last: name)
-            if let record = try self.reader.record(name, for: target), target.accepts(record),
+            if let record = try self.reader.record(name, for: target),
+                target.accepts(record, &self.reader.counters.work),
                 let next = self.take(record, self.reader.recordRow, at: position)
             {
                 return next
@@ -129,10 +164,21 @@ struct UnorderedRun {
         _ ranges: [KeyRange], _ target: QueryTarget, _ choice: Int,
         after start: (range: Int, last: Bytes)?
     ) throws(StoreError) -> QueryPosition? {
+        var first: FirstRows?
+        if ranges.contains(where: { $0.index.hasManyRows }) {
+            first = FirstRows(ranges, zone: target.zone)
+        }
         for number in (start?.range ?? 0)..<max(ranges.count, start?.range ?? 0) {
             let range = ranges[number]
+            guard Bytes.isOrdered(range.lower, before: range.upper) else { continue }
             var lower = range.lower
-            if let start, start.range == number { lower = start.last + [0] }
+            if let start, start.range == number {
+                lower = start.last + [0]
+            } else if number > start?.range ?? 0, self.isSpent {
+                // Ranges with nothing in them were work, too. No row has a bound for its key: a name follows in it.
+                return .unordered(
+                    zone: target.zone.prefix, path: choice, range: number, last: range.lower)
+            }
             while true {
                 let wanted = max(8, self.limit + 1 - self.records.count)
                 let chunk = try self.reader.indexRows(
@@ -141,7 +187,7 @@ struct UnorderedRun {
                 for row in chunk {
                     let position = QueryPosition.unordered(
                         zone: target.zone.prefix, path: choice, range: number, last: row.key)
-                    if let record = try self.record(of: row, number, ranges, target),
+                    if let record = try self.record(of: row, range.index, target, &first),
                         let next = self.take(record, self.reader.recordRow, at: position)
                     {
                         return next
@@ -157,30 +203,22 @@ struct UnorderedRun {
 
     /// The record an index row names, if the query accepts it and finds it here first.
     private mutating func record(
-        of row: IndexRow, _ number: Int, _ ranges: [KeyRange], _ target: QueryTarget
+        of row: IndexRow, _ index: FieldIndex, _ target: QueryTarget, _ first: inout FirstRows?
     ) throws(StoreError) -> Record? {
-        let index = ranges[number].index
         let width = IndexKey.start(target.zone, index.number).count
         guard let start = IndexKey.nameStart(in: row.key, of: index, after: width) else {
             throw StoreError(.unreadable, "index row")
         }
-        guard let record = try self.reader.record(Bytes(row.key[start...]), for: target),
-            target.accepts(record)
-        else { return nil }
-        // Where a record has many rows, the first range that holds one of them decides, and in it the
-        // first key: the record is on no page twice, and no page needs to remember.
-        guard index.kind == .elements || index.kind == .tokens else { return record }
-        var indexes: [FieldIndex] = []
-        for range in ranges where !indexes.contains(where: { $0.number == range.index.number }) {
-            indexes.append(range.index)
+        let name = Bytes(row.key[start...])
+        if first?.isSettled(name, at: row.key) == true { return nil }
+        guard let record = try self.reader.record(name, for: target),
+            target.accepts(record, &self.reader.counters.work)
+        else {
+            first?.refuse(name)
+            return nil
         }
-        let keys = IndexMaintenance.rows(of: record, for: indexes, zone: target.zone).map(\.key)
-        for (other, range) in ranges.enumerated() {
-            if let first = keys.first(where: range.contains) {
-                return other == number && first == row.key ? record : nil
-            }
-        }
-        return nil
+        return first?.takes(record, name, at: row.key, &self.reader.counters.work) ?? true
+            ? record : nil
     }
 
     private mutating func takeAll(
@@ -188,14 +226,20 @@ struct UnorderedRun {
     ) throws(StoreError) -> QueryPosition? {
         var last = last
         while true {
+            // Small slices: what a page does not come to is read again by the next.
             let slice = try self.reader.records(
                 for: target, after: last,
-                limit: min(200, max(1, self.touchCountMax - self.reader.touchCount)),
-                sizeMax: self.sizeMax)
-            for (record, row) in slice.records where target.accepts(record) {
+                limit: min(64, max(1, self.touchCountMax - self.reader.touchCount)),
+                sizeMax: min(self.sizeMax, 1 << 20))
+            for (record, row) in slice.records {
                 let position = QueryPosition.unordered(
                     zone: target.zone.prefix, path: choice, range: 0, last: Bytes(record.name.utf8))
-                if let next = self.take(record, row, at: position) { return next }
+                if target.accepts(record, &self.reader.counters.work),
+                    let next = self.take(record, row, at: position)
+                {
+                    return next
+                }
+                if self.isSpent { return position }
             }
             guard let seen = slice.last else { return nil }
             last = seen
@@ -204,4 +248,9 @@ struct UnorderedRun {
             }
         }
     }
+}
+
+extension FieldIndex {
+    /// Whether one record may have many rows in it.
+    fileprivate var hasManyRows: Bool { self.kind == .elements || self.kind == .tokens }
 }

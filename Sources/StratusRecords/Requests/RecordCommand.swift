@@ -12,7 +12,7 @@ package enum RecordCommand: Sendable, Equatable {
     /// The gateway's: before a save that refers to records of another bucket.
     case reserveReferences(ReserveReferences)
     /// Stratus' own: the first command of a partition that goes on from one replica, its majority being lost.
-    case recover
+    case recover(RecoverPartition)
     /// Stratus' own: after a partition of its database was recovered, or because an operator says so.
     case auditLinks(AuditLinks)
 }

@@ -100,6 +100,9 @@ package struct QueryPageAsk: Sendable, Equatable {
     package var touchCountMax: Int
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
+    /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind` instead of answering
+    /// with less, and its markers name indexes. Nil below feature level 2.
+    package var schemaVersion: UInt64?
     /// Of a sorted query over buckets: the answer says where its records stand among those of other buckets.
     package var placed = Placing.none
 

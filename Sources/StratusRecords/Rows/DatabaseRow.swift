@@ -1,8 +1,9 @@
 import StratusCoding
 import StratusModel
 
-// Counters of a partition, format 2: 1 format, varint next database number, varint next zone number, varint tag floor of
-// databases that are made from now on; format 1 ends before that, and 1 is written while it is 0.
+// Counters of a partition, format 3: 1 format, varint next database number, varint next zone number, varint tag floor of
+// databases that are made from now on, varint turn that they begin at. Format 2 ends before the last, and 2 is written
+// while it is 0; format 1 ends before the last two, and 1 is written while both are 0.
 //
 // Database row, format 2; format 1 ends before the last two:
 //
@@ -25,13 +26,17 @@ struct PartitionCounters: Equatable {
     var nextZone: UInt32 = 1
     /// Above every tag of databases that a recovery has lost.
     var tagFloor: UInt64 = 0
+    /// Beyond every turn of databases that a recovery has lost. Feature level 2.
+    var turnFloor: UInt64 = 0
 
     func encoded() -> Bytes {
-        var writer = ByteWriter(reserving: 20)
-        writer.write(self.tagFloor == 0 ? 1 : 2 as UInt8)
+        var writer = ByteWriter(reserving: 28)
+        let format: UInt8 = self.turnFloor != 0 ? 3 : self.tagFloor != 0 ? 2 : 1
+        writer.write(format)
         writer.write(varint: UInt64(self.nextDatabase))
         writer.write(varint: UInt64(self.nextZone))
-        if self.tagFloor != 0 { writer.write(varint: self.tagFloor) }
+        if format > 1 { writer.write(varint: self.tagFloor) }
+        if format > 2 { writer.write(varint: self.turnFloor) }
         return writer.bytes
     }
 
@@ -39,10 +44,11 @@ struct PartitionCounters: Equatable {
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...2)
+        let format = try reader.format(1...3)
         self.nextDatabase = try reader.number32()
         self.nextZone = try reader.number32()
         if format > 1 { self.tagFloor = try reader.varint() }
+        if format > 2 { self.turnFloor = try reader.varint() }
         try reader.finish()
     }
 }

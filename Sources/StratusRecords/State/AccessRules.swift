@@ -36,13 +36,29 @@ package enum AccessRules {
     ) -> Bool {
         if database.scope != .public { return true }
         if principal.kind == .system || principal.kind == .administrator { return true }
-        for grant in type?.grants ?? Grant.defaults {
-            let isGranted =
-                grant.permissions.contains(permission)
-                || (permission == .read && grant.permissions.contains(.write))
-            if isGranted, Self.holds(grant.role, creator: creator, principal) { return true }
+        return Self.roles(that: permission, type).contains {
+            Self.holds($0, creator: creator, principal)
         }
-        return false
+    }
+
+    /// The roles that may do `permission` with records of `type`. Who may write may read: every question of who
+    /// reads a type is answered by this.
+    package static func roles(that permission: Grant.Permission, _ type: RecordType?) -> [String] {
+        (type?.grants ?? Grant.defaults).filter { grant in
+            grant.permissions.contains(permission)
+                || (permission == .read && grant.permissions.contains(.write))
+        }.map(\.role)
+    }
+
+    /// Which records of `type` `principal` may read: known before any of them is looked at, so that a query does
+    /// the same work whatever the others hold.
+    package static func visible(
+        _ type: RecordType?, in database: DatabaseID, _ principal: Principal
+    ) -> VisibleRecords {
+        if Self.allows(.read, type, creator: nil, in: database, principal) { return .all }
+        let isOwn = Self.allows(
+            .read, type, creator: principal.userRecordName, in: database, principal)
+        return isOwn ? .created(by: principal.userRecordName) : .none
     }
 
     private static func holds(_ role: String, creator: String?, _ principal: Principal) -> Bool {

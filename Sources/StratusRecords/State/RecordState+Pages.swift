@@ -4,7 +4,8 @@ import StratusModel
 extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.
     mutating func page(
-        _ ask: QueryPageAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: QueryPageAsk, _ principal: Principal, within time: ReadTime?,
+        over rows: borrowing some RowReader
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes { RecordAnswer.refused(refusal).encoded() }
         if ask.predicate.recordType == Self.userType {
@@ -13,6 +14,9 @@ extension RecordState {
         }
         let container = ask.database.container
         let schema = try self.cache.schema(container, over: rows) ?? IndexedSchema()
+        if let version = ask.schemaVersion, schema.schema.version < version {
+            return refused(RequestRefusal(.schemaBehind))
+        }
         let type = schema.schema.type(named: ask.predicate.recordType)
         var scopes: [ZoneScope] = []
         var summary: ZoneSummary?
@@ -41,11 +45,11 @@ extension RecordState {
         let limit = ask.limit <= 0 ? Self.pageCountMax : min(ask.limit, Self.pageCountMax)
         let request = QueryPageRequest(
             ask.predicate, zones: scopes, limit: limit, after: after,
-            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes)
-        let answer = try QueryExecutor(schema, StoredRecords()).page(request, over: copy rows) {
-            AccessRules.allows(
-                .read, type, creator: $0.created.userRecordName, in: ask.database, principal)
-        }
+            touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
+            namesPaths: ask.schemaVersion != nil)
+        let answer = try QueryExecutor(schema, StoredRecords()).page(
+            request, over: copy rows, within: time,
+            visible: AccessRules.visible(type, in: ask.database, principal))
         switch answer {
         case .success(let found):
             // The rows as they are stored: what was decoded to be asked need not be encoded again.
@@ -63,8 +67,7 @@ extension RecordState {
                 writer.bytes.write(prefixed: Self.marker(next, of: incarnation))
             }
             writer.write(summary)
-            writer.bytes.write(
-                count: found.counters.indexRowCount + found.counters.recordCount)
+            writer.bytes.write(count: found.counters.work.touchCount)
             return writer.bytes.bytes
         case .failure(.typeUnknown(let type)):
             return refused(RequestRefusal(.typeUnknown, type))
@@ -116,6 +119,14 @@ extension RecordState {
 
 /// The record table as queries read it.
 struct StoredRecords: RecordSource {
+    func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)? {
+        guard try RecordRow.isLive(row) else { return nil }
+        return try decodingRow("record") { () throws(DecodingError) in
+            var reader = ByteReader(row)
+            return try reader.recordTypeAndCreator()
+        }
+    }
+
     func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
         throws(StoreError) -> Record?
     {

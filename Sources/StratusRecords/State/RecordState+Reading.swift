@@ -8,9 +8,14 @@ extension RecordState {
     static let lookupSizeMax = 1 << 20
 
     package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
-        throws(StoreError)
-        -> QueryAnswer
+        throws(StoreError) -> QueryAnswer
     {
+        try self.answer(query, within: nil, over: rows)
+    }
+
+    package mutating func answer(
+        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
         if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         if query.kind == .mail { return try self.outbox(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
@@ -32,7 +37,7 @@ extension RecordState {
         case .databaseChanges(let ask):
             return QueryAnswer(body: try self.databaseChanges(ask, over: rows).encoded())
         case .page(let ask):
-            return QueryAnswer(body: try self.page(ask, query.principal, over: rows))
+            return QueryAnswer(body: try self.page(ask, query.principal, within: time, over: rows))
         case .judge(let ask):
             return QueryAnswer(
                 body: try self.judge(ask, query.principal, over: rows).encoded())

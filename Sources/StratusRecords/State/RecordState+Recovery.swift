@@ -18,7 +18,7 @@ extension RecordState {
 
     /// One entry, however many zones there are: until it is done nothing may be read or written.
     mutating func recover(
-        _ command: Command, over rows: inout some RowStore
+        _ edition: RecoverPartition, _ command: Command, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
         guard command.principal.kind == .system else {
             return Self.refused(RequestRefusal(.accessDenied))
@@ -26,6 +26,10 @@ extension RecordState {
         self.cache.forget()
         var counters = try StoredRows.counters(over: rows)
         counters.tagFloor = Self.lifted(counters.tagFloor)
+        if edition == .second, !self.bugs.contains(.newDatabaseNotLifted) {
+            // As far as a database comes that every recovery so far has lifted.
+            counters.turnFloor = counters.tagFloor / Self.tagStride * Self.turnStride
+        }
         try rows.put(.database, Keys.counters, counters.encoded())
         let start = Keys.allDatabases
         for (key, row) in try rows.rows(

@@ -84,7 +84,7 @@ package struct RecordState: ReplicatedState {
         case .reserveReferences(let reserve):
             let outcome = try self.apply(reserve, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
-        case .recover: return try self.recover(command, over: &rows)
+        case .recover(let edition): return try self.recover(edition, command, over: &rows)
         case .auditLinks(let audit):
             let outcome = try self.apply(audit, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
@@ -248,6 +248,8 @@ struct NumberDraw {
         var counters = try self.load(over: rows)
         var database = DatabaseRow(number: DatabaseNumber(counters.nextDatabase))
         database.tagFloor = counters.tagFloor
+        database.turn = counters.turnFloor
+        database.oldestTurn = counters.turnFloor
         counters.nextDatabase += 1
         self.counters = counters
         return database

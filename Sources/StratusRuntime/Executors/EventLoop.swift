@@ -1,6 +1,7 @@
 import CShims
 import Glibc
 package import StratusModel
+import Synchronization
 
 /// One thread that waits for sockets, timers and jobs, and runs what they bring.
 ///
@@ -33,6 +34,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     private var running: [Inbox.Work] = []
     /// The time when this round began: near enough for deadlines, and free.
     private var roundTime = RealClock.now
+    /// When the round began that is under way, nanoseconds; zero while the loop waits. Read by other threads.
+    private let roundBegan = Atomic<Int64>(0)
 
     /// Rounds of jobs before the sockets get their turn again, and how long they may take unless one does by itself.
     private static let jobRoundCountMax = 16
@@ -100,6 +103,12 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
 
     package func assertCurrent() {
         assert(self.isCurrent, "not on the event loop \(self.name)")
+    }
+
+    /// Since when one round of the loop lasts; nil while it waits. From any thread.
+    package var busySince: MonotonicTime? {
+        let began = self.roundBegan.load(ordering: .relaxed)
+        return began == 0 ? nil : MonotonicTime(nanoseconds: began)
     }
 
     // MARK: Timers
@@ -175,16 +184,19 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
         wakes.begin()
         defer { wakes.end() }
         while true {
+            self.roundBegan.store(self.roundTime.nanoseconds, ordering: .relaxed)
             let isIdle = self.runJobs()
             self.roundTime = RealClock.now
             self.fireTimers()
             wakes.release()
             let mayWait = isIdle && self.local.isEmpty && self.inbox.park()
             if mayWait && self.stopping.isRaised && self.inbox.close() { return }
+            if mayWait { self.roundBegan.store(0, ordering: .relaxed) }
             let count = events.wait(
                 on: self.registrations, milliseconds: mayWait ? self.patience() : 0)
             if mayWait { self.inbox.unpark() }
             self.roundTime = RealClock.now
+            self.roundBegan.store(self.roundTime.nanoseconds, ordering: .relaxed)
             for index in 0..<count {
                 if index % Self.heldEventCountMax == 0 { wakes.release() }
                 let (registration, readiness) = events[index]

@@ -30,7 +30,7 @@ package struct PlantedBugSearch {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
             drawsRecords: self.mix == .records, drawsLinks: self.mix == .links,
-            drawsLevels: self.bug == .newKindUngated)
+            drawsLevels: self.bug == .newKindUngated, drawsEnds: false)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
         let groupCountMax =
@@ -91,6 +91,9 @@ package struct PlantedBugSearch {
             // Rows that fail, on a node whose clock is wrong or whose disk hangs.
             options.faults.formUnion([.clockJump, .failedApply, .slowDisk])
             options.faultInterval = .milliseconds(100)
+        case .endedSuspectedForEver:
+            options.findsEnds = true
+            options.faults.insert(.processCrash)
         case .mailNumberUsedAgain:
             options.holdsRecords = true
             options.bucketCount = 4
@@ -131,7 +134,7 @@ package struct PlantedBugSearch {
             .logs
         case .tornEntryKept, .tornTailNotCut: .recoveries
         case .tornBatchCutInOneSync, .begunSegmentKept: .tears
-        case .damagedLogVotes, .tailBehindDamageKept: .damage
+        case .damagedLogVotes, .tailBehindDamageKept, .unknownLossForgiven: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
             .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain:
@@ -140,7 +143,8 @@ package struct PlantedBugSearch {
             .links
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
-            .identityForgottenEarly, .permitLiftsAll:
+            .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
+            .newDatabaseNotLifted:
             nil
         }
     }

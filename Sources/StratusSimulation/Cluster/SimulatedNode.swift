@@ -66,6 +66,8 @@ final class SimulatedNode {
     var promised: [GroupID: Promised] = [:]
     /// Its log has rotted, or rows are gone, since it last opened them.
     var isStruck = false
+    /// Its log has lost what nobody can name: it takes no part any more, and somebody replaces it one day.
+    var isOut = false
     /// How the last process ended.
     var end = DiskRestart.processCrash
 
@@ -189,6 +191,7 @@ final class SimulatedNode {
 
     /// Whether something of what it held is lost, and its peers have not yet replaced it.
     var isImpaired: Bool {
+        if self.isOut { return true }
         guard let host else {
             return self.isStruck || self.promised.values.contains { $0.hasLostState || $0.isOwing }
         }

@@ -254,7 +254,9 @@ extension Simulation {
             node.slowness = 0
             node.files.clearFaults()
             node.files.setCapacity(nil)
-            if !node.isUp, self.placed?.lost.contains(node.id) != true { self.start(node) }
+            if !node.isUp, !node.isOut, self.placed?.lost.contains(node.id) != true {
+                self.start(node)
+            }
         }
         if self.placed == nil { self.leaveOneDead() }
         for group in self.clientGroups {
@@ -304,8 +306,8 @@ extension Simulation {
         self.note("\(group) \(node.id) loses its rows")
     }
 
-    /// One bit, where it damages entries that the log can name: in the last batch it could not be told from
-    /// a tear (S-09), in a list of what a batch holds nobody could say what the node has promised.
+    /// One bit, anywhere but where a start must take it for a tear (S-09): at the end of the newest segment. What the
+    /// next start makes of it is held against what the node has promised.
     private func rotLog(_ node: SimulatedNode) {
         let segments = node.files.allFiles.filter { $0.raw.hasSuffix(".seg") }
         guard !segments.isEmpty else { return }
@@ -314,7 +316,7 @@ extension Simulation {
             let end = (node.files.contents(of: path) ?? []).lastIndex { $0 != 0 } ?? 0
             let offset = self.draw(end + 1)
             let bit = self.draw(8)
-            guard self.isNamed(bit, offset, path, of: node) else { continue }
+            guard self.mayRot(bit, offset, path, of: node) else { continue }
             node.files.flip(bit: bit, at: offset, of: path)
             node.isStruck = true
             self.count(.rottenLog)
@@ -323,9 +325,11 @@ extension Simulation {
         }
     }
 
-    /// Whether a log with this bit flipped names entries that it did not name before, and has not lost a batch without
-    /// a word; tried on a copy.
-    private func isNamed(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
+    /// Whether this bit may flip; tried on a copy.
+    ///
+    /// A log that cannot say what it has lost ends its node. That strikes a node seldom, since nothing else is damaged
+    /// in the rest of the run, and never one that only a placement table could replace.
+    private func mayRot(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
         -> Bool
     {
         func log(_ change: (SimulatedFiles) -> Void) -> SegmentedLog? {
@@ -338,9 +342,11 @@ extension Simulation {
             return try? SegmentedLog(
                 in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in })
         }
-        guard let before = log({ _ in }),
-            let after = log({ $0.flip(bit: bit, at: offset, of: path) })
-        else { return false }
+        guard let before = log({ _ in }) else { return false }
+        guard let after = log({ $0.flip(bit: bit, at: offset, of: path) }),
+            !after.damage.hasUnknownLoss
+        else { return self.placed == nil && self.draw(4) == 0 }
+        guard path == Self.newestSegment(of: node) else { return true }
         func count(_ damage: SegmentedLog.Damage) -> Int {
             damage.entries.reduce(0) { $0 + $1.indexes.count }
         }
@@ -349,8 +355,19 @@ extension Simulation {
             after.last(of: $0) == before.last(of: $0)
                 && after.hardState(of: $0) == before.hardState(of: $0)
         }
-        return isWhole && count(after.damage) > count(before.damage) && !after.damage.hasUnknownLoss
+        return isWhole && count(after.damage) >= count(before.damage)
             && after.damage.suspectTail == before.damage.suspectTail
+    }
+
+    /// By the sequence in the headers.
+    private static func newestSegment(of node: SimulatedNode) -> DiskPath? {
+        func sequence(_ path: DiskPath) -> UInt64 {
+            guard let bytes = node.files.contents(of: path), bytes.count >= 16 else { return 0 }
+            return bytes[8..<16].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        return node.files.allFiles.filter { $0.raw.hasSuffix(".seg") }.max {
+            sequence($0) < sequence($1)
+        }
     }
 
     /// A minority may stay away for good: the others must manage.

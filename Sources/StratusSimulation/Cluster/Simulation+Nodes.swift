@@ -39,18 +39,37 @@ extension Simulation {
         node.files.setRates(rows, all)
     }
 
+    private struct LogIsOut: Error {
+        let why: String
+    }
+
+    /// - Throws: ``LogIsOut`` where the log has rotted so that nobody can say what it has lost.
+    private func openLog(of node: SimulatedNode, _ events: SimulatedNode.LogEvents) throws
+        -> SegmentedLog
+    {
+        let mayRot = node.isStruck && self.options.faults.contains(.rottenLog)
+        do throws(LogError) {
+            let log = try SegmentedLog(
+                in: "log", of: node.world, isNew: !node.hasLog, limits: self.logLimits
+            ) { events.add($0) }
+            if mayRot, log.damage.hasUnknownLoss { throw LogError(.corrupt, "\(log.damage)") }
+            return log
+        } catch {
+            guard mayRot, error.kind == .corrupt else { throw error }
+            throw LogIsOut(why: error.text)
+        }
+    }
+
     private func open(_ node: SimulatedNode) throws {
         let now = node.local(self.now)
         node.world.advance(to: now)
         let events = SimulatedNode.LogEvents()
-        let log = try SegmentedLog(
-            in: "log", of: node.world, isNew: !node.hasLog, limits: self.logLimits
-        ) { events.add($0) }
+        let log = try self.openLog(of: node, events)
         node.hasLog = true
         if !log.damage.suspectTail.isEmpty {
             self.note("\(node.id) finds a torn tail: \(log.damage.suspectTail)")
         }
-        // Rot is put only where it can be named, and stays until what it struck is let go.
+        // Rot stays until what it struck is let go.
         if !log.damage.isNone { self.note("\(node.id) finds \(log.damage)") }
         let isExpected =
             self.options.faults.contains(.rottenLog) && !log.damage.hasUnknownLoss
@@ -120,13 +139,21 @@ extension Simulation {
             self.invariants.recovered(
                 node.id, group, promised, log: log, state: store.applied)
         }
+        if store.applied < log.start(of: group).index,
+            node.promised[group]?.hasLostState != true
+        {
+            self.invariants.report(
+                "S-22 log released too early",
+                "\(group): \(id) has its state at \(store.applied), its log after "
+                    + "\(log.start(of: group).index)")
+        }
         let first = node.shells.map { $0.directory.firstConfiguration(of: group) }
         var recovered: RaftGroup.Recovered
         do throws(LogError) {
             recovered = try RaftGroup.Recovered(
                 of: group, in: log, state: store.appliedPosition,
                 initial: (first ?? self.initial[group]) ?? Configuration(voters: []),
-                hasPeers: self.options.faults.contains(.lostRows))
+                hasPeers: self.nodes.count > 1)
             recovered.silentThrough = node.shells?.directory.silentThrough(of: group) ?? .zero
         } catch {
             if error.kind == .released {
@@ -149,7 +176,7 @@ extension Simulation {
     /// It could not start: a supervisor tries again. Anything but a disk that refused is a loss.
     private func failed(_ node: SimulatedNode, _ error: any Error) {
         self.note("\(node.id) does not start: \(error)")
-        self.reportLoss(error, on: node)
+        if error is LogIsOut { node.isOut = true } else { self.reportLoss(error, on: node) }
         node.shells?.end()
         node.shells = nil
         self.endLinks(of: node)
@@ -157,6 +184,7 @@ extension Simulation {
         node.partitions = [:]
         node.end = self.endOfStart(of: node)
         node.files.crash()
+        if node.isOut { return }
         let pause = self.options.aimsAtStarts ? self.restartTime() : 200_000_000
         self.queue.add(.restart(node.id), at: self.now + pause)
     }
@@ -201,7 +229,21 @@ extension Simulation {
             losesPower
             ? (self.diskRandom.next() % 4 == 0 ? .powerLossLosingAll : .powerLoss) : .processCrash
         self.streams?.processEnded(node, losesPower: losesPower)
+        if !losesPower { self.tellOfEnd(of: node) }
         if let backAfter { self.queue.add(.restart(node.id), at: self.now + backAfter) }
+    }
+
+    /// Where no links do: the others find that connections are closed and refused, each a little later.
+    private func tellOfEnd(of node: SimulatedNode) {
+        guard self.options.findsEnds, self.streams == nil else { return }
+        for other in self.nodes where other.id != node.id && other.isUp {
+            let delay = Int64.random(in: 100_000...8_000_000, using: &self.endRandom)
+            self.queue.add(
+                .processEnded(
+                    node.id, formerLife: node.incarnation, for: other.id,
+                    life: other.incarnation),
+                at: self.now + delay)
+        }
     }
 
     /// Whether the process ended in the last call: killed inside it, or because a sync failed, which is
@@ -490,6 +532,10 @@ extension Simulation {
                 : self.delay(isFaulty)
             self.queue.add(event(life), at: self.now + delay)
         }
+    }
+
+    func passes(from: NodeID, to: NodeID) -> Bool {
+        !self.cuts.contains { $0.from == from && $0.to == to }
     }
 
     func delay(_ isFaulty: Bool) -> Int64 {

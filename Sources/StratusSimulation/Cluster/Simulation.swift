@@ -51,6 +51,7 @@ package final class Simulation {
         case strike(NodeID, life: UInt64)
         case peer(PeerMessage, from: NodeID, to: NodeID, life: UInt64)
         case linkLost(NodeID, to: NodeID, life: UInt64)
+        case processEnded(NodeID, formerLife: UInt64, for: NodeID, life: UInt64)
         case stream(StreamEvent)
         case linkTurn(NodeID, life: UInt64, UInt64)
         case stranger
@@ -122,6 +123,7 @@ package final class Simulation {
     var diskRandom: SeededGenerator
     var faultRandom: SeededGenerator
     var clientRandom: SeededGenerator
+    var endRandom: SeededGenerator
 
     package init(seed: UInt64, options: SimulationOptions) {
         self.report = Report(seed: seed, options: options)
@@ -134,6 +136,7 @@ package final class Simulation {
         self.diskRandom = SeededGenerator(seed: random.next())
         self.faultRandom = SeededGenerator(seed: random.next())
         self.clientRandom = SeededGenerator(seed: random.next())
+        self.endRandom = SeededGenerator(seed: seed ^ 0x456E_6473_0000_0001)
         var tuning = Replica.Tuning()
         tuning.raft = options.tuning(&random)
         tuning.trailingEntryCount = options.trailingEntryCount
@@ -235,6 +238,7 @@ package final class Simulation {
         case .message(_, _, _, let to, _), .heartbeat(_, _, let to, _), .wake(let to, _),
             .request(_, _, _, let to), .synced(let to, _), .checkpoint(let to, _),
             .reported(let to, _, _), .peer(_, _, let to, _), .linkLost(let to, _, _),
+            .processEnded(_, _, let to, _),
             .resume(let to, _, _), .overdue(let to, _, _), .mail(_, let to, _),
             .linkTurn(let to, _, _):
             self.node(to)
@@ -272,6 +276,12 @@ package final class Simulation {
         case .linkLost(let id, let other, let life):
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.router.lost(other)
+        case .processEnded(let other, let otherLife, let id, let life):
+            // The next process takes connections again, and through a cut nobody hears of a refusal.
+            guard self.node(other).incarnation == otherLife, !self.node(other).isUp,
+                self.passes(from: id, to: other), self.passes(from: other, to: id)
+            else { return }
+            self.processEnded(other, for: id, life: life)
         case .stream(let event): self.streams?.handle(event)
         case .stranger: self.stranger()
         case .linkTurn(let id, let life, let turn): self.linkTurn(id, life: life, turn)
@@ -288,7 +298,7 @@ package final class Simulation {
         case .checkpoint(let id, let life): self.checkpoint(id, life: life)
         case .mail(let event, let id, let life): self.handleMail(event, on: id, life: life)
         case .restart(let id):
-            if !self.node(id).isUp { self.start(self.node(id)) }
+            if !self.node(id).isUp, !self.node(id).isOut { self.start(self.node(id)) }
         case .diskRoom(let id): self.node(id).files.setCapacity(nil)
         case .think(let client): self.think(client)
         case .request(let client, let number, let identity, let to):

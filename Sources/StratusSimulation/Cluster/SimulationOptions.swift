@@ -141,6 +141,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var holdTime: Duration = .seconds(3)
     /// Nodes talk by the real links, over simulated streams of bytes.
     package var usesLinks = false
+    /// Where no links do, others find that a process has ended, as they do where connections are refused.
+    package var findsEnds = false
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
     package var failedSyncOneIn: UInt64 = 2_000
@@ -155,10 +157,12 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
     ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
+    ///   - drawsEnds: in every other run nodes find at once that a process has ended.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
-        drawsLinks: Bool = true, drawsLevels: Bool = true
+        drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true
     ) {
+        self.findsEnds = drawsEnds && seed % 2 == 0
         // From a stream of its own: everything else stays what it was.
         var levels = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0006)
         if Int.random(in: 0..<5, using: &levels) < 2, drawsLevels {

@@ -74,9 +74,13 @@ extension SimulatedStreams {
         }
     }
 
-    private func fail(_ stream: SimulatedStream, _ why: String, after delay: Int64) {
+    private func fail(
+        _ stream: SimulatedStream, _ why: String, isRefusal: Bool = false, after delay: Int64
+    ) {
         self.add(
-            .sever(stream.connection, side: stream.side, .failed(LinkFailure(why))), after: delay)
+            .sever(
+                stream.connection, side: stream.side,
+                .failed(LinkFailure(why, isRefusal: isRefusal))), after: delay)
     }
 
     /// Packets that get no answer are sent again.
@@ -94,7 +98,8 @@ extension SimulatedStreams {
         }
         guard node.isUp, let links = node.links?.peers else {
             self.count("refused by the system")
-            return self.fail(opener, "connection refused", after: self.latency())
+            return self.fail(
+                opener, "connection refused", isRefusal: true, after: self.latency())
         }
         links.accept(
             SimulatedSeed(

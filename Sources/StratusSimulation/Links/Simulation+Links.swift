@@ -32,6 +32,7 @@ extension Simulation {
                 linkChanged: { other, isOpen in
                     simulated.value.linkChanged(id, other, isOpen: isOpen)
                 },
+                processEnded: { other in simulated.value.processEnded(other, for: id, life: life) },
                 refused: { other, refusal in
                     simulated.value.streams?.count("refused: \(refusal.reason)")
                     simulated.value.note("\(id) is refused by \(other): \(refusal.text)")
@@ -112,6 +113,18 @@ extension Simulation {
             _ = simulation.say(message, simulation.node(id), to: other)
         }
         return false
+    }
+
+    /// A node's links, or in their place the network, have found that the process of another has ended.
+    func processEnded(_ other: NodeID, for id: NodeID, life: UInt64) {
+        let node = self.node(id)
+        guard node.incarnation == life, node.isUp else { return }
+        self.note("\(id) finds that the process of \(other) has ended")
+        self.mix(16, id.raw, other.raw, 0, 0)
+        self.report.linkCounts["processes found ended", default: 0] += 1
+        self.enter(node) { host, now, effects in
+            host.peerEnded(other, at: now, into: &effects)
+        }
     }
 
     private func linkChanged(_ id: NodeID, _ other: NodeID, isOpen: Bool) {

@@ -30,7 +30,9 @@ final class Neighbourhood: Wire {
     init(
         seed: UInt64 = 11, isOpen: Bool = false, signUpIsOpen: Bool = true,
         wallMilliseconds: Int64 = 1_709_631_000_000, limits: Accounts.Limits = Accounts.Limits(),
-        requests: Limits = Limits()
+        requests: Limits = Limits(),
+        development: DevelopmentAuthenticator = DevelopmentAuthenticator(),
+        signInBase: String? = nil, hasher: PasswordHasher? = nil
     ) {
         self.world = SimulatedWorld(seed: seed, wallMilliseconds: wallMilliseconds)
         self.router = MemoryRouter(world: self.world)
@@ -39,9 +41,10 @@ final class Neighbourhood: Wire {
             accounts: Accounts(
                 store: IdentityStore(
                     router: self.router, world: self.world, keys: IdentityKeys(master: master)),
-                hasher: PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
+                hasher: hasher
+                    ?? PasswordHasher(cost: .init(memoryKibibytes: 64, passes: 1)),
                 limits: limits),
-            development: isOpen ? DevelopmentAuthenticator() : nil)
+            development: isOpen ? development : nil, signInBase: signInBase)
         var settings = SignInService.Settings()
         settings.signUpIsOpen = signUpIsOpen
         self.service = SignInService(authenticator: self.authenticator, settings: settings)
@@ -119,7 +122,8 @@ final class Neighbourhood: Wire {
     func signIn(_ id: AccountID, in container: ContainerReference = container, stays: Bool = false)
         async throws -> String
     {
-        try await self.service.open(id, in: container, stays: stays, agent: "test")
+        try #require(
+            try await self.service.open(id, in: container, stays: stays, agent: "test"))
     }
 
     func recordName(_ id: AccountID, in container: ContainerReference = container) -> String {

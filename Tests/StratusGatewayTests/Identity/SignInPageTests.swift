@@ -237,11 +237,185 @@ import Testing
             try await town.form("/reset", [("s", secret), ("new", "another one")]).status == 200)
         #expect(
             try await town.form("/reset", [("s", secret), ("new", "yet another")]).status == 400)
-        #expect(
-            try await town.accounts.prove(email, Secret("another one"), from: "x") == .proven(id))
+        guard
+            case .proven(id, _) = try await town.accounts.prove(
+                email, Secret("another one"), from: "x")
+        else {
+            Issue.record("the new password is not taken")
+            return
+        }
         let late = try #require(try await town.accounts.makeReset(of: id))
         town.world.advance(by: .seconds(86_401))
         #expect(
             try await town.form("/reset", [("s", late), ("new", "too late now")]).status == 400)
+    }
+
+    // MARK: Whose window gets the token (security audit 7)
+
+    static let noOrigins = [
+        "null", "javascript:alert(1)", "*", "https://", "https://a b", "ftp://app.example.org",
+        "https://app.example.org/path", "https://me@app.example.org", "https://app.example.org:0",
+        "https://app.example.org:99999", "app.example.org", "https://[::1", "https://a\"b",
+    ]
+
+    @Test(arguments: noOrigins)
+    func `security audit 7: only an origin of the web is one`(text: String) {
+        #expect(WebOrigin(text) == nil)
+    }
+
+    @Test func `security audit 7: origins of the web are taken as they are`() {
+        for text in [
+            "https://app.example.org", "http://localhost:3000", "https://[2001:db8::1]:8443",
+            "HTTPS://APP.example.org", "https://xn--bcher-kva.example",
+        ] {
+            #expect(WebOrigin(text)?.text == text)
+        }
+        #expect(WebOrigin(of: "https://auth.example.org/x?y")?.text == "https://auth.example.org")
+    }
+
+    @Test func `security audit 7: the page names the origin that gets the token`() async throws {
+        let town = Neighbourhood()
+        let api = try await town.apiToken(in: Neighbourhood.production)
+        let answer = try await town.post(
+            "public/users/caller", api: api, in: Neighbourhood.production,
+            headers: [("Origin", "https://evil.example")])
+        let link = try Neighbourhood.link(answer)
+        for page in ["/signin", "/signup"] {
+            let shown = try await town.send(
+                WireRequest(method: "GET", target: "\(page)?t=\(link)"))
+            #expect(
+                shown.text.contains(
+                    "This signs you in to <strong>https://evil.example</strong>."), "\(page)")
+        }
+    }
+
+    @Test(arguments: [nil, "null", "javascript:alert(1)"])
+    func `security audit 7: outside development a token is never posted to any window`(
+        origin: String?
+    ) async throws {
+        for container in [Neighbourhood.production, Neighbourhood.container] {
+            let town = Neighbourhood()
+            let api = try await town.apiToken(in: container)
+            try await town.account("a@example.org", password: "correct horse")
+            let answer = try await town.post(
+                "public/users/caller", api: api, in: container,
+                headers: origin.map { [("Origin", $0)] } ?? [])
+            let link = try Neighbourhood.link(answer)
+            let done = try await town.form(
+                "/signin", [("t", link), ("email", "a@example.org"), ("password", "correct horse")])
+            #expect(done.status == 200)
+            let isPosted = done.text.contains("postMessage")
+            #expect(isPosted == (container.environment == .development), "\(container)")
+            #expect(done.text.contains("[\"*\"]") == isPosted)
+            #expect(done.text.contains("Web-auth token"))
+        }
+    }
+
+    // MARK: Passwords and sessions (security audit 8)
+
+    @Test func `security audit 8: a sign-in that proved the old password opens no session`()
+        async throws
+    {
+        let town = Neighbourhood()
+        let id = try await town.account("a@example.org", password: "correct horse")
+        let email = try #require(EmailAddress("a@example.org"))
+        guard
+            case .proven(id, let password) = try await town.accounts.prove(
+                email, Secret("correct horse"), from: "x")
+        else {
+            Issue.record("the password is not taken")
+            return
+        }
+        #expect(try await town.accounts.setPassword(Secret("battery staple"), of: id))
+        let late = try await town.accounts.openSession(
+            of: id, provenBy: password, in: Neighbourhood.container, stays: false, agent: "")
+        #expect(late == nil)
+        #expect(try await town.accounts.sessions(of: id).isEmpty)
+    }
+
+    /// Nodes' clocks differ: a session may be opened in the future of the node that changes the password.
+    @Test func `security audit 8: a new password ends sessions of nodes whose clock is ahead`()
+        async throws
+    {
+        let town = Neighbourhood()
+        let api = try await town.apiToken()
+        let id = try await town.account("a@example.org", password: "correct horse")
+        town.world.jumpWall(milliseconds: 5_000)
+        let token = try await town.signIn(id)
+        town.world.jumpWall(milliseconds: -4_000)
+        #expect(try await town.accounts.setPassword(Secret("battery staple"), of: id))
+        town.authenticator.forget()
+        town.world.advance(by: .seconds(10))
+        #expect(try await town.post("public/users/caller", api: api, user: token).status == 421)
+        // And who signs in with the new one, at a node whose clock is behind, is signed in.
+        town.world.jumpWall(milliseconds: -20_000)
+        let fresh = try await town.signIn(id)
+        #expect(try await town.post("public/users/caller", api: api, user: fresh).status == 200)
+    }
+
+    @Test func `security audit 8: who is disabled and enabled again signs in anew`() async throws {
+        let town = Neighbourhood()
+        let api = try await town.apiToken()
+        let id = try await town.account("a@example.org", password: "correct horse")
+        let token = try await town.signIn(id)
+        #expect(try await town.accounts.disable(id))
+        #expect(
+            try await town.accounts.openSession(
+                of: id, provenBy: nil, in: Neighbourhood.container, stays: false, agent: "") == nil)
+        _ = try await town.accounts.change(id) { $0.status = .active }
+        town.authenticator.forget()
+        #expect(try await town.post("public/users/caller", api: api, user: token).status == 421)
+        let again = try await town.signIn(id)
+        #expect(try await town.post("public/users/caller", api: api, user: again).status == 200)
+    }
+
+    @Test func `security audit 8: a try that was not made is not counted`() async throws {
+        let hasher = PasswordHasher(
+            cost: .init(memoryKibibytes: 64, passes: 1), waitingCountMax: 1)
+        let town = Neighbourhood(hasher: hasher)
+        let id = try await town.account("a@example.org", password: "correct horse")
+        let email = try #require(EmailAddress("a@example.org"))
+        var room = hasher.reserve()
+        #expect(room != nil)
+        for _ in 0..<400 {
+            #expect(try await town.accounts.prove(email, Secret("x"), from: "here") == .busy)
+        }
+        room = nil
+        _ = room
+        guard
+            case .proven(id, _) = try await town.accounts.prove(
+                email, Secret("correct horse"), from: "here")
+        else {
+            Issue.record("tries that were not made were counted")
+            return
+        }
+    }
+
+    @Test
+    func
+        `security audit 8, proxies: forms come from the address in signIn.url, whatever Host says`()
+        async throws
+    {
+        // The proxy sends its own Host, ck.example.org.
+        let town = Neighbourhood(signInBase: "https://auth.example.org")
+        let api = try await town.apiToken()
+        try await town.account("a@example.org", password: "correct horse")
+        func status(_ origin: String?) async throws -> Int {
+            let answer = try await town.post("public/users/caller", api: api)
+            #expect(
+                answer.json["redirectURL"].text?.hasPrefix("https://auth.example.org/signin?t=")
+                    == true)
+            return try await town.form(
+                "/signin",
+                [
+                    ("t", try Neighbourhood.link(answer)), ("email", "a@example.org"),
+                    ("password", "correct horse"),
+                ], origin: origin
+            ).status
+        }
+        #expect(try await status("https://auth.example.org") == 200)
+        // A name that somebody pointed at this server: Host and Origin agree, and that is not enough.
+        #expect(try await status("http://ck.example.org") == 403)
+        #expect(try await status("https://auth.example.org.evil.example") == 403)
     }
 }

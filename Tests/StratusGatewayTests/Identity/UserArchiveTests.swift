@@ -134,7 +134,7 @@ import Testing
 
     /// No position in any feed of the database's partition is honoured any more, and nothing else is changed.
     private func expirePositions(of database: DatabaseID, in town: Neighbourhood) async throws {
-        try await self.submit(.recover, to: database, in: town)
+        try await self.submit(.recover(.second), to: database, in: town)
     }
 
     private func submit(

@@ -219,6 +219,119 @@ import Testing
         #expect(try await ask(200..<300, as: street.ann.token).status == 200)
     }
 
+    @Test func `semantics audit 3: roles given to a development user count`() async throws {
+        let town = Neighbourhood(isOpen: true)
+        try await town.install(
+            """
+            DEFINE SCHEMA
+                CREATE ROLE editor;
+                RECORD TYPE Page (title STRING,
+                    GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator", GRANT READ TO editor);
+            """)
+        let api = String(repeating: "5c0f17e1", count: 8)
+        let saved = try await town.post(
+            "public/records/modify",
+            [
+                "operations": [
+                    [
+                        "operationType": "create",
+                        "record": ["recordType": "Page", "recordName": "p", "fields": [:]],
+                    ]
+                ]
+            ], api: api, user: "development")
+        #expect(saved.json["records"][0]["recordName"] == "p", "\(saved)")
+        func finds() async throws -> Bool {
+            town.authenticator.forget()
+            let answer = try await town.post(
+                "public/records/lookup", ["records": [["recordName": "p"]]], api: api,
+                user: "stratus-user-tom")
+            return answer.json["records"][0]["recordType"] == "Page"
+        }
+        #expect(try await !finds())
+        let tom = DevelopmentAuthenticator.userRecordName(for: "stratus-user-tom")
+        try await town.access.changeUser(tom, account: nil, in: Neighbourhood.container) {
+            $0.roles = ["editor"]
+        }
+        #expect(try await finds())
+        try await town.access.changeUser(tom, account: nil, in: Neighbourhood.container) {
+            $0.roles = []
+        }
+        #expect(try await !finds())
+    }
+
+    @Test func `real clients: with strict users only development users' tokens are good`()
+        async throws
+    {
+        var settings = DevelopmentAuthenticator.Settings()
+        settings.isStrict = true
+        let town = Neighbourhood(
+            isOpen: true, development: DevelopmentAuthenticator(settings: settings))
+        let api = String(repeating: "5c0f17e1", count: 8)
+        func answer(_ token: String) async throws -> WireAnswer {
+            try await town.post("private/users/caller", api: api, user: token)
+        }
+        let first = try await answer(DevelopmentAuthenticator.userToken)
+        let second = try await answer(DevelopmentAuthenticator.otherUserToken)
+        #expect(first.status == 200 && second.status == 200)
+        #expect(first.json["userRecordName"] != second.json["userRecordName"])
+        for token in ["anything", "84__31__t%2Bk", "developmen", "Development"] {
+            let refused = try await answer(token)
+            #expect(refused.status == 421, "\(token)")
+            #expect(refused.json["redirectURL"].text != nil)
+        }
+        // Who signs in on the pages is signed in, and signed out when the token has expired.
+        let id = try await town.account("a@example.org", password: "correct horse")
+        let real = try await town.signIn(id)
+        #expect(try await answer(real).status == 200)
+        town.world.advance(by: .seconds(27 * 3_600))
+        #expect(try await answer(real).status == 421)
+    }
+
+    @Test func `real clients: after a sign-in the indexes of new types are ready at once`()
+        async throws
+    {
+        let town = Neighbourhood()
+        town.router.runsJobs.withLock { $0 = false }
+        let api = try await town.apiToken()
+        let id = try await town.account("a@example.org", password: "correct horse")
+        let token = try await town.signIn(id)
+        try await town.install(
+            """
+            DEFINE SCHEMA
+                RECORD TYPE Page ("___recordID" REFERENCE QUERYABLE, title STRING QUERYABLE,
+                    GRANT CREATE TO "_icloud", GRANT READ, WRITE TO "_creator");
+            """, version: 2)
+        let saved = try await town.post(
+            "public/records/modify",
+            [
+                "operations": [
+                    [
+                        "operationType": "create",
+                        "record": [
+                            "recordType": "Page", "recordName": "p",
+                            "fields": ["title": ["value": "t"]],
+                        ],
+                    ]
+                ]
+            ], api: api, user: token)
+        #expect(saved.json["records"][0]["recordName"] == "p", "\(saved)")
+        let found = try await town.post(
+            "public/records/query",
+            [
+                "query": [
+                    "recordType": "Page",
+                    "filterBy": [
+                        [
+                            "fieldName": "title", "comparator": "EQUALS",
+                            "fieldValue": ["value": "t"],
+                        ]
+                    ],
+                ]
+            ], api: api, user: token)
+        #expect(found.status == 200, "\(found)")
+        #expect(found.json["records"][0]["recordName"] == "p")
+    }
+
     @Test func `23: one's own Users record, and nobody else's`() async throws {
         let street = try await self.street()
         func modify(_ kind: String, _ name: String, _ token: String, tag: String? = nil)

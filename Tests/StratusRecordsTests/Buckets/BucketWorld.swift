@@ -258,7 +258,7 @@ struct BucketWorld {
     /// A partition goes on from what it was once: its majority is lost for good.
     mutating func recover(_ group: GroupID, as kept: Partition?) throws {
         self.partitions[group] = kept
-        let command = RecordCommand.recover.enveloped(
+        let command = RecordCommand.recover(.second).enveloped(
             container: Bench.container, identity: self.draw(), deadlineMilliseconds: .max,
             schemaVersion: 0, principal: Bench.system)
         #expect(try self.apply(command, to: group)?.verdict == .decided)

@@ -1,0 +1,42 @@
+import StratusIdentity
+import StratusModel
+
+/// Who gets the token of somebody who signs in. Pure.
+enum SignInReceiver: Equatable {
+    /// The browser goes there, with the token.
+    case callback(String)
+    /// The window that opened the page hears it, if its origin is one of these.
+    case origins([String])
+    /// The window that opened the page hears it, whatever its origin is: in development only.
+    case opener
+    /// Nobody: the page shows the token, and the person copies it.
+    case page
+
+    /// Nil: the token does not let this origin in any more.
+    ///
+    /// - Parameter token: nil for one that is not stored, which development takes.
+    init?(of link: SignInLink, _ token: APIToken?) {
+        guard token?.allows(origin: link.origin) != false else { return nil }
+        if let callback = token?.callbackURL {
+            self = .callback(callback)
+        } else if let origin = link.origin.flatMap({ WebOrigin($0) }) {
+            self = .origins([origin.text])
+        } else if let origins = token?.origins, !origins.isEmpty {
+            self = .origins(origins)
+        } else {
+            self = link.container.environment == .development ? .opener : .page
+        }
+    }
+
+    /// What the sign-in page says, so that a person sees whom a link is for.
+    var sentence: (before: String, name: String, after: String) {
+        switch self {
+        case .callback(let url):
+            ("This signs you in to ", String(url.prefix { $0 != "?" && $0 != "#" }), ".")
+        case .origins(let origins):
+            ("This signs you in to ", origins.joined(separator: ", "), ".")
+        case .opener: ("This signs you in to ", "the page that opened this window", ".")
+        case .page: ("You get a token to copy. ", "Give it to nobody", " but the app you use.")
+        }
+    }
+}

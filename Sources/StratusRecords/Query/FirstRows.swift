@@ -1,0 +1,70 @@
+import StratusCoding
+import StratusModel
+
+/// Decides at which row of a path a record is taken, where it may have many: the first range that holds one of its
+/// rows decides, and in it the first key. So the record is on no page twice, and no page needs to remember.
+///
+/// What is computed from a record is kept for the page, which is as long as its work allows.
+struct FirstRows {
+    let indexes: [FieldIndex]
+    /// By their lower bounds. They are disjoint or equal: each is one word's or one element's.
+    private let ranges: [(range: KeyRange, number: Int)]
+    private let zone: ZoneScope
+    /// By record name: the one row at which it is taken; nil where the query does not accept it.
+    private var decided: [Bytes: Bytes?] = [:]
+
+    init(_ ranges: [KeyRange], zone: ZoneScope) {
+        self.zone = zone
+        self.ranges = ranges.enumerated().map { ($0.element, $0.offset) }.sorted {
+            $0.range.lower == $1.range.lower
+                ? $0.number < $1.number : Bytes.isOrdered($0.range.lower, before: $1.range.lower)
+        }
+        var indexes: [FieldIndex] = []
+        for range in ranges where !indexes.contains(where: { $0.number == range.index.number }) {
+            indexes.append(range.index)
+        }
+        self.indexes = indexes
+    }
+
+    /// Whether the record was looked at on this page, and is not to be taken at this row.
+    func isSettled(_ name: Bytes, at key: Bytes) -> Bool {
+        guard let decided = self.decided[name] else { return false }
+        return decided != key
+    }
+
+    mutating func refuse(_ name: Bytes) { self.decided[name] = .some(nil) }
+
+    /// Whether `record` is to be taken at the row of this key.
+    mutating func takes(
+        _ record: Record, _ name: Bytes, at key: Bytes, _ work: inout ReadWork
+    ) -> Bool {
+        let keys = IndexMaintenance.rows(of: record, for: self.indexes, zone: self.zone).map(\.key)
+        work.comparisonCount += keys.count + self.ranges.count
+        for index in self.indexes {
+            work.cutByteCount += Self.textSize(record.value(of: index.field))
+        }
+        let first = self.first(of: keys)
+        self.decided[name] = .some(first)
+        return first == key
+    }
+
+    /// One walk over both: neither is gone through again for the other.
+    private func first(of keys: [Bytes]) -> Bytes? {
+        var best: (number: Int, key: Bytes)?
+        var position = 0
+        for (range, number) in self.ranges {
+            while position < keys.count, Bytes.isOrdered(keys[position], before: range.lower) {
+                position += 1
+            }
+            guard position < keys.count else { break }
+            if number < best?.number ?? .max, Bytes.isOrdered(keys[position], before: range.upper) {
+                best = (number, keys[position])
+            }
+        }
+        return best?.key
+    }
+
+    private static func textSize(_ value: FieldValue?) -> Int {
+        Tokeniser.texts(value).reduce(0) { $0 + $1.utf8.count }
+    }
+}

@@ -1,0 +1,7 @@
+/// Which records of one type somebody may read.
+package enum VisibleRecords: Sendable, Hashable {
+    case all
+    /// Those that this user created.
+    case created(by: String)
+    case none
+}
