@@ -21,6 +21,17 @@ enum ClusterCommands {
         guard let days = Int(invocation.value("days")), (1...3_650).contains(days) else {
             return Self.fail(.usage, "--days takes a whole number from 1 to 3650")
         }
+        // Nothing is made where one of them cannot be: what there is then says what is missing.
+        let existing = names.map { directory + "/\($0).pem" }.filter {
+            SmallFile.state($0) != .absent
+        }
+        if !existing.isEmpty, !invocation.flag("missing") {
+            return Self.fail(
+                .cannotCreate,
+                "nothing was made: \(existing.map { "'\($0)'" }.joined(separator: ", ")) "
+                    + "\(existing.count == 1 ? "exists" : "exist"); move it away to issue another, or give "
+                    + "'--missing' for the rest")
+        }
         var made: [String] = []
         do {
             try SmallFile.makeDirectory(directory)
@@ -33,11 +44,7 @@ enum ClusterCommands {
             }
             for name in names {
                 let certificate = directory + "/\(name).pem"
-                guard SmallFile.state(certificate) == .absent else {
-                    if invocation.flag("missing") { continue }
-                    return Self.fail(
-                        .cannotCreate, "'\(certificate)' exists; move it away to issue another")
-                }
+                guard SmallFile.state(certificate) == .absent else { continue }
                 let issued = try authority.issue(
                     .init(
                         commonName: name, dnsNames: [name], purpose: .both, now: now,

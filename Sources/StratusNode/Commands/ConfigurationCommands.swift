@@ -10,6 +10,14 @@ enum ConfigurationCommands {
         do { result = try ConfigurationLoading.load(path) } catch {
             return Self.fail(error)
         }
+        if result.problems.isEmpty {
+            // The start would say the same of the first of them.
+            let unusable = CertificateCheck.problems(result.settings)
+            guard unusable.isEmpty else {
+                return Self.fail(
+                    ConfigurationLoading.Refusal(code: .configuration, lines: unusable))
+            }
+        }
         if invocation.flag("json") {
             Terminal.write(Self.json(result.problems))
         } else {

@@ -42,6 +42,45 @@ import Testing
                 + #""text":"must be a whole number from 0 to 256, not -1.0"}]}"# + "\n")
     }
 
+    @Test func `operator review D13: a key that is not the certificate's is named by its file`()
+        async throws
+    {
+        let made = try await Program.run(
+            "stratus",
+            ["cluster", "certificates", "--directory", self.directory.path, "--nodes", "a,b"])
+        #expect(made.code == ExitCode.success.rawValue, "\(made.errors)")
+        for (key, isGood) in [("a", true), ("b", false)] {
+            let path = try self.directory.write(
+                "\(key).json5",
+                "{client: {tls: {certificateFile: 'a.pem', keyFile: '\(key).key'}}}")
+            let ended = try await Program.run("stratus", ["config", "check", path])
+            #expect((ended.code == ExitCode.success.rawValue) == isGood, "\(ended.errors)")
+            if !isGood {
+                #expect(ended.code == ExitCode.configuration.rawValue)
+                #expect(ended.errors.contains("b.key' is not that of the certificate in"))
+            }
+        }
+    }
+
+    @Test func `operator review D15: certificates are made for all nodes or for none`() async throws
+    {
+        func make(_ nodes: String, _ more: [String] = []) async throws -> ChildProcess.Ended {
+            try await Program.run(
+                "stratus",
+                ["cluster", "certificates", "--directory", self.directory.path, "--nodes", nodes]
+                    + more)
+        }
+        #expect(try await make("c").code == ExitCode.success.rawValue)
+        let refused = try await make("b,c")
+        #expect(refused.code == ExitCode.cannotCreate.rawValue)
+        #expect(refused.errors.contains("nothing was made"))
+        #expect(
+            !FileManager.default.fileExists(atPath: self.directory.path + "/b.pem"))
+        let rest = try await make("b,c", ["--missing"])
+        #expect(rest.code == ExitCode.success.rawValue)
+        #expect(FileManager.default.fileExists(atPath: self.directory.path + "/b.pem"))
+    }
+
     @Test func `a secret that others can read is refused`() async throws {
         let certificate = try self.directory.write("c.pem", "")
         let key = try self.directory.write("k.pem", "", mode: 0o644)
