@@ -391,7 +391,7 @@ extension Simulation {
     func checkConvergence() {
         self.finishOperating()
         if let problem = self.findMembershipProblem() ?? self.findProblem()
-            ?? self.findLinksProblem()
+            ?? self.findLinksProblem() ?? self.findLevelProblem()
         {
             self.lastProblem = problem
             guard self.now < self.convergenceDeadline else {

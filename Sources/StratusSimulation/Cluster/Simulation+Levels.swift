@@ -52,6 +52,14 @@ extension Simulation {
         }
     }
 
+    /// An upgrade that a pause put off must still come to its end.
+    func findLevelProblem() -> String? {
+        guard self.options.levels != nil, self.report.levelCounts["raised"] == nil else {
+            return nil
+        }
+        return "the cluster is not raised yet"
+    }
+
     func hearLevel(_ id: NodeID) { self.node(id).level.rise(to: .two) }
 
     /// What the gateway on a node writes.
