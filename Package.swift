@@ -45,6 +45,8 @@ let package = Package(
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
         .systemLibrary(
             name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
+        .systemLibrary(
+            name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "CShims"),
 
         // Pure.
@@ -74,6 +76,9 @@ let package = Package(
         .target(
             name: "StratusSealing",
             dependencies: ["CArgon2", "COpenSSL", "StratusModel", "StratusCoding"],
+            swiftSettings: house + release),
+        .target(
+            name: "StratusHTTP2", dependencies: ["CNghttp2", "StratusModel", "StratusHTTP"],
             swiftSettings: house + release),
         .target(
             name: "StratusCompression", dependencies: ["CZlib", "CZstd", "StratusModel"],
@@ -193,6 +198,9 @@ let package = Package(
         .testTarget(
             name: "StratusHTTPTests", dependencies: ["StratusModel", "StratusHTTP"],
             exclude: ["Fixtures"], swiftSettings: house),
+        .testTarget(
+            name: "StratusHTTP2Tests",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusHTTP2"], swiftSettings: house),
         .testTarget(
             name: "StratusCommandLineTests", dependencies: ["StratusCommandLine"],
             swiftSettings: house),
