@@ -47,7 +47,7 @@ package final class Replica {
         package var turnTimeMax: Duration = .milliseconds(2)
         /// A read that answers in pages ends its page after this. A page's work is counted, too: this is for what
         /// counting misjudges.
-        package var readTimeMax: Duration = .milliseconds(250)
+        package var readTimeMax: Duration = .milliseconds(100)
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
         package init() {}
