@@ -76,6 +76,8 @@ final class SimulatedNode {
 
     /// What the next process of this node can read.
     var build = FeatureLevel.build
+    /// What it is to be exchanged for, once it does not hang; nil: nothing yet.
+    var wantedBuild: FeatureLevel?
     let level = SimulatedLevel()
 
     // The process. Nil while it is down.

@@ -21,15 +21,22 @@ extension Simulation {
         self.queue.add(.raiseLevel, at: safety / 1_000 * (place + pause))
     }
 
-    /// The process ends, and the next one on this data is of another build.
+    /// The node is to be of another build from here on, whatever was wanted before.
     func exchange(_ id: NodeID, for build: FeatureLevel) {
+        self.node(id).wantedBuild = build
+        self.report.levelCounts["exchanged", default: 0] += 1
+        self.finishExchange(id)
+    }
+
+    /// The process ends, and the next one on this data is of the build that is wanted. One that hangs goes on first.
+    func finishExchange(_ id: NodeID) {
         let node = self.node(id)
         guard node.pausedUntil <= self.now else {
-            return self.queue.add(.exchange(id, for: build), at: node.pausedUntil)
+            return self.queue.add(.finishExchange(id), at: node.pausedUntil)
         }
+        guard let build = node.wantedBuild, build != node.build else { return }
         node.build = build
         self.note("\(id) is to be of level \(build)")
-        self.report.levelCounts["exchanged", default: 0] += 1
         // Where it is down it comes back as the new build.
         guard node.isUp else { return }
         self.crash(node, losesPower: false, backAfter: 50_000_000)

@@ -71,6 +71,7 @@ package final class Simulation {
         case compareLogs
         case checkConvergence
         case exchange(NodeID, for: FeatureLevel)
+        case finishExchange(NodeID)
         case raiseLevel
         case hearLevel(NodeID)
     }
@@ -243,7 +244,8 @@ package final class Simulation {
             .linkTurn(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs, .stream, .stranger, .checkConvergence, .exchange, .raiseLevel, .hearLevel:
+            .compareLogs, .stream, .stranger, .checkConvergence, .exchange,
+            .finishExchange, .raiseLevel, .hearLevel:
             nil
         }
     }
@@ -315,6 +317,7 @@ package final class Simulation {
             self.queue.add(.compareLogs, at: self.now + 200_000_000)
         case .checkConvergence: self.checkConvergence()
         case .exchange(let id, let build): self.exchange(id, for: build)
+        case .finishExchange(let id): self.finishExchange(id)
         case .raiseLevel: self.raiseLevel()
         case .hearLevel(let id): self.hearLevel(id)
         }
