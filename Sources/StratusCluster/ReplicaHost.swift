@@ -122,7 +122,8 @@ package final class ReplicaHost {
                 self.liveness.handle(
                     .resigned(group, term: term), at: now, into: &ignored)
                 effects.append(.replica(group, effect))
-            case .answered, .read, .changed, .roleChanged, .applied, .reached, .alarm, .failed:
+            case .answered, .read, .changed, .roleChanged, .applied, .reached, .alarm, .failed,
+                .gaveUp, .snapshotLacksRoom:
                 effects.append(.replica(group, effect))
             }
         }
