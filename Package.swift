@@ -86,7 +86,8 @@ let package = Package(
         .target(
             name: "StratusRuntime",
             dependencies: [
-                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusCompression",
+                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusHTTP2",
+                "StratusCompression",
             ],
             swiftSettings: house + release),
         .target(
@@ -108,6 +109,10 @@ let package = Package(
                 "StratusSealing", "StratusRuntime", "StratusCluster",
             ], swiftSettings: house + release),
         .target(
+            name: "StratusPush",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusSealing"],
+            swiftSettings: house + release),
+        .target(
             name: "StratusGateway",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
@@ -127,7 +132,7 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
                 "StratusGateway",
-                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusSQLite",
+                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCompression", "StratusCommandLine",
             ], swiftSettings: house + release),
         .target(
@@ -211,8 +216,8 @@ let package = Package(
         .testTarget(
             name: "StratusRuntimeTests",
             dependencies: [
-                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
-                "ChildProcesses",
+                "StratusModel", "StratusHTTP", "StratusHTTP2", "StratusRuntime", "StratusTLS",
+                "StratusCompression", "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -235,6 +240,12 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
                 "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusPushTests",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusSealing", "StratusPush", "ChildProcesses",
             ],
             swiftSettings: house),
         .testTarget(
