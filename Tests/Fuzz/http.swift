@@ -1,3 +1,4 @@
+// modules: StratusHTTP
 import StratusHTTP
 import StratusModel
 

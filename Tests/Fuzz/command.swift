@@ -1,0 +1,28 @@
+// modules: StratusRecords
+// seeds: Tests/StratusCodingTests/Golden/command-*.hex Tests/StratusRecordsTests/Golden/*.hex
+import StratusCoding
+import StratusModel
+import StratusPlacement
+@testable import StratusRecords
+
+/// Fuzzes what gateways and peers send to a partition, and what a partition keeps: commands, queries, answers,
+/// outcomes, mail and rows.
+///
+/// Whatever the bytes are: nothing traps, and what is accepted is written and read again to the same bytes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
+    let container = ContainerReference(container: "iCloud.c", environment: .development)
+    check(bytes, { b throws(DecodingError) in try Command(decoding: b) }, { $0.encoded() })
+    check(
+        bytes, { b throws(DecodingError) in try RecordCommand(decoding: b, container: container) },
+        { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try RecordQuery(decoding: b) }, { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try RecordOutcome(decoding: b) }, { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try MailCommand(decoding: b) }, { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try ZoneRow(decoding: b) }, { $0.encoded() })
+    check(bytes, { b throws(DecodingError) in try DatabaseRow(decoding: b) }, { $0.encoded() })
+    _ = try? RecordAnswer(decoding: bytes)
+    _ = try? QueryPosition(decoding: bytes, for: 0)
+    return 0
+}
