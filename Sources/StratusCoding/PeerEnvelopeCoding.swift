@@ -22,10 +22,11 @@ package import StratusModel
 // |      |           | a prefixed question for the node itself                                     |
 // | 49   | response  | varint number, 1 answer, see below                                          |
 //
-// One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command` begin
-// with a version of their own. Kinds 1 to 3, 5 and 6 never change; what else there is, and how it looks,
-// follows from the protocol both sides agreed on. This is protocol 2, which begins with kind 9; protocol 1
-// has no such kind. Kinds 1 and 2 are read, so that a build that still says them can be refused in words.
+// One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command`
+// begin with a version of their own. Kinds 1 to 3, 5 and 6 never change. The protocol that both
+// sides agreed on decides which other kinds there are, and their formats. This is protocol 2, which
+// begins with kind 9; protocol 1 has no such kind. Kinds 1 and 2 are still read, so that a build
+// that sends them can be refused with a reason.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |
