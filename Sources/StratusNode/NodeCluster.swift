@@ -35,6 +35,8 @@ final class NodeCluster: Sendable {
     private let links: PeerLinks?
     /// For metrics; nil for a node alone.
     var peerLinks: PeerLinks? { self.links }
+    /// When the certificate among peers ends, in seconds since 1970; 0 for a node alone.
+    var certificateEnd: Int64 { self.certificates?.end ?? 0 }
     private let sockets: SocketLinks?
     /// Of the links, where they do not share one with clients.
     private let ownLoop: EventLoop?

@@ -19,7 +19,7 @@ final class NodeState: NodeControl {
     let mended: MendedCount
     private let dataDirectory: String
     private let startedAt: MonotonicTime
-    private let startedAtMilliseconds: Int64
+    let startedAtMilliseconds: Int64
     private let addresses = Mutex((clients: [String](), admin: ""))
     private let clients = Mutex<ObservedHandler?>(nil)
 

@@ -42,6 +42,13 @@ enum ProcessFacts {
         return max(0, count - 3)
     }
 
+    /// The most files and sockets that the process may have open; 0 if that cannot be read.
+    static var descriptorCountMax: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 0 }
+        return Int(clamping: limit.rlim_cur)
+    }
+
     static var processorSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
