@@ -7,7 +7,7 @@ package struct NodeQuestions: Sendable {
     private let replicas: any MemberReplicas
     private let follower: ClusterFollower
     private let health: @Sendable () async -> NodeHealth
-    /// Where it does what nobody waits for; nil for wherever there is room.
+    /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
 
     package init(
