@@ -4,7 +4,7 @@ import StratusModel
 import StratusPlacement
 import StratusRuntime
 
-/// What administrators change of the cluster. Every change is a line in the log.
+/// The changes that administrators make to the cluster. Every change is a line in the log.
 struct ClusterChanges {
     let cluster: (any ClusterControl)?
     let log: Log

@@ -6,10 +6,10 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-/// Tokens, keys, users, roles: what administrators see and change of who is asking.
+/// Tokens, keys, users and roles, as administrators see and change them.
 ///
-/// A secret is shown once, in the answer that made it. Every change is an entry of the audit trail, written
-/// before the change is answered.
+/// A secret is shown once, in the answer that made it. Every change is an entry of the audit trail,
+/// written before the change is answered.
 struct IdentityPages {
     let people: SignInService
     let log: Log
@@ -18,7 +18,7 @@ struct IdentityPages {
     var accounts: Accounts { self.people.accounts }
     var access: ContainerAccess { self.people.access }
 
-    /// What ends a page early, in words.
+    /// An error that ends a page early, in words.
     struct Refusal: Error {
         var status: Int
         var code: StaticString
@@ -118,8 +118,8 @@ struct IdentityPages {
                 "'\(callback)' is no callback: https://… (http:// in development), or an app's own "
                     + "scheme")
         }
-        // Whoever knows an API token can send people a sign-in link: somebody must have said who may get what they
-        // sign in with.
+        // Anybody who knows an API token can send people a sign-in link. So somebody must have
+        // named the receivers of what people sign in with.
         let namesReceivers = !origins.isEmpty || callback != nil
         guard
             container.environment == .development || namesReceivers
@@ -606,8 +606,8 @@ struct IdentityPages {
         return ContainerReference(container: name, environment: environment)
     }
 
-    /// Where a browser may be sent with a token: never to a page that can be listened to, outside
-    /// development.
+    /// Whether a browser may be sent to this address with a token: outside development never to a
+    /// page that can be eavesdropped.
     private static func isCallback(_ text: String, _ container: ContainerReference) -> Bool {
         guard text.utf8.count <= 1_000, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
