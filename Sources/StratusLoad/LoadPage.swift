@@ -1,7 +1,7 @@
 import StratusModel
 
-/// A report as a page that needs nothing else: throughput and latency over time, what was done to the servers
-/// meanwhile, and how latencies are distributed.
+/// A report as a self-contained page: throughput and latency over time, the faults injected
+/// meanwhile, and the distribution of latencies.
 package struct LoadPage {
     private let report: LoadReport
     private static let width = 900.0

@@ -58,7 +58,7 @@ package struct PocketBaseTarget: LoadTarget {
         kind == .save || kind == .lookup || kind == .query || kind == .readModifyWrite
     }
     package func preparations() -> [HTTPClientRequest] { [] }
-    /// What an earlier load left serves this one too.
+    /// Whether the place exists: one that an earlier load left serves this one too.
     package func isPrepared(by status: Int, _ body: Bytes) -> Bool {
         status == 200 || body.contains("validation_not_unique")
     }
