@@ -1,6 +1,7 @@
 package import StratusCommandLine
 
-/// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it in step.
+/// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it up
+/// to date.
 package enum CommandLinePages {
     /// - Parameter others: programs that stand below this module.
     package static func reference(with others: [CommandDefinition]) -> String {
