@@ -28,8 +28,8 @@ extension Benchmark {
     }
 }
 
-/// Replicas of one group whose messages arrive at once and whose disks answer at once: what is left is
-/// the cost of deciding.
+/// Replicas of one group with instant messages and disks, so that only the cost of deciding
+/// remains.
 struct ConsensusRoom {
     private var groups: [RaftGroup]
     private var now = MonotonicTime(nanoseconds: 0)
@@ -113,8 +113,8 @@ struct ConsensusRoom {
         self.events.removeAll(keepingCapacity: true)
     }
 
-    /// A node's watch over two peers, with all its groups following a leader that is well: nothing but
-    /// heartbeats happens, whatever the number of groups.
+    /// A node's watch over two peers, with all its groups following a healthy leader: only
+    /// heartbeats happen, whatever the number of groups.
     static func idle(groups count: Int, seconds: Int) {
         var rooms = (0..<count).map { ConsensusRoom(nodes: 3, group: UInt16($0)) }
         for position in rooms.indices { rooms[position].elect() }
