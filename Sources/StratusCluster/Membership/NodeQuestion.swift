@@ -10,8 +10,8 @@ package import StratusPlacement
 // | 1     | kind, then                                                                        |
 // |       | 1 view: varint revision known                                                     |
 // |       | 2 observe: count of groups to wake, 2 each                                        |
-// |       | 3 configure: 2 group, varint index, count of voters, 4 each, count of learners,|
-// |       |   4 each                                                                       |
+// |       | 3 configure: 2 group, varint index, count of voters, 4 each, count of learners,   |
+// |       |   4 each                                                                          |
 // |       | 4 transfer: 2 group, 4 node                                                       |
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
