@@ -2,7 +2,8 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 
-/// Somebody at a node's door who must not be heard: by a certificate of the cluster, but not what it says it is.
+/// A stranger that connects to a node and must not be heard: it has a certificate of the cluster,
+/// but is not what it claims to be.
 final class Stranger: LinkStreamUser {
     enum Lie: CaseIterable {
         case otherCluster, otherNode, otherName, otherReceiver, otherData, olderCopy

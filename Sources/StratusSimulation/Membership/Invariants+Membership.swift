@@ -3,8 +3,8 @@ import StratusConsensus
 import StratusModel
 import StratusPlacement
 
-// What must hold while replicas move, seen by somebody who knows what the system group has decided and what every
-// group has committed.
+// The rules that must hold while replicas move, checked by an observer that knows every decision of
+// the system group and everything that the groups have committed.
 extension Invariants {
     /// The system group has decided on another view.
     mutating func placed(_ view: ClusterView) {

@@ -2,8 +2,8 @@ import StratusCluster
 import StratusConsensus
 import StratusModel
 
-/// What the asynchronous parts of one process stand on: sleep, the own replicas, the network. Once the process
-/// has ended everything returns at once and has no effect, so that what still runs comes to its end.
+/// The base of one process' asynchronous parts: sleep, its own replicas, the network. Once the
+/// process has ended every call returns at once and has no effect, so that running tasks finish.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
 final class ProcessLife: @unchecked Sendable {

@@ -5,7 +5,8 @@ import StratusModel
 import StratusPlacement
 import StratusStorage
 
-// Clusters whose groups are placed by the real table: what the real shells of the membership ask of a process.
+// Simulates clusters whose groups are placed by the real table: carries out the requests that the
+// real membership shells make of a process.
 extension Simulation {
     /// Nil in a cluster whose groups stay where the seed put them.
     func makeShells(of node: SimulatedNode) throws(ClusterDirectory.Refusal) -> ClusterShells? {
@@ -58,7 +59,8 @@ extension Simulation {
 
     // MARK: Replicas that come and go
 
-    /// Whether the node has a replica of the group: one that it keeps is opened when somebody asks for it.
+    /// Whether the node has a replica of the group: a replica that it keeps is opened when somebody
+    /// asks for it.
     func isOpen(_ group: GroupID, on node: SimulatedNode) -> Bool {
         guard let host = node.host else { return false }
         if host.replica(of: group) != nil { return true }
@@ -213,7 +215,8 @@ extension Simulation {
         return true
     }
 
-    /// Links are between members, as both see it; the network of a cluster that is not placed knows all.
+    /// Whether both nodes see each other as members, so that they have links. In a cluster that is
+    /// not placed all nodes are linked.
     func areLinked(_ one: NodeID, _ other: NodeID) -> Bool {
         guard self.placed != nil else { return true }
         guard Int(other.raw) <= self.nodes.count,
