@@ -3,14 +3,15 @@ package import StratusModel
 import StratusStorage
 import Synchronization
 
-/// Reads back what nobody reads, and has what rotted brought back from peers.
+/// Reads cold data back, and has rotten data restored from peers.
 ///
-/// A round goes through all groups; of each it reads the entries in the log, then the pages of the rows.
-/// A replica that is damaged hands leadership on, and while somebody else leads it is opened anew without
-/// what is damaged: it gets it back as any replica that has lost something does (decision 0111). Alone, or
-/// while nobody leads, it stays as it is: what is sound of it is all there is.
+/// A round goes through all groups. In each it reads the entries in the log, then the pages of the
+/// rows. A damaged replica hands its leadership over. While another node leads, it is opened anew
+/// without the damaged part, which it then gets back like any replica that has lost something
+/// (decision 0111). Alone, or while nobody leads, it stays as it is: its sound part is all there
+/// is.
 extension NodeReplicas {
-    /// What came of it so far.
+    /// The results so far.
     package struct ScrubFigures: Sendable, Equatable {
         package var readSize: UInt64 = 0
         package var roundCount: UInt64 = 0
@@ -22,7 +23,7 @@ extension NodeReplicas {
         /// Still to come in this round, last first.
         var groups: [GroupID] = []
         var isRoundOver = true
-        /// Where the log is read next in the group at hand; nil when its rows are read.
+        /// The next position of the log in the current group; nil while its rows are read.
         var current: (group: GroupID, logFrom: LogIndex?)?
         var rows: PartitionScrub?
         /// Found, and waiting until somebody else leads.
@@ -37,7 +38,8 @@ extension NodeReplicas {
 
     /// Nobody opens a group that was closed to be mended, for so long at most.
     private static let mendingTime = Duration.seconds(10)
-    /// Nobody else may be able to lead: a replica that has handed over in vain leads again, and is mended later.
+    /// The time for a hand-over. If no other replica can lead, the damaged one leads again, and is
+    /// repaired later.
     private static let handoverTime = Duration.seconds(5)
 
     enum Damage: Equatable {
@@ -55,8 +57,8 @@ extension NodeReplicas {
 
     package nonisolated var scrubFigures: ScrubFigures { self.scrubbed.withLock { $0 } }
 
-    /// Reads about so many bytes back. To be called again and again, as fast as the disk may be read.
-    /// - Returns: false when a round is over and nothing is left to mend.
+    /// Reads about so many bytes back. Call it again and again, as fast as the disk may be read.
+    /// - Returns: false if a round is over and nothing is left to repair.
     package func scrub(_ size: ByteCount) async -> Bool {
         guard self.fault == nil, !self.isStopped else { return false }
         self.mend()
