@@ -282,7 +282,7 @@ struct ClusterChanges {
         json.beginObject()
         json.member("code", "REFUSED")
         var reason = refusal.explanation
-        // What may be insisted on, and the number that says that it was understood.
+        // The number by which an operator confirms a refused change, if it may be confirmed.
         let accept: Int? =
             switch refusal.reason {
             case .tooFewNodes: refusal.count

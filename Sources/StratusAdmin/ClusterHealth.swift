@@ -19,7 +19,7 @@ struct ClusterHealth {
 
     func show() async throws(NodeControlFailure) -> HTTPResponse {
         let cluster = self.cluster
-        // If nobody leads the system partition, waiting for it is in vain, so the others are asked
+        // If nobody leads the system partition, waiting for it is useless, so the others are asked
         // meanwhile.
         let known = (cluster.lastView?.nodes ?? []).filter(\.isMember).map(\.id)
         async let early = self.ask(known)
