@@ -244,7 +244,7 @@ package final class ClusterRouter: PartitionRouter {
                 if isInDoubt { throw .outcomeUnknown }
                 throw .refused(reason)
             case .notExecuted(let milliseconds):
-                // Of this copy that is true; an earlier one may still be applied.
+                // That holds for this copy; an earlier one may still be applied.
                 if !isInDoubt { throw .notExecuted(retryAfter: .milliseconds(Int(milliseconds))) }
             case .outcomeUnknown:
                 if case .command = body { isInDoubt = true }
@@ -274,8 +274,8 @@ package final class ClusterRouter: PartitionRouter {
         return min(deadline, max(start, hurry.since) + hurry.patience)
     }
 
-    /// Shortens the patience of all requests once one has waited in vain, if the router is in a
-    /// hurry: a client's request is several of these, one after the other.
+    /// Shortens the patience of all requests once one has waited without an answer, if the router
+    /// is in a hurry: a client's request is several of these, one after the other.
     private func despair() {
         self.state.withLock { state in
             guard let patience = state.hurry?.patience else { return }

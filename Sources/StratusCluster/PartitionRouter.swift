@@ -42,6 +42,6 @@ package enum RouteError: Error, Sendable, Equatable {
     /// Not every member of the cluster can read it yet. Nothing happened; it is possible once the
     /// upgrade is finalised.
     case upgrading
-    /// The partition refuses for a reason that retrying does not mend.
+    /// The partition refuses for a reason that retrying does not cure.
     case refused(String)
 }

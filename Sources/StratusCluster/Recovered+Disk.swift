@@ -60,7 +60,8 @@ extension RaftGroup.Recovered {
             last = loss.first.previous
             lost = LogPoint(index: loss.last, term: loss.lastTerm)
         }
-        // What the state stands for is kept for followers, and may be more than memory should hold.
+        // The entries before the state's position are kept for followers, and may be more than
+        // memory should hold.
         var passed: [Term] = []
         let through = min(position.index, last)
         while start.index.raw + UInt64(passed.count) < through.raw {

@@ -29,7 +29,7 @@ package final class SnapshotPace {
     package var rate: ByteCount
     /// The bytes that may still be written before the disk is down to its reserve; nil: unknown.
     package var room: (() -> ByteCount?)?
-    /// The one that is being spooled; gone with whoever wanted it.
+    /// The snapshot being spooled; gone once nobody wants it.
     weak var spooling: (any SnapshotSpooling)?
     /// Before this no slice is due; nil before the first.
     private(set) var opensAt: MonotonicTime?

@@ -132,7 +132,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
             return
         }
         if self.endsAfterAnswer {
-            // What was filled the last time is with the kernel.
+            // The kernel has all bytes of the last fill.
             self.links.world.submit { self.end(nil) }
             return
         }

@@ -2,8 +2,8 @@ package import StratusModel
 
 /// The outside of a node's links: the time, the tasks of one loop, and streams of bytes to peers.
 ///
-/// ``SocketLinks`` is the real one. Links know nothing of sockets or TLS: they rely only on what
-/// stands here.
+/// ``SocketLinks`` is the real one. Links know nothing of sockets or TLS: they rely only on this
+/// protocol.
 package protocol LinkWorld: AnyObject, Sendable {
     /// Only on the loop.
     var now: MonotonicTime { get }

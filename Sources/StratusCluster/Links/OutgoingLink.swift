@@ -2,9 +2,10 @@ import StratusCoding
 import StratusModel
 import StratusRuntime
 
-/// The link to one peer: connects, says hello, sends what waits, and begins anew when it breaks.
+/// The link to one peer: connects, says hello, sends the queued messages, and starts again when it
+/// breaks.
 ///
-/// `@unchecked`: touched only on the loop, but for what stands behind the mutex.
+/// `@unchecked`: touched only on the loop, except for the state behind the mutex.
 final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private struct Outbox {
         var frames: PeerFrameQueue
@@ -126,7 +127,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             defer {
                 outbox.isOpen = false
                 outbox.isSignalled = false
-                // What waited is gone: the receiver may be another process when the link is back.
+                // The queue is dropped: the receiver may be another process when the link is back.
                 if self.links.tuning.bugs.contains(.outboxKeptOverBreak) {
                     outbox.frames.restart()
                 } else {

@@ -185,7 +185,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         }
         for link in old { link.stop() }
         for link in new { link.start() }
-        // Who has not said who it is may be a newcomer that waits for its answer.
+        // A connection without a name may be a newcomer that waits for its answer.
         for link in self.incoming {
             guard let node = link.node else { continue }
             if !self.peers.contains(where: { $0.node == node }) { link.close() }

@@ -15,7 +15,7 @@ package struct TroubleFold: Sendable {
 
     package static let pause = Duration.seconds(60)
     /// The number of different troubles remembered. Beyond it the one reported longest ago is
-    /// forgotten, because whoever opens connections chooses how many there are.
+    /// forgotten, because strangers that open connections decide how many there are.
     package static let countMax = 64
 
     private var tellings: [Trouble: Telling] = [:]

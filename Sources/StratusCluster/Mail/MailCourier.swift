@@ -49,7 +49,7 @@ package struct MailCourier: Sendable {
 
     /// A trouble that waiting does not cure.
     package enum Trouble: Sendable, Equatable {
-        /// The receiver has seen less than was let go here.
+        /// The receiver has seen less than the sender has released.
         case gap(through: UInt64, first: UInt64)
         /// The two partitions are of different epochs: one of them was restored without the other.
         case otherEpoch(UInt64)
@@ -87,7 +87,7 @@ package struct MailCourier: Sendable {
     private var routes: [MailRoute: Route] = [:]
     /// The next pause of each route that has failed, until it works.
     private var pauses: [MailRoute: Duration] = [:]
-    /// Until mail of theirs was let go again, or none waits.
+    /// Kept until mail of theirs is released again, or none waits.
     package private(set) var failing: [MailRoute: Failing] = [:]
     private var looks: [GroupID: Look] = [:]
     /// Groups that have mail for which there was no room among what is under way.

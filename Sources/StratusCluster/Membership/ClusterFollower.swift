@@ -205,7 +205,7 @@ package actor ClusterFollower {
     }
 
     private func delete() async {
-        // What could not be deleted and has come back since is in use.
+        // Replicas that could not be deleted and have come back since are in use.
         let directory = self.directory
         self.leaving = self.leaving.filter { !directory.keeps($0) }
         guard !self.leaving.isEmpty else { return }

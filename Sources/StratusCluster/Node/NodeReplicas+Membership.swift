@@ -71,7 +71,7 @@ extension NodeReplicas {
                 self.members[group] = nil
                 self.leaders.withLock { $0[group] = nil }
                 self.answerWaiting(for: group)
-                // What cannot be closed is deleted all the same.
+                // A partition that cannot be closed is deleted all the same.
                 _ = try? member.partition.close()
             }
             self.unopenable[group] = nil

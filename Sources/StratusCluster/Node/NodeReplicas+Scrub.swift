@@ -28,7 +28,7 @@ extension NodeReplicas {
         var rows: PartitionScrub?
         /// Found, and waiting until somebody else leads.
         var damaged: [GroupID: Damage] = [:]
-        /// Since when a replica that led hands on what it leads, so that it can be mended.
+        /// Since when a replica hands its leadership over, so that it can be repaired.
         var handingOver: [GroupID: MonotonicTime] = [:]
         /// Closed, and waiting until the log has synced what they submitted.
         var closed: [GroupID: Damage] = [:]
@@ -36,7 +36,7 @@ extension NodeReplicas {
         var mustMend: Bool { !self.damaged.isEmpty || !self.closed.isEmpty }
     }
 
-    /// Nobody opens a group that was closed to be mended, for so long at most.
+    /// The longest time for which nobody opens a group that was closed for repair.
     private static let mendingTime = Duration.seconds(10)
     /// The time for a hand-over. If no other replica can lead, the damaged one leads again, and is
     /// repaired later.
@@ -102,7 +102,7 @@ extension NodeReplicas {
         case .entry(let index):
             self.note(.entry(index), of: group, "entry \(index) of the log is damaged")
         case .page(let page):
-            // Of a file that was replaced meanwhile it says nothing.
+            // A result about a file that was replaced meanwhile is ignored.
             if let rows = self.scrub.rows,
                 self.members[group]?.partition.isCurrent(rows.checkpointer) == true
             {
@@ -133,7 +133,7 @@ extension NodeReplicas {
         }.value
     }
 
-    /// - Returns: false when there is none left in this round and nothing to mend.
+    /// - Returns: false if no group is left in this round and nothing has to be repaired.
     private func scrubNextGroup() -> Bool {
         self.scrub.rows = nil
         self.scrub.current = nil
@@ -184,7 +184,8 @@ extension NodeReplicas {
             guard !member.isCheckpointing else { continue }
             var effects: [ReplicaHost.Effect] = []
             guard raft.role != .leader else {
-                // Whoever leads must have what it is asked for.
+                // A leader must have everything that it may be asked for, so this one hands over
+                // first.
                 self.scrub.handingOver[group] = self.world.now
                 self.host.with(group, at: self.world.now, into: &effects) { replica, out in
                     replica.handle(.inhibited(.scrub), at: self.world.now, into: &out)
@@ -211,7 +212,7 @@ extension NodeReplicas {
             self.scrub.closed[group] = damage
             self.close(group)
         }
-        // What is read back must be on disk: a replica takes it for that.
+        // The entries read back must be on disk, because a replica takes them for that.
         for group in self.scrub.closed.keys.sorted() where self.log.isSettled(group) {
             guard let damage = self.scrub.closed.removeValue(forKey: group) else { continue }
             self.reopen(group, without: damage)
@@ -241,7 +242,7 @@ extension NodeReplicas {
         self.carryOut(effects)
     }
 
-    /// Forgets the replica in memory. What waits for it may have been committed by others.
+    /// Forgets the replica in memory. Others may have committed the commands that wait for it.
     private func close(_ group: GroupID) {
         if self.scrub.current?.group == group {
             self.scrub.rows = nil

@@ -106,7 +106,7 @@ package final class ReplicaInbox: Sendable {
     /// How much waits.
     var count: Int { self.state.withLock { $0.events.count } }
 
-    /// Takes nothing in any more. What waits is still handed out.
+    /// Accepts no more events. Those in the queue are still handed out.
     func stop() { self.state.withLock { $0.isStopped = true } }
 
     /// - Returns: empty when there is nothing, and then the next event calls `drain` again.
