@@ -40,7 +40,7 @@ package struct EtcdTarget: LoadTarget {
     ) -> Verdict {
         if status == 503 { return .again(after: nil) }
         guard status == 200 else { return .failed("status \(status)") }
-        // A look-up that finds nothing is answered 200 too.
+        // A lookup that finds nothing is answered 200 too.
         if step.kind == .lookup, !body.contains("\"kvs\"") { return .failed("not found") }
         return .done
     }

@@ -10,7 +10,7 @@ package enum Step: Sendable, Equatable {
     case query(from: Int, limit: Int)
     /// Asks for the changes since this client's last request.
     case sync
-    /// A look-up, then a save of the same record.
+    /// A lookup, then a save of the same record.
     case readModifyWrite(Int)
 
     package enum Kind: String, Sendable, CaseIterable {
