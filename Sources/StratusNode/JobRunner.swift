@@ -51,7 +51,8 @@ package struct JobRunner: Sendable {
         let query = RecordQuery(
             principal: principal, .work(asOf: self.world.wallMilliseconds)
         ).enveloped()
-        // What is applied here is near enough: the command decides over the rows of its own moment.
+        // The state applied here is near enough: the command decides over the rows of its own
+        // moment.
         guard let answer = await self.replicas.peek(query, in: group),
             case .work(let isWaiting, let willWait)? = try? RecordAnswer(decoding: answer.body)
         else { return false }
