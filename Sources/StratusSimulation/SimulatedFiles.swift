@@ -86,7 +86,7 @@ package final class SimulatedFiles: Files {
                     Self.apply(change, to: &state.durableNames)
                 }
                 state.unsyncedNames = []
-                // What lies in a directory that is gone is gone too.
+                // Files in a deleted directory are gone too.
                 let durable = state.durableNames
                 state.durableNames = durable.filter { entry in
                     var path = entry.key

@@ -15,7 +15,7 @@ final class SimulatedNode {
         /// The terms of the entries after `start`.
         var terms: [Term] = []
         var state = LogIndex.zero
-        /// The state was taken away since, and what the log had let go with it.
+        /// The state was taken away since, and with it the entries that the log had released.
         var hasLostState = false
         /// Entries of the log were damaged and not yet replaced.
         var isOwing = false

@@ -3,7 +3,7 @@ import StratusConsensus
 import StratusModel
 import StratusStorage
 
-// What goes wrong, and how the cluster is asked to come right again.
+// Injects the faults, and lets the cluster recover from them.
 extension Simulation {
     func count(_ fault: SimulationOptions.Fault) {
         self.report.faultCounts[fault, default: 0] += 1
@@ -98,7 +98,7 @@ extension Simulation {
         {
             return leader
         }
-        // Who is down already cannot be struck.
+        // A node that is down already cannot be struck.
         let up = self.options.isBackSoon ? self.nodes.filter(\.isUp) : []
         let possible = up.isEmpty ? self.nodes : up
         return possible[self.draw(possible.count)]
@@ -166,7 +166,7 @@ extension Simulation {
         self.cut(links, for: self.drawTime(50...4_000))
     }
 
-    /// C-13: whoever leads hears one other node alone; that one and the rest hear each other.
+    /// C-13: the leader hears one other node alone; that one and the rest hear each other.
     private func bridge() {
         let group = self.groups[self.draw(self.groups.count)]
         guard let leader = self.leader(of: group) else { return }

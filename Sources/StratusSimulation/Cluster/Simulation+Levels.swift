@@ -61,7 +61,7 @@ extension Simulation {
         }
     }
 
-    /// An upgrade that a pause put off must still come to its end.
+    /// An upgrade that a pause put off must still finish.
     func findLevelProblem() -> String? {
         guard self.options.levels != nil, self.report.levelCounts["raised"] == nil else {
             return nil

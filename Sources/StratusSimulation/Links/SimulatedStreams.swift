@@ -140,7 +140,8 @@ final class SimulatedStreams {
         if stream.side == 0 {
             self.endedAt[stream.host, default: [:]][connection.target] = self.simulation.now
         }
-        // What has left may still arrive, even beside what its process sends on another connection.
+        // Bytes that have left may still arrive, even beside those that its process sends on
+        // another connection.
         connection.pipes[stream.side].stalledSince = nil
         if end == .closed {
             connection.pipes[stream.side].clear()

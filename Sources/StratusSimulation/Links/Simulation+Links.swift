@@ -172,7 +172,7 @@ extension Simulation {
         }
     }
 
-    /// At once, or when whoever deals with it comes to it.
+    /// At once, or when the receiver gets to it.
     private func settle(
         _ receipt: PeerReceipt, _ size: Int, _ priority: PeerMessage.Priority,
         _ stream: SimulatedStream, _ node: SimulatedNode

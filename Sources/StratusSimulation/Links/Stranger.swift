@@ -28,7 +28,7 @@ final class Stranger: LinkStreamUser {
         var own = self.own
         var target = self.target.id
         var lie = self.lie
-        // Of whom nothing was heard yet, any copy is as good as another.
+        // If nothing was heard of the node yet, any copy is as good as another.
         if lie == .olderCopy, self.target.links?.memory.start(of: own.name) == nil {
             lie = .noStarts
         }
@@ -80,7 +80,7 @@ extension SimulatedStreams {
         let host = nodes[Int(self.draw(UInt64(nodes.count)))]
         let target = nodes[Int(self.draw(UInt64(nodes.count)))]
         var lie = Stranger.Lie.allCases[Int(self.draw(UInt64(Stranger.Lie.allCases.count)))]
-        // Who has met nobody trusts whoever comes first.
+        // A node that has met nobody trusts the first that comes.
         if lie == .otherData, target.links?.peers.isOpen(to: host.id) != true { lie = .noHello }
         guard host.id != target.id else { return }
         self.count("strangers")

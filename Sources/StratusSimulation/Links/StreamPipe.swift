@@ -22,7 +22,7 @@ struct StreamPipe {
     private(set) var unsaidSize = 0
     var stalledSince: Int64?
     var isStepping = false
-    /// Nothing arrives before: what stands ahead, or the end of the handshake.
+    /// Nothing arrives before: earlier pieces or the end of the handshake come first.
     var openAt: Int64 = 0
     /// The pieces of a broken connection that were ahead of the break.
     var passCount = 0

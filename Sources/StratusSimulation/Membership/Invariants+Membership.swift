@@ -33,7 +33,7 @@ extension Invariants {
         self.checkPlaces(of: group)
     }
 
-    /// M-12, M-13: whoever votes keeps a replica, by the table or by the move that is under way.
+    /// M-12, M-13: every voter keeps a replica, by the table or by the move that is under way.
     private mutating func checkPlaces(of group: GroupID) {
         guard let view, let confirmed = self.groups[group]?.confirmed else { return }
         var keepers = view.replicas(of: group)

@@ -30,7 +30,7 @@ final class ProcessLife: @unchecked Sendable {
     /// The process may have ended inside the last operation of its disk, and nobody has looked yet.
     var isGone: Bool { self.isOver || self.node.files.isCrashed }
 
-    /// For people who look for what stands still.
+    /// A text for people who look for the cause of a standstill.
     var text: String {
         "has links to \(self.peers), \(self.sleepers.count) sleep, \(self.askers.count) ask, "
             + "\(self.executor.isIdle ? "nothing" : "something") is ready"

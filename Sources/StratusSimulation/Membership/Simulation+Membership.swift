@@ -44,7 +44,7 @@ extension Simulation {
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }
-        // Who ended in there comes to its end.
+        // Tasks of an ended process finish here.
         executor.run()
     }
 
@@ -95,7 +95,7 @@ extension Simulation {
                     .follower, term: .zero, of: node.id, in: group, at: self.now)
                 host.remove(group)
                 self.answerWaiting(for: group, on: node)
-                // What cannot be closed is deleted all the same.
+                // A partition that cannot be closed is deleted all the same.
                 try? node.partitions[group]?.store.close()
                 node.partitions[group] = nil
                 node.checkpointers[group] = nil
@@ -222,7 +222,7 @@ extension Simulation {
         guard Int(other.raw) <= self.nodes.count,
             let near = self.node(one).shells?.life, near.peers.contains(other)
         else { return false }
-        // Who is down is not known to be: what is sent there is lost.
+        // Others do not know that a node is down: messages sent to it are lost.
         guard let far = self.node(other).shells?.life else { return true }
         return far.peers.contains(one)
     }

@@ -45,7 +45,8 @@ package struct CascadeModel {
         let target = self.target(of: record)
         let fate: Fate
         if let target, states {
-            // What refers to a record that is still to go, or may be gone, shares its lot.
+            // A record shares the fate of one it refers to that is still to be deleted, or may be
+            // gone.
             fate = (self.known[target]?.fate ?? .stays) == .stays ? .stays : .open
         } else {
             // It is as it was; without a reference nothing takes it with it.
@@ -82,7 +83,7 @@ package struct CascadeModel {
         while let next = open.popLast() {
             for referrer in self.referrers(of: next.name) where seen.insert(referrer).inserted {
                 guard let fate = self.known[referrer]?.fate, fate != .goes else { continue }
-                // What may not be there any more takes nothing with it.
+                // A record that may be gone already deletes no others.
                 let isSure = next.isSure && fate == .stays
                 self.known[referrer]?.fate = isSure ? .goes : .open
                 open.append((referrer, isSure))

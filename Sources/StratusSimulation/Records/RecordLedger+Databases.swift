@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-// What is told of whole databases.
+// The checks of answers about whole databases.
 extension RecordLedger {
     func turn(of database: DatabaseID) -> UInt64 { self.databases[database]?.turn ?? 0 }
 

@@ -151,7 +151,7 @@ struct SimulatedBuckets {
             return violation("\(end.target) counts on \(end.referrer), which holds no such link")
         }
         for end in ends.flatMap(\.outbound) where !inbound.contains(end) {
-            // What a target has forgotten is what it took with it, or tried to.
+            // A target may have forgotten a link only because it deleted the referrer, or tried to.
             if end.action == .validate {
                 return violation("\(end.target) does not know that \(end.referrer) needs it")
             }

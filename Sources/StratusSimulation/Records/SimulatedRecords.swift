@@ -264,7 +264,7 @@ struct SimulatedRecords {
             record.map { RecordClient.Sighting(tag: $0.tag.text, number: number) }
     }
 
-    /// A page of a feed. Who has followed to its end has what was there.
+    /// Takes in a page of a feed. A client that has followed to its end has all that was there.
     private mutating func follow(
         _ page: ZoneChangesPage, of place: RecordModel.Place, in group: GroupID, by client: Int,
         _ floor: UInt64?
