@@ -151,7 +151,7 @@ struct GroupTail {
         if old > .zero || behind.contains(where: { $0.term > .zero && $0.term < term }) {
             return .go
         }
-        // Of an entry whose term nobody knows, who comes next decides, if that one's is known.
+        // If the term of the entry is unknown, the next entry decides, if its term is known.
         return next.isDamaged ? .stay : .inDoubt
     }
 
@@ -252,7 +252,7 @@ struct GroupTail {
     /// - Parameter last: the last entry of the log, if its head says so.
     mutating func adopt(_ other: Self, last: LogPoint?) {
         if self.start.index < other.start.index {
-            // What the head says counts: it began anew.
+            // The state at the segment's head counts: the log began anew.
             guard last == nil else { return }
             self.replay(start: other.start)
         }

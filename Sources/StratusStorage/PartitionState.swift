@@ -67,7 +67,7 @@ extension SnapshotWork {
 }
 
 package protocol SnapshotSpooling: SnapshotWork {
-    /// It holds up what has to be let go: nothing should slow it down.
+    /// Whether it keeps a full WAL from being freed: then nothing should slow it down.
     var isUrgent: Bool { get }
     /// The spooled bytes, from the first chunk. Call it when all work is done.
     func source() -> any SnapshotSource

@@ -195,7 +195,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             return (tail.last, tail.term(at: tail.last) ?? .zero)
         }
     }
-    /// nil for an index outside the log. Of a damaged entry whose term is not known either: zero.
+    /// The term of the entry; nil for an index outside the log, zero for a damaged entry of unknown
+    /// term.
     package func term(of group: GroupID, at index: LogIndex) -> Term? {
         self.lock.withLock { _ in self.groups[group]?.term(at: index) }
     }
@@ -365,7 +366,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.schedule(on: executor)
     }
 
-    /// Forgets what the group held, for good: its replica here is deleted. What it voted is kept.
+    /// Forgets all entries of the group, for good: its replica here is deleted. Its vote is kept.
     package func forget(_ group: GroupID) {
         guard self.start(of: group).index > .zero || self.last(of: group).index > .zero else {
             return
@@ -555,14 +556,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         for item in self.queue {
             size += item.size
             let sizeMax = min(self.limits.batchSizeMax.raw, self.limits.segmentSize.raw / 2)
-            // What is owed is said together with what it was lost by.
+            // The record of owed entries is written in one batch with the item that lost them.
             if count > 0, size > sizeMax, !item.isOwed { break }
             count += 1
         }
         let taken = Array(self.queue.prefix(count))
         self.queue.removeFirst(count)
         self.queueSize -= taken.reduce(0) { $0 + $1.size }
-        // What is left of the queue is not older than that.
+        // The rest of the queue is not older than that.
         self.syncingSince = taken.isEmpty ? nil : self.queuedSince
         if self.queue.isEmpty { self.queuedSince = nil }
         return taken
