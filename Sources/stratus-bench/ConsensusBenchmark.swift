@@ -73,7 +73,7 @@ struct ConsensusRoom {
         self.now = self.now + .microseconds(100)
         self.events.append((0, .proposed(proposals)))
         self.drain()
-        // What an applied state would release, so that memory stays as it is.
+        // Releases the entries that an applied state would release, so that memory does not grow.
         for position in self.groups.indices {
             let handed = self.groups[position].handed
             guard handed.raw % 1_024 < UInt64(count) else { continue }
