@@ -115,8 +115,8 @@ struct IdentityPages {
         let callback = body["callbackURL"]?.string
         if let callback, !Self.isCallback(callback, container) {
             throw Refusal.bad(
-                "'\(callback)' is no callback: https://… (http:// in development), or an app's own "
-                    + "scheme")
+                "'\(callback)' is not a callback URL: use https://… (http:// in development), or an "
+                    + "app's own scheme")
         }
         // Anybody who knows an API token can send people a sign-in link. So somebody must have
         // named the receivers of what people sign in with.
@@ -176,7 +176,8 @@ struct IdentityPages {
         let name = try self.name(body)
         switch try await self.access.addKey(name: name, pem: pem, in: container) {
         case .noKey:
-            throw Refusal.bad("this is no public key of P-256 in PEM ('openssl ec -pubout')")
+            throw Refusal.bad(
+                "the public key must be an EC P-256 key in PEM form ('openssl ec -pubout')")
         case .nameIsFull:
             throw Refusal(
                 status: 409, code: "NAME_IS_FULL",

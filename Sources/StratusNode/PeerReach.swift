@@ -27,7 +27,7 @@ final class PeerReach: Sendable {
             self.health.clear("peers")
         } else {
             self.health.raise(
-                "peers", "reaches \(reached) of \(nodeCount) nodes, which is no majority")
+                "peers", "reaches \(reached) of \(nodeCount) nodes, which is not a majority")
         }
     }
 }

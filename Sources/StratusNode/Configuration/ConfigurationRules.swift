@@ -85,7 +85,7 @@ package enum ConfigurationRules {
     ) {
         let count = settings.integer("cluster.partitionCount")
         if count & (count - 1) != 0 {
-            refuse("cluster.partitionCount", "\(count) is no power of two")
+            refuse("cluster.partitionCount", "\(count) is not a power of two")
         }
         let texts = settings.texts("cluster.peers")
         let members = settings.texts("cluster.join")
@@ -129,7 +129,9 @@ package enum ConfigurationRules {
             if !texts.isEmpty, !names.contains(name) {
                 refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
             } else if !ClusterPeers.isName(name) {
-                refuse("cluster.name", "'\(name)' is no name: lower-case letters, digits and '-'")
+                refuse(
+                    "cluster.name",
+                    "'\(name)' is not a node name: use lower-case letters, digits and '-'")
             }
         }
     }
