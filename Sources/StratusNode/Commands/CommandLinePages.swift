@@ -1,7 +1,6 @@
 package import StratusCommandLine
 
-/// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it up
-/// to date.
+/// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it in step.
 package enum CommandLinePages {
     /// - Parameter others: programs that stand below this module.
     package static func reference(with others: [CommandDefinition]) -> String {

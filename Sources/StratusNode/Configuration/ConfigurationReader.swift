@@ -1,11 +1,12 @@
 import StratusCommandLine
 import StratusModel
 
-/// Checks a configuration file and the environment against the table of keys.
+/// Holds a configuration file and the environment against the table of keys.
 ///
-/// One pass finds every problem, not only the first, so that a file takes one attempt to fix.
+/// Every problem is found in one pass, not only the first: who fixes a file by trial and error starts a
+/// node once.
 package struct ConfigurationReader {
-    /// The state of a path, as far as the checks need to know it.
+    /// What is at a path, as far as the checks need to know.
     package enum PathState: Sendable, Equatable {
         case absent
         case unreadable(String)
@@ -18,7 +19,7 @@ package struct ConfigurationReader {
     private var settings = ConfigurationSettings()
     private var problems: [ConfigurationProblem] = []
 
-    /// - Parameter probe: looks at a path; injected so that tests of the checks need no disk.
+    /// - Parameter probe: looks at a path; injected so that the checks can be tested without a disk.
     package init(probe: @escaping (String) -> PathState) { self.probe = probe }
 
     package struct Result: Sendable {

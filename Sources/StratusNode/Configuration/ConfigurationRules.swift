@@ -33,8 +33,8 @@ package enum ConfigurationRules {
                 "admin.tls.clientAuthorityFile",
                 "client certificates need TLS: set 'admin.tls.certificateFile'")
         }
-        // An address typed on the command line is deliberate: `stratus dev --listen 0.0.0.0:8080`
-        // is how a container's only process runs. The program warns.
+        // An address typed on the command line is meant: `stratus dev --listen 0.0.0.0:8080` is how a
+        // container's only process runs. The program warns.
         var isTyped = false
         if case .commandLine = settings.origin("client.listen") { isTyped = true }
         if settings.bool("development"), !isTyped, !settings.bool("client.allowDevelopment") {
@@ -85,7 +85,7 @@ package enum ConfigurationRules {
     ) {
         let count = settings.integer("cluster.partitionCount")
         if count & (count - 1) != 0 {
-            refuse("cluster.partitionCount", "\(count) is not a power of two")
+            refuse("cluster.partitionCount", "\(count) is no power of two")
         }
         let texts = settings.texts("cluster.peers")
         let members = settings.texts("cluster.join")
@@ -129,9 +129,7 @@ package enum ConfigurationRules {
             if !texts.isEmpty, !names.contains(name) {
                 refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
             } else if !ClusterPeers.isName(name) {
-                refuse(
-                    "cluster.name",
-                    "'\(name)' is not a node name: use lower-case letters, digits and '-'")
+                refuse("cluster.name", "'\(name)' is no name: lower-case letters, digits and '-'")
             }
         }
     }

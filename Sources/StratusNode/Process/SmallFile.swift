@@ -110,7 +110,7 @@ package enum SmallFile {
         remove(path)
     }
 
-    /// The state of a path, for the checks of the configuration.
+    /// What is at a path, for the checks of the configuration.
     package static func state(_ path: String) -> ConfigurationReader.PathState {
         var info = stat()
         guard stat(path, &info) == 0 else {
