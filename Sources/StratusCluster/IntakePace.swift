@@ -1,7 +1,8 @@
 package import StratusModel
 
-/// How fast a leader takes commands in while a follower is far behind: the fuller the log's share for followers is, the
-/// slower. The log then does not outgrow its bound while the follower comes closer, and the follower is not given up.
+/// Limits how fast a leader takes commands in while a follower is far behind: the fuller the log's
+/// part for followers, the slower. The log then stays within its bound while the follower catches
+/// up, so the follower is not given up.
 ///
 /// A value: the time is passed in.
 package struct IntakePace: Sendable, Equatable {
@@ -15,9 +16,10 @@ package struct IntakePace: Sendable, Equatable {
 
     package init() {}
 
-    /// Bytes in a second at this share of the bound; nil: as many as come.
+    /// The bytes per second at this share of the bound; nil: no limit.
     ///
-    /// From half the bound on the log would take eight seconds to reach it, and takes longer the nearer it comes.
+    /// Above half the bound the rate is such that the log would take eight seconds to reach it, and
+    /// longer the nearer it comes.
     package static func rate(filledTo share: Double, of bound: ByteCount) -> Double? {
         guard share > Self.slowFrom else { return nil }
         let left = max(0, 1 - share) / (1 - Self.slowFrom)
@@ -25,8 +27,8 @@ package struct IntakePace: Sendable, Equatable {
         return max(min(Self.slowest, fastest), fastest * left * left)
     }
 
-    /// Whether a command of `size` is taken in now. One is taken while anything is left of what the time has allowed,
-    /// however large it is, and those behind it wait for the rest.
+    /// Whether a command of `size` is taken in now. One is taken while any of the allowance is
+    /// left, however large it is, and later ones wait for the rest.
     package mutating func admits(_ size: Int, at rate: Double, now: MonotonicTime) -> Bool {
         let passed = self.countedAt.map { now - $0 } ?? .zero
         self.countedAt = now

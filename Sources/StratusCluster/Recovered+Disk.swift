@@ -4,15 +4,15 @@ package import StratusModel
 package import StratusStorage
 
 extension RaftGroup.Recovered {
-    /// What a replica begins with: what the node's log and its own state were found to hold.
+    /// The content that a replica begins with, as found in the node's log and its own state.
     ///
     /// - Parameters:
-    ///   - initial: the configuration the group was made with, in force until an entry or a snapshot
-    ///     says another.
-    ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the state
-    ///     is what a replica begins with that lacks its state; and entries that are damaged here are owed.
-    /// - Throws: what the log could not read; `.released` if the state was lost and nobody has another,
-    ///   `.corrupt` if entries were, or cannot follow one another.
+    ///   - initial: the configuration the group was made with, in force until an entry or a
+    ///     snapshot contains another.
+    ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the
+    ///     state is that of a replica that lacks its state, and entries damaged here are owed.
+    /// - Throws: the log's error if it cannot be read. `.released` if the state was lost and nobody
+    ///   has another; `.corrupt` if entries were lost, or cannot follow one another.
     package init(
         of group: GroupID, in log: SegmentedLog, state position: AppliedPosition,
         initial: Configuration, hasPeers: Bool
@@ -39,8 +39,9 @@ extension RaftGroup.Recovered {
         if position.index > start.index, position.index <= last,
             let loss = log.loss(of: group, from: start.index), loss.first <= position.index
         {
-            // The state holds what they did, and a restart has made it durable: the log may let go of them. What it holds
-            // behind them may stay if it followed from where the state stands.
+            // The state holds the effects of these entries, and a restart has made it durable, so
+            // the log may release them. Later entries may stay if they followed from the state's
+            // position.
             let term = log.term(of: group, at: position.index) ?? .zero
             if term == position.term || term == .zero && !hasPeers {
                 log.release(group, through: position.index)
@@ -59,7 +60,8 @@ extension RaftGroup.Recovered {
             last = loss.first.previous
             lost = LogPoint(index: loss.last, term: loss.lastTerm)
         }
-        // What the state stands for is kept for followers, and may be more than memory should hold.
+        // The entries before the state's position are kept for followers, and may be more than
+        // memory should hold.
         var passed: [Term] = []
         let through = min(position.index, last)
         while start.index.raw + UInt64(passed.count) < through.raw {

@@ -33,7 +33,7 @@ package struct FileFrame: Sendable {
         return writer.bytes
     }
 
-    /// - Parameter body: reads what stands between version and checksum, all of it.
+    /// - Parameter body: reads all bytes between version and checksum.
     package func decode<Body>(
         _ bytes: Bytes,
         _ body: (inout ByteReader, _ version: UInt8) throws(DecodingError) -> Body

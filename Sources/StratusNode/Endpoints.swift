@@ -1,7 +1,7 @@
 package import StratusCommandLine
 package import StratusRuntime
 
-/// From what stands in a configuration or behind an option to what a socket takes, and back.
+/// Converts addresses of a configuration or an option to those of a socket, and back.
 package enum Endpoints {
     /// Asks the system's resolver for names; empty when the name is not known.
     package static func addresses(_ address: ListenAddress) async -> [SocketAddress] {

@@ -262,7 +262,7 @@ package struct MembershipController: Sendable {
         var newcomers: [NodeID: Int] = [:]
         var busy = Set(now.view.moves.map(\.group))
         for move in now.view.moves { if let to = move.to { newcomers[to, default: 0] += 1 } }
-        // What is to be mended and whose newcomer cannot be had now.
+        // Groups to be repaired whose newcomer is not available now.
         var waiting: [GroupID: ReplicaMove] = [:]
         for move in Self.wanted(for: now.view) where room > 0 && !busy.contains(move.group) {
             guard let seen = now.groups[move.group], seen.isCommitted, !seen.configuration.isJoint

@@ -68,7 +68,7 @@ package enum AuthenticatedCipher {
                 var rest: Int32 = 0
                 var end: UInt8 = 0
                 done = done && EVP_DecryptFinal_ex(context, &end, &rest) == 1
-                // What does not authenticate is never seen.
+                // A text that does not authenticate is never seen.
                 if !done, let start = room.baseAddress { OPENSSL_cleanse(start, size) }
                 initialized = done ? size : 0
             }

@@ -1,7 +1,7 @@
 import COpenSSL
 package import StratusModel
 
-/// HMAC-SHA256: what stands in tables instead of a token, and what keys are derived with.
+/// HMAC-SHA256: the hashes that tables hold instead of tokens, and the derivation of keys.
 package enum KeyedHash {
     package static func hmac(key: Bytes, parts: [Bytes]) -> Bytes {
         let context = EVP_MAC_CTX_new(Algorithms.shared.mac)

@@ -18,7 +18,7 @@ package struct AppliedPosition: Sendable, Equatable {
     package var term: Term
     package var time: HybridTime
     package var digest: StateDigest
-    /// Opaque here: what a configuration says is the business of whoever replicates.
+    /// Opaque here: only the code that replicates reads a configuration.
     package var configuration: Bytes
 
     package static let start = AppliedPosition(

@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What the shared log knows of one group: which entries it holds, and where.
+/// The shared log's knowledge of one group: which entries it holds, and where.
 ///
 /// A value without I/O. Invariant: `slots[i]` is the entry at index `start.index + 1 + i`.
 struct GroupTail {
@@ -15,8 +15,8 @@ struct GroupTail {
 
     enum Place {
         case located(Location)
-        /// Submitted and not yet synced; the token tells it from another entry at the same index. `copy` is
-        /// the segment that holds it until then, when it is only being moved.
+        /// Submitted and not yet synced; the token tells it from another entry at the same index.
+        /// `copy` is the segment that holds it until then, if it is only being moved.
         case pending(Entry, token: UInt64, copy: UInt32? = nil)
         /// It was here and its bytes are damaged or gone: to be fetched from a peer.
         case damaged
@@ -26,7 +26,7 @@ struct GroupTail {
         var term: Term
         var place: Place
 
-        /// What it takes on disk, about.
+        /// Its approximate size on disk.
         var cost: Int {
             switch self.place {
             case .located(let location): Int(location.size) + LogFormat.itemSize
@@ -41,10 +41,10 @@ struct GroupTail {
     /// The entry before the first one kept.
     private(set) var start: LogPoint
     private(set) var slots: [Slot] = []
-    /// What the slots take on disk together, about.
+    /// The approximate size of all slots on disk.
     private(set) var heldSize = 0
     var hardState: HardState?
-    /// As of the last sync.
+    /// The hard state as of the last sync.
     var durableHardState: HardState?
     /// The newest start that a sync has covered: segments go by it.
     var durableStart: LogPoint
@@ -137,8 +137,8 @@ struct GroupTail {
         self.slots[position] = slot
     }
 
-    /// What becomes of the entries behind one that is damaged, once one of `term` takes its place: they followed
-    /// from what stood there.
+    /// The fate of the entries behind a damaged one, once one of `term` takes its place: they
+    /// followed from the damaged one.
     enum Followers { case stay, go, inDoubt }
 
     func followers(of index: LogIndex, as term: Term) -> Followers {
@@ -151,7 +151,7 @@ struct GroupTail {
         if old > .zero || behind.contains(where: { $0.term > .zero && $0.term < term }) {
             return .go
         }
-        // Of an entry whose term nobody knows, who comes next decides, if that one's is known.
+        // If the term of the entry is unknown, the next entry decides, if its term is known.
         return next.isDamaged ? .stay : .inDoubt
     }
 
@@ -180,7 +180,8 @@ struct GroupTail {
         self.durableHardState = self.hardState
     }
 
-    /// What lies there is not what was written; an entry that is being written again is not lost.
+    /// Marks an entry whose stored bytes are not those that were written; an entry that is being
+    /// written again is not lost.
     mutating func markDamaged(at index: LogIndex) {
         guard let position = self.position(of: index),
             case .located = self.slots[position].place
@@ -212,8 +213,8 @@ struct GroupTail {
         self.durableThrough = start.index
     }
 
-    /// As the log's own record of a start says it: keeps what follows the start if it is known here.
-    /// A start of zero is that of a group that was forgotten: nothing of it counts.
+    /// Replays the log's own record of a start: keeps the entries after it that are known here. A
+    /// start of zero is that of a forgotten group: nothing of it counts.
     mutating func replay(start: LogPoint) {
         if start.index == .zero { return self.restart(after: start) }
         guard start.index > self.start.index else { return }
@@ -230,8 +231,8 @@ struct GroupTail {
         self.restart(after: start)
     }
 
-    /// The last entry that this log has ever reported durable, as far as it knows: it may be missing, or one
-    /// before it, and is owed then.
+    /// The last entry that this log has ever reported durable, as far as it knows. If it or an
+    /// earlier one is missing, that is owed.
     var owedThrough: LogPoint {
         var index = self.last
         while index > self.durableThrough, let slot = self.slot(at: index),
@@ -242,15 +243,16 @@ struct GroupTail {
         return LogPoint(index: index, term: self.term(at: index) ?? .zero)
     }
 
-    /// Takes from `other`, an earlier state of this log, what the entries known here prove to be in it still.
+    /// Takes from `other`, an earlier state of this log, the entries that those known here prove to
+    /// be in it still.
     ///
-    /// A log that holds an entry of a term agrees, up to there, with that of the term's leader. So every earlier entry of
-    /// the same term is in it, with all that stands before that.
+    /// A log that holds an entry of a term agrees, up to there, with that of the term's leader. So
+    /// every earlier entry of the same term is in it, with all that stands before that.
     ///
     /// - Parameter last: the last entry of the log, if its head says so.
     mutating func adopt(_ other: Self, last: LogPoint?) {
         if self.start.index < other.start.index {
-            // What the head says counts: it began anew.
+            // The state at the segment's head counts: the log began anew.
             guard last == nil else { return }
             self.replay(start: other.start)
         }
@@ -279,8 +281,8 @@ struct GroupTail {
         }
     }
 
-    /// Entries through `point` were here and are lost: room for them, so that nobody takes the log for
-    /// whole before they are back.
+    /// Makes room for entries through `point` that were here and are lost, so that nobody takes the
+    /// log for whole before they are back.
     mutating func owe(through point: LogPoint) {
         while self.last < point.index {
             let term = self.last.next == point.index ? point.term : .zero
@@ -314,7 +316,7 @@ extension GroupTail {
             && !self.slots.contains { if case .pending = $0.place { true } else { false } }
     }
 
-    /// What the group's entries in a segment take there, about.
+    /// The approximate size of the group's entries in a segment.
     func size(in segment: UInt32) -> Int {
         self.slots.reduce(0) { sum, slot in
             guard case .located(let location) = slot.place, location.segment == segment else {

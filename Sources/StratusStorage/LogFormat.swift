@@ -5,7 +5,7 @@ import StratusModel
 //
 // A segment is a file of fixed size, written full of zeros when it is made, and used again and
 // again. It starts with a header, then holds batches one behind the other, each 8-byte aligned.
-// What was written between two syncs is one batch.
+// All bytes written between two syncs are one batch.
 //
 // Segment header, 64 bytes
 //

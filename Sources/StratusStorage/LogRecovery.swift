@@ -33,7 +33,7 @@ struct LogRecovery {
     /// behind it is read. The lost batch may have replaced any of them.
     private var doubted: [GroupID: GroupTail]?
 
-    /// A batch is lost, and nobody knows what it held. What follows is gathered by itself.
+    /// A batch is lost, and its content is unknown. Later entries are gathered apart.
     private mutating func doubtAll() {
         if self.limits.bugs.contains(.unknownLossForgiven) {
             self.damage.hasUnknownLoss = true
@@ -72,7 +72,7 @@ struct LogRecovery {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: largest, alignment: 16)
         defer { buffer.deallocate() }
         for found in unlabelled { try self.readUnlabelled(found, known, buffer) }
-        // A spare that was not used again looks as it did when it was let go.
+        // A spare that was not used again looks as it did when it was freed.
         self.segments.sort { $0.header!.sequence < $1.header!.sequence }
         try self.setBackBegun(buffer, isNew: isNew)
         if self.segments.isEmpty, !isNew {

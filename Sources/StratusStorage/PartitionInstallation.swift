@@ -26,7 +26,7 @@ final class PartitionInstallation: SnapshotWork {
     private var isDone = false
 
     /// - Parameters:
-    ///   - path: where it is built. What an earlier one left there is discarded.
+    ///   - path: the place of the new file. The rest of an earlier one there is discarded.
     ///   - takeOver: the file at `path` is whole, closed and synced: it becomes the partition.
     init(
         _ path: DiskPath, _ identity: SnapshotIdentity, from source: any SnapshotSource,

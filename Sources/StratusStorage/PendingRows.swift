@@ -51,7 +51,7 @@ struct PendingRows {
             return old
         }
         let old = try stored()
-        // What is not there need not be removed.
+        // An absent row need not be removed.
         if row == nil, old == nil { return nil }
         self.positions[Key(bytes: key)] = self.changes.count
         self.changes.append(Change(key: key, row: row, hash: hash, isStored: old != nil))

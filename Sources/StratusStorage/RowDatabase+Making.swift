@@ -26,7 +26,7 @@ extension RowDatabase {
     {
         let unfinished = DiskPath(path.raw + ".new")
         try Self.throwAway(unfinished, in: system)
-        // What lies beside an absent database belongs to one that is gone: never merged.
+        // Files beside an absent database belong to one that is gone: they are never merged.
         try Self.discard(path, in: system.files)
         try storing { () throws(SQLiteError) in
             let options = Connection.Options(synchronous: .normal, fileTag: fileTag)

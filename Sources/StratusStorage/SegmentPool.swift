@@ -13,7 +13,7 @@ struct SegmentPool {
     /// In the order of their sequence; the last is the active one.
     private(set) var inUse: [LogSegment]
     private(set) var spares: [LogSegment]
-    /// Something was let go since it was last looked.
+    /// Whether something was released since the last look.
     private var mayFree = false
 
     init(inUse: [LogSegment], spares: [LogSegment], limits: SegmentedLog.Limits) {

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// A certificate with its private key, both as PEM.
 package struct CertificateAndKey: Sendable, Equatable {
-    /// The certificate, followed by what stands between it and its authority.
+    /// The certificate, followed by those between it and its authority.
     package var certificatePEM: [UInt8]
     package var privateKeyPEM: [UInt8]
 

@@ -7,7 +7,8 @@ import Testing
 
 /// Links over an outside that a test plays: what time it is, what arrives, and what does not.
 @Suite struct LinkScriptTests {
-    /// Its machine lost the power behind the last byte of our hello: nothing is under way, so no system finds out.
+    /// Its machine lost power after the last byte of our hello: nothing is under way, so no system
+    /// finds out.
     @Test func `a peer that takes our hello and never answers is called again`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
@@ -96,7 +97,8 @@ import Testing
         #expect(node.ended.withLock { $0 } == [NodeID(2)])
     }
 
-    /// Core audit, beside 3: each break of an open link was followed by a call at once, without end.
+    /// Core audit, beside 3: each break of an open link was followed by a call at once, without
+    /// end.
     @Test func `a link that opens and breaks each time is called more and more seldom`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
@@ -226,7 +228,8 @@ import Testing
         #expect(node.changes.withLock { $0 } == [])
     }
 
-    /// What a connection brings late is older than what a later one has brought, whether or not that lives yet.
+    /// Messages that arrive late on a connection are older than those of a later one, whether or
+    /// not that is still open.
     @Test(arguments: [true, false])
     func `a connection is not heard once a later one of its node was`(isLaterAlive: Bool) throws {
         let node = try ScriptedNode()
@@ -471,7 +474,7 @@ final class ScriptedStream: LinkStream {
         self.user?.received(bytes)
     }
 
-    /// What was said to the peer.
+    /// The messages sent to the peer.
     func said() throws -> [PeerMessage] {
         var reader = PeerFrameReader()
         var messages: [PeerFrameReader.Message] = []

@@ -283,7 +283,8 @@ import Testing
         }
         let files = node.world.simulatedFiles
         for number in 0..<4 as Range<UInt8> { write(number) }
-        // The WAL has room, the first page of the rows' file has none: every checkpoint fails, and no write does.
+        // The WAL has room, the first page of the rows' file has none: every checkpoint fails, but
+        // no write does.
         files.plan(
             DiskFault(
                 at: files.operationCount, .fail(.full), isSticky: true, kinds: [.write],
@@ -297,7 +298,8 @@ import Testing
         #expect(news.withLock { $0 } == [false, true])
     }
 
-    /// Core audit 9: the development setting has another segment size, and a directory goes there and back.
+    /// Core audit 9: the development setting has another segment size, and a directory goes there
+    /// and back.
     @Test func `a node opens with another segment size, and back, with its records`() throws {
         var world: SimulatedWorld?
         for (round, size) in [32, 64, 32].enumerated() {
@@ -318,7 +320,8 @@ import Testing
         }
     }
 
-    /// Core audit 10. Without the fix this never ends: the storage thread is woken again at the same time, for ever.
+    /// Core audit 10. Without the fix this never ends: the storage thread is woken again at the
+    /// same time, for ever.
     @Test func `the only voter without its rows rests, says so, and stops`() throws {
         let first = try OneNode(seed: 1) {
             $0.checkpointSize = ByteCount(1)
@@ -521,7 +524,8 @@ import Testing
                     at: world.simulatedFiles.operationCount
                         + Int.random(in: 10...150, using: &random),
                     .crash))
-            // A disk that is gone is tried again: not so often that the clients' half minute is long.
+            // A missing disk is tried again, but seldom enough that the clients' half minute stays
+            // cheap.
             let living = try? OneNode(seed: seed &* 7 &+ UInt64(life), world: world) { setup in
                 setup.tuning.retryDelay = .seconds(10)
             }

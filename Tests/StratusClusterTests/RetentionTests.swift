@@ -4,7 +4,7 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What a leader's log keeps for followers that are behind: core audit 1.
+/// A leader's log keeps entries for followers that are behind: core audit 1.
 @Suite struct RetentionTests {
     private func hasSnapshot(_ node: ThreeNodes.Node) throws -> Bool {
         try node.files.list("partitions/00001").contains { $0.raw == "rows-2.db" }

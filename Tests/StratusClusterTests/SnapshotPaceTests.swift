@@ -95,7 +95,8 @@ import Testing
             three.run(for: .milliseconds(200))
         }
         let took = three.clock.now - start
-        // 600 KiB at 64 KiB a second, twice; but for the last slice of each, which nothing waits for.
+        // 600 KiB at 64 KiB a second, twice, except for the last slice of each, which nothing waits
+        // for.
         #expect(took > .seconds(10) && took < .seconds(60), "\(took)")
         #expect(writeCount > 10)
         three.run(for: .seconds(5))

@@ -2,8 +2,9 @@ import StratusCoding
 import StratusConsensus
 import StratusModel
 
-/// A few replicas of one group in a room: messages are delivered when a trace says so, disks sync when
-/// they are let, and nothing happens by itself. Runs the commands of a trace and says what was heard.
+/// A few replicas of one group: messages are delivered when a trace says so, disks sync when they
+/// are told to, and nothing happens by itself. It runs the commands of a trace and reports the
+/// messages.
 struct Conversation {
     typealias Group = RaftGroup
 

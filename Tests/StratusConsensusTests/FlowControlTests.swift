@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// What a follower whose disk is full or hangs may hold in memory, and what peers may say that no correct one would.
+/// The memory of a follower whose disk is full or hangs is bounded, and messages that no correct
+/// peer sends are refused.
 @Suite struct FlowControlTests {
     private static let configuration = Configuration(voters: [NodeID(1), NodeID(2), NodeID(3)])
 
@@ -177,7 +178,7 @@ import Testing
         #expect(leader.group.followerNeeds == [.init(node: NodeID(2), after: LogIndex(1))])
     }
 
-    /// Core audit 12: each of these ended the process, most of them at every start after it as well.
+    /// Core audit 12: each of these ended the process, most of them at every later start as well.
     @Test func `what no correct peer says is refused with an alarm`() {
         let far = HybridTime(milliseconds: .max - 5)
         func entry(term: UInt64 = 1, time: HybridTime = .zero, size: Int = 1) -> Entry {
@@ -238,8 +239,8 @@ import Testing
         }
     }
 
-    /// Core audit 1: a member that lost its rows has its log, and acknowledges entries while the load goes on. Each stopped
-    /// the snapshot that it had asked for.
+    /// Core audit 1: a member that lost its rows has its log, and acknowledges entries while the
+    /// load goes on. Each acknowledgement stopped the snapshot that it had asked for.
     @Test
     func `M-24 an acknowledgement does not stop the snapshot of a member that lost its rows`() {
         var leader = Bench(1)

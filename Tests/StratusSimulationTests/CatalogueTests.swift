@@ -7,7 +7,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// Lines of the fault catalogue that a cluster in one process can show, each made likely by its options.
+/// Lines of the fault catalogue that a cluster in one process can show, each made likely by its
+/// options.
 @Suite struct CatalogueTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
@@ -171,7 +172,8 @@ import Testing
         #expect(disk.log.last(of: disk.group).index == LogIndex(8))
     }
 
-    /// A snapshot was installed, the process ended before the log was told, and an entry below it rotted.
+    /// A snapshot was installed, the process ended before the log was told, and an entry below it
+    /// rotted.
     @Test(arguments: [1, 2] as [UInt64])
     func `S-44 what followed a lost entry stays only if it follows the state`(term: UInt64) throws {
         let disk = try Disk()

@@ -6,17 +6,18 @@ import Synchronization
 /// C-31: what the log keeps for followers that are behind.
 extension NodeReplicas {
     package struct RetentionFigures: Sendable, Equatable {
-        /// What the log takes on disk.
+        /// The size of the log on disk.
         package var logSize = ByteCount(0)
-        /// What waits in memory for the log's disk.
+        /// The bytes in memory that wait for the log's disk.
         package var queuedSize = ByteCount(0)
         /// Followers that were given up since the start: they get a snapshot.
         package var givenUpCount: UInt64 = 0
-        /// Partitions led here that take commands in more slowly, so that a follower can come closer.
+        /// The number of partitions led here that take commands in more slowly, so that a follower
+        /// can catch up.
         package var slowedCount = 0
     }
 
-    /// As of the last time that the node kept house.
+    /// The figures as of the last housekeeping of the node.
     package nonisolated var retentionFigures: RetentionFigures { self.retained.withLock { $0 } }
 
     func lookAtRetention(at now: MonotonicTime) {
@@ -41,7 +42,7 @@ extension NodeReplicas {
         self.setup.events.alarm(group, problem)
     }
 
-    /// What `doctor` says for a while after a follower was given up.
+    /// The report of `doctor` for a while after a follower was given up.
     func problemOfFollower(of member: Member) -> String? {
         guard let gaveUp = member.gaveUp, self.world.now < gaveUp.at + Self.givenUpInterval else {
             return nil

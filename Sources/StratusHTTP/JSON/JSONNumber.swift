@@ -61,7 +61,7 @@ enum JSONNumber {
         }
         guard digitCount <= 18 else { return nil }
         if at < text.count {
-            // What is left is an exponent: `e`, perhaps a sign, digits.
+            // The rest is an exponent: `e`, perhaps a sign, digits.
             at += 1
             guard at < text.count else { return nil }
             let isDown = text[at] == 0x2D

@@ -96,7 +96,7 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
     package mutating func append(_ name: String, _ value: String) {
         let start = self.text.count
         if start == 0 {
-            // What an answer usually has.
+            // The usual size of an answer's fields.
             self.text.reserveCapacity(768)
             self.fields.reserveCapacity(12)
         }

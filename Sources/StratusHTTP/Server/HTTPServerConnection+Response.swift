@@ -33,7 +33,7 @@ extension HTTPServerConnection {
     /// waiting, so it may be called whenever the body is first asked for.
     package mutating func writeContinue(into bytes: inout Bytes) {
         guard self.awaitsContinue, self.response == .none,
-            // Whoever is to be refused for the length they declare need not send it first.
+            // A client that declares a length to be refused need not send the body first.
             self.body.remaining.map({ $0 <= self.body.sizeMax }) ?? true
         else { return }
         self.awaitsContinue = false
@@ -120,8 +120,8 @@ extension HTTPServerConnection {
         self.writeBody(piece.span, into: &bytes)
     }
 
-    /// Ends the answer. Afterwards either ``mustClose`` is true or ``next(_:_:)`` goes on with what
-    /// is left of the request, which it drops, and the next one.
+    /// Ends the answer. Afterwards either ``mustClose`` is true or ``next(_:_:)`` drops the rest of
+    /// the request and continues with the next one.
     package mutating func endResponse(into bytes: inout Bytes) {
         var isComplete = true
         switch self.response {

@@ -252,7 +252,7 @@ package struct Accounts: Sendable {
         case busy
     }
 
-    /// Sets the password of whoever the secret was made for, and ends every session.
+    /// Sets the password of the person the secret was made for, and ends every session.
     ///
     /// - Parameter room: for the password's hash, where it was reserved before.
     package func redeem(
@@ -281,7 +281,7 @@ package struct Accounts: Sendable {
 
     /// The longest a session lives, however much it is used.
     static let sessionLifeMilliseconds: Int64 = 180 * 86_400_000
-    /// Sessions of one account. Whoever signs in beyond that ends the oldest ones.
+    /// The most sessions of one account. A further sign-in ends the oldest one.
     package static let sessionCountMax = 100
 
     /// Opens a session, if the account is active and its password is still the one that was proven.

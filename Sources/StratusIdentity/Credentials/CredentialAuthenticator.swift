@@ -124,7 +124,7 @@ package final class CredentialAuthenticator: Authenticator {
         }
     }
 
-    /// Knows the sealing keys of now. What was opened with others is not remembered.
+    /// Updates the sealing keys. Results opened with other keys are not remembered.
     package func keepUp() async throws(RouteError) {
         try await self.sealingKeys.keepUp()
         let generation = self.sealingKeys.generation
@@ -360,7 +360,7 @@ package final class CredentialAuthenticator: Authenticator {
                 credentials.isClosed = true
                 return credentials
             }
-            // Whoever develops need not create what they use.
+            // Developers need not create the containers they use.
             if descriptor == nil, self.isOpen(container) {
                 credentials.isClosed = try await !self.registry.admit(container)
             }

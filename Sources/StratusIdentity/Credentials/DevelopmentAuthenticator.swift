@@ -51,7 +51,7 @@ package struct DevelopmentAuthenticator: Authenticator {
             || (token.hasPrefix(Self.otherUserPrefix) && token.utf8.count <= 255)
     }
 
-    /// For whoever has read the credentials already.
+    /// For a caller that has read the credentials already.
     func authenticate(_ request: PresentedRequest, _ credentials: TokenCredentials)
         async throws(AuthenticationRefusal) -> Authentication
     {

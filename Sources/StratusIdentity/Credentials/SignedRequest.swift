@@ -15,7 +15,7 @@ package struct SignedRequest: Sendable, Equatable {
     package var date: String
     package var signature: String
 
-    /// Whether anything of a signature is there. What is incomplete is refused, not overlooked.
+    /// Whether any part of a signature is present. An incomplete one is refused, not overlooked.
     package static func isPresent(in head: RequestHead) -> Bool {
         head.headers.contains(Self.signatureField) || head.headers.contains(Self.keyField)
             || head.headers.contains(Self.dateField)

@@ -35,7 +35,7 @@ package final class SealingKeyRing: Sendable {
     }
 
     private static let home = ShardKey.account("sealing keys")
-    /// Keys that open: each costs whoever brings a forged token one more try.
+    /// The number of keys that open: a forged token costs its sender one more try for each.
     package static let liveCountMax = 16
     static let countMax = 1_000
     private static let settlingMilliseconds: Int64 = 10_000

@@ -75,7 +75,7 @@ package struct MailReceipt: Sendable, Equatable {
 package enum MailCommand: Sendable, Equatable {
     /// To the receiver.
     case deliver(MailBag)
-    /// To the sender: what was received is let go.
+    /// Tells the sender to release the received mail.
     case release(MailReceipt)
     /// To every partition of a cluster that was restored, before it is open to anybody.
     case beginEpoch(UInt64)

@@ -11,9 +11,9 @@ package struct ClusterID: Sendable, Hashable, CustomStringConvertible {
     package var description: String { RequestIdentity(high: self.high, low: self.low).description }
 }
 
-/// The first thing said on a link, by whoever opened it.
+/// The first message on a link, from the side that opened it.
 ///
-/// Its layout never changes: it is how two versions find out whether they can talk at all.
+/// Its layout never changes, because two versions find out by it whether they can talk at all.
 package struct PeerHello: Sendable, Equatable {
     package var cluster: ClusterID
     package var node: NodeID

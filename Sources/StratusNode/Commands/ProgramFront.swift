@@ -1,6 +1,6 @@
 package import StratusCommandLine
 
-/// What every program does with its command line before there is anything of its own to do.
+/// The handling of a command line that all programs share, before each does its own work.
 package enum ProgramFront {
     /// Answers for help, the version and mistakes; everything else is `body`'s.
     package static func run(

@@ -8,7 +8,8 @@ package struct ConfigurationKey: Sendable {
     /// Dotted: `client.tls.keyFile`.
     package var path: String
     package var kind: ConfigurationKind
-    /// As it would stand in the file. `null` when there is none: the key is then absent unless set.
+    /// The default as it would stand in the file. `null` if there is none: the key is then absent
+    /// unless set.
     package var `default`: ConfigurationValue?
     /// Whole sentences, first what it is, then what to know before changing it.
     package var text: String
@@ -55,7 +56,7 @@ package struct ConfigurationKey: Sendable {
     }
 }
 
-/// What a key may hold.
+/// The kind of value that a key may hold.
 package indirect enum ConfigurationKind: Sendable, Equatable {
     case bool
     case integer(ClosedRange<Int>)
@@ -68,13 +69,13 @@ package indirect enum ConfigurationKind: Sendable, Equatable {
     case address
     /// A file that must be there and be readable when the node starts.
     case file
-    /// As `file`, and what is in it is secret: others must not be able to read it.
+    /// A `file` with secret content: others must not be able to read it.
     case secretFile
     /// A file or directory that the node makes when it is absent.
     case path
     case list(ConfigurationKind)
 
-    /// What is allowed, for messages and the reference page.
+    /// The allowed values, for messages and the reference page.
     package var allowed: String {
         switch self {
         case .bool: "true or false"
@@ -106,7 +107,7 @@ package enum ConfigurationValue: Sendable, Equatable {
     case text(String)
     case list([ConfigurationValue])
 
-    /// As it would stand in the file.
+    /// The value as it would stand in the file.
     package var source: String {
         switch self {
         case .bool(let flag): return flag ? "true" : "false"

@@ -25,7 +25,7 @@ package struct ConfigurationProblem: Error, Sendable, Equatable, CustomStringCon
     }
 }
 
-/// Where a value comes from. What stands further down in this list wins over what stands above.
+/// The origin of a value. A later case in this list overrides an earlier one.
 package enum ConfigurationOrigin: Sendable, Equatable, CustomStringConvertible {
     case `default`
     case file(String, SourcePosition)

@@ -2,8 +2,9 @@ package import StratusAdmin
 package import StratusCommandLine
 package import StratusModel
 
-/// Every key with its value and where that came from. Each value is of its key's kind, and within its
-/// range: the typed accessors cannot fail for a key of the right kind, and stop the process for others.
+/// Every key with its value and the value's origin. Each value is of its key's kind, and within its
+/// range. The typed accessors cannot fail for a key of the right kind, and stop the process for
+/// others.
 package struct ConfigurationSettings: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         package var value: ConfigurationValue

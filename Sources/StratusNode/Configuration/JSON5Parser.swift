@@ -1,5 +1,5 @@
-/// Reads JSON5 (json5.org, version 1.0.0) for configuration files: comments, trailing commas, bare keys,
-/// single quotes, hexadecimal numbers.
+/// Reads JSON5 (json5.org, version 1.0.0) for configuration files: comments, trailing commas, bare
+/// keys, single quotes, hexadecimal numbers.
 ///
 /// Two differences, both because a configuration is written by hand: a key that stands twice in one
 /// object is an error, and numbers are finite (`Infinity` and `NaN` configure nothing).
@@ -149,7 +149,8 @@ package struct JSON5Parser {
         throw JSON5Error(position: start, text: "the string that begins here does not end")
     }
 
-    /// What follows a backslash; nil for a line that goes on in the next.
+    /// The character that a backslash and what follows it stand for; nil for a line that continues
+    /// on the next.
     private mutating func escape() throws(JSON5Error) -> Unicode.Scalar? {
         guard let scalar = self.peek else { throw self.error("the file ends inside a string") }
         self.advance()

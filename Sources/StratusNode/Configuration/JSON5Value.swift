@@ -1,4 +1,4 @@
-/// Where something stands in a file: both counted from 1, columns in characters.
+/// A position in a file: both counted from 1, columns in characters.
 package struct SourcePosition: Sendable, Equatable, Comparable {
     package var line: Int
     package var column: Int

@@ -2,9 +2,9 @@ import Glibc
 
 /// The signals a node listens to, taken by threads that wait for them.
 ///
-/// ``block()`` comes first in `main`, before any thread exists: threads inherit the mask, so that no
-/// signal ever interrupts another thread's system call. SIGPIPE is ignored for good: a client that went
-/// away is an error code, not the end of the process.
+/// ``block()`` comes first in `main`, before any thread exists: threads inherit the mask, so that
+/// no signal ever interrupts another thread's system call. SIGPIPE is always ignored: a
+/// disconnected client is an error code, not the end of the process.
 package enum ProcessSignals {
     package enum Event: Sendable, Equatable {
         /// SIGTERM or SIGINT, with its number.

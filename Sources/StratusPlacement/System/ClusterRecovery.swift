@@ -68,7 +68,7 @@ extension ClusterView {
         return view
     }
 
-    /// Groups that another member goes on with alone are left to it.
+    /// Groups that another member continues alone are left to it.
     mutating func recover(_ recovery: ClusterRecovery) throws(SystemRefusal) -> [Change] {
         guard let own = self.node(recovery.node) else { throw SystemRefusal(.unknownNode) }
         guard own.isMember else { throw SystemRefusal(.nodeRemoved) }

@@ -145,7 +145,8 @@ extension ClusterView {
         if self.nodes[position].state != .draining {
             let remaining = self.placementNodes.count { $0.id != id }
             guard remaining > 0 else { throw SystemRefusal(.lastNode) }
-            // What already is too few gets no worse by a node that holds nothing.
+            // If there are too few nodes already, removing one that holds nothing makes it no
+            // worse.
             let wanted = self.settings.replicaCount
             guard
                 remaining >= wanted || accepted == remaining

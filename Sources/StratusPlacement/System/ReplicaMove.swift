@@ -23,7 +23,8 @@ package struct ReplicaMove: Sendable, Hashable {
     package var from: NodeID?
     /// Nil: a replica is dropped.
     package var to: NodeID?
-    /// Given when it begins; no two moves share one. What names an older number comes too late.
+    /// Given when it begins; no two moves share one. A step that names an older number comes too
+    /// late.
     package var number: UInt64
     /// The index of the only group configuration that this move may change next. A step decided
     /// before the fence rose finds another configuration and does nothing, however late it arrives.

@@ -46,7 +46,7 @@ package enum SystemAnswer: Sendable, Equatable {
 
 /// A piece of the feed.
 package struct NoticePage: Sendable, Equatable {
-    /// Nothing older is kept. Whoever last saw something before `first - 1` has missed notices and
+    /// Nothing older is kept. A reader whose last notice was before `first - 1` has missed some and
     /// reads everything anew.
     package var first: UInt64
     /// The sequence the next notice will get.

@@ -162,7 +162,7 @@ package final class Log: Sendable {
             }
             self.buffer.withLock { $0.writtenCount += UInt64(batch.count) }
             self.progress.raise()
-            // What is logged in the next moments goes out together: one wake and one write for all.
+            // Lines logged in the next moments go out together: one wake and one write for all.
             if !isClosing { usleep(2_000) }
         }
     }

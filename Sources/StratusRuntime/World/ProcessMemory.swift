@@ -2,7 +2,7 @@ import CShims
 
 /// Settings that limit what others can learn of this process's memory.
 package enum ProcessMemory {
-    /// Buffers from this size on go back to the system when they are let go.
+    /// Buffers from this size on go back to the system when they are freed.
     private static let mappedSizeMin: Int32 = 1 << 20
     /// So much may lie free at the end of a heap before it goes back.
     private static let spareSizeMax: Int32 = 4 << 20
