@@ -4,14 +4,17 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-extension Exchange {
+/// `records/lookup`, and the look-ups that other operations need.
+struct LookUpService: Sendable {
+    let exchange: Exchange
+
     /// `records/lookup`.
-    func lookUpRecords(_ input: Input) async throws -> Bytes {
+    func answer(_ input: Input) async throws -> Bytes {
         let shape = try AnswerShape(input)
         var names: [String] = []
         var shapes: [AnswerShape] = []
         for element in try input.requiredElements(
-            "records", limit: self.handler.limits.operationCountMax)
+            "records", limit: self.exchange.handler.limits.operationCountMax)
         {
             if let name = element.string {
                 names.append(name)
@@ -25,7 +28,7 @@ extension Exchange {
         let address = try input["zoneID"].map { value throws(InputRefusal) in
             try ZoneAddress(value, key: "zoneID")
         }
-        let place = try self.requiredPlace(address ?? .defaultZone)
+        let place = try self.exchange.requiredPlace(address ?? .defaultZone)
         let (items, zone) = try await self.lookUp(
             names, at: place, roundCountMax: Self.answerRoundCountMax)
         var writer = JSONWriter(reserving: 512 * items.count)
@@ -50,7 +53,7 @@ extension Exchange {
             }
         }
         writer.endArray()
-        self.writeSyncToken(of: zone, in: place.zone, to: &writer)
+        self.exchange.writeSyncToken(of: zone, in: place.zone, to: &writer)
         writer.endObject()
         return writer.finish()
     }
@@ -69,23 +72,23 @@ extension Exchange {
     /// Look-ups that need more than one answer go on a few at a time, the containers in turn. Whoever waits holds nothing
     /// of the memory that answers may take, and begins again: of many that hold what they have read, none would find room for its end.
     func lookUp(
-        _ names: [String], at place: Place, roundCountMax: Int = .max
+        _ names: [String], at place: ZonePlace, roundCountMax: Int = .max
     ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
         if let buckets = place.buckets {
             return try await self.lookUp(
                 names, in: buckets, at: place, roundCountMax: roundCountMax)
         }
-        if place.database.scope == .public, let schema = await self.schemaToReadBy() {
-            try await self.teach(schema, to: place.database)
+        if place.database.scope == .public, let schema = await self.exchange.schemaToReadBy() {
+            try await self.exchange.teach(schema, to: place.database)
         }
         var (items, zone, share) = try await self.piece(of: names, at: place)
         if items.count == names.count { return (items, zone) }
-        let reading = LongWork.Turn(at: self.handler.longReads, for: self.tenant)
+        let reading = LongWork.Turn(at: self.exchange.handler.longReads, for: self.exchange.tenant)
         defer { reading.leave() }
         if !reading.takeAtOnce() {
-            self.room.drop(share)
+            self.exchange.room.drop(share)
             (items, share) = ([], nil)
-            self.turn.leave()
+            self.exchange.turn.leave()
             await reading.take(for: .max)
             (items, zone, _) = try await self.piece(of: names, at: place)
         }
@@ -105,14 +108,14 @@ extension Exchange {
 
     /// As many of the records, from the first on, as one answer of their partition holds.
     private func piece(
-        of names: [String], at place: Place
+        of names: [String], at place: ZonePlace
     ) async throws -> (
         items: [LookupAnswer.Item], zone: ZoneSummary?, share: (any AnyObject & Sendable)?
     ) {
         let lookup = RecordLookup(database: place.database, zone: place.zone.name, names: names)
-        let read = try await self.ask(
-            RecordQuery(principal: self.principal, .lookup(lookup)), at: place.key)
-        guard case .lookup(let answer) = try self.decoded(read),
+        let read = try await self.exchange.ask(
+            RecordQuery(principal: self.exchange.principal, .lookup(lookup)), at: place.key)
+        guard case .lookup(let answer) = try self.exchange.decoded(read),
             answer.items.count == names.count
         else {
             throw RouteError.refused("an answer of another kind")
@@ -122,18 +125,5 @@ extension Exchange {
             throw RouteError.refused("a record that never fits")
         }
         return (Array(ready), answer.zone, read.share)
-    }
-
-    /// The zone as it is; nil for one never written. Not found is the whole request's error.
-    func summary(of place: Place) async throws -> ZoneSummary? {
-        guard
-            case .zones(let zones) = try await self.read(
-                .zones(place.home, names: [place.zone.name]), at: place.key)
-        else { throw RouteError.refused("an answer of another kind") }
-        switch zones.first {
-        case .zone(let zone): return zone
-        case .refused(let refusal): throw ClientError(refusal)
-        case nil: return nil
-        }
     }
 }

@@ -9,19 +9,54 @@ import StratusRecords
 /// A person shows name and record name to others only by consent, and only where the app was used. An
 /// address that nobody has, a person without consent and a stranger to the app get the same answer for the
 /// same work (``PeopleFinder``). Repeats within a request are looked up once, and look-ups count per caller.
-extension Exchange {
+struct UserService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        // Some clients ask the private database who they are.
+        GatewayOperation(
+            "users/current", methods: [.get, .post], in: [.public, .private], needs: .user
+        ) { exchange, _ in try await UserService(exchange: exchange).current() },
+        GatewayOperation(
+            "users/caller", methods: [.get, .post], in: [.public, .private], needs: .user
+        ) { exchange, _ in try await UserService(exchange: exchange).current() },
+        GatewayOperation("users/discover", methods: [.get, .post], in: .public, needs: .user) {
+            try await UserService(exchange: $0).discover($1)
+        },
+        GatewayOperation("users/lookup/email", in: .public, needs: .user) {
+            try await UserService(exchange: $0).lookUp($1, byEmail: true)
+        },
+        GatewayOperation("users/lookup/id", in: .public, needs: .user) {
+            try await UserService(exchange: $0).lookUp($1, byEmail: false)
+        },
+        GatewayOperation(
+            "users/lookup/contacts", methods: [.get, .post], in: .public, needs: .user
+        ) { exchange, _ in UserService(exchange: exchange).contacts() },
+        GatewayOperation("users/restrict", in: .private, needs: .user) { exchange, _ in
+            try await UserService(exchange: exchange).restrict(true)
+        },
+        GatewayOperation("users/unrestrict", in: .private, needs: .user) { exchange, _ in
+            try await UserService(exchange: exchange).restrict(false)
+        },
+        // Ours: ends the session, or all of the user's.
+        GatewayOperation("users/signOut", in: [.public, .private], needs: .user) {
+            try await UserService(exchange: $0).signOut($1)
+        },
+    ]
+
     /// `users/current` and `users/caller`: the keys of both dictionaries, which every client reads.
-    func currentUser() async throws -> Bytes {
-        try await self.requireUser()
+    func current() async throws -> Bytes {
         var profile: Account?
-        if let people = self.handler.people, let account = self.authentication.account {
+        if let people = self.exchange.handler.people,
+            let account = self.exchange.authentication.account
+        {
             profile = try await people.accounts.account(account)
         }
         let showsName =
-            self.authentication.receivesNames && profile?.isDiscoverable == true
+            self.exchange.authentication.receivesNames && profile?.isDiscoverable == true
         var writer = JSONWriter()
         writer.object {
-            $0.member("userRecordName", self.caller)
+            $0.member("userRecordName", self.exchange.caller)
             if showsName, let profile {
                 $0.writeNames(of: profile)
                 $0.key("lookupInfo")
@@ -32,10 +67,9 @@ extension Exchange {
     }
 
     /// `users/discover`. Without a body it asks for everybody in an address book, which nobody has here.
-    func discoverUsers(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
+    func discover(_ input: Input) async throws -> Bytes {
         var writer = JSONWriter()
-        guard self.head.method == "POST", input["lookupInfos"] != nil else {
+        guard self.exchange.head.method == "POST", input["lookupInfos"] != nil else {
             writer.object {
                 $0.key("users")
                 $0.array { _ in }
@@ -44,7 +78,7 @@ extension Exchange {
         }
         var asks: [Lookup] = []
         for element in try input.requiredElements(
-            "lookupInfos", limit: self.handler.limits.operationCountMax)
+            "lookupInfos", limit: self.exchange.handler.limits.operationCountMax)
         {
             asks.append(try Lookup(try Input(element, at: "lookupInfos")))
         }
@@ -68,12 +102,10 @@ extension Exchange {
     }
 
     /// `users/lookup/email` and `users/lookup/id`.
-    func lookUpUsers(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
-        let isByEmail = self.route.operation == .usersLookUpEmail
+    func lookUp(_ input: Input, byEmail isByEmail: Bool) async throws -> Bytes {
         var asks: [Lookup] = []
         for element in try input.requiredElements(
-            "users", limit: self.handler.limits.operationCountMax)
+            "users", limit: self.exchange.handler.limits.operationCountMax)
         {
             let item = try Input(element, at: "users")
             asks.append(
@@ -104,18 +136,17 @@ extension Exchange {
     }
 
     /// Nobody has an address book here.
-    func lookUpContacts() async throws -> Bytes {
-        try await self.requireUser()
-        return Bytes(#"{"users":[]}"#.utf8)
+    func contacts() -> Bytes {
+        Bytes(#"{"users":[]}"#.utf8)
     }
 
     /// `users/restrict` and `users/unrestrict`: closes a private database to its owner, and opens it.
-    func restrictUser() async throws -> Bytes {
-        try await self.requireUser()
-        let isRestricted = self.route.operation == .usersRestrict
-        if let people = self.handler.people, let account = self.authentication.account {
+    func restrict(_ isRestricted: Bool) async throws -> Bytes {
+        if let people = self.exchange.handler.people,
+            let account = self.exchange.authentication.account
+        {
             try await people.access.changeUser(
-                self.caller, account: account, in: self.route.container
+                self.exchange.caller, account: account, in: self.exchange.route.container
             ) { $0.isRestricted = isRestricted }
             people.authenticator.forget()
         }
@@ -124,11 +155,11 @@ extension Exchange {
 
     /// `users/signOut`: ends this session; with `everywhere` all of the user's.
     func signOut(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
         let everywhere = try input.flag("everywhere") ?? false
-        if let people = self.handler.people, let account = self.authentication.account,
-            let text = self.authentication.webAuthToken,
-            let token = people.authenticator.session(text, in: self.route.container)
+        if let people = self.exchange.handler.people,
+            let account = self.exchange.authentication.account,
+            let text = self.exchange.authentication.webAuthToken,
+            let token = people.authenticator.session(text, in: self.exchange.route.container)
         {
             if everywhere {
                 _ = try await people.accounts.closeAllSessions(of: account)
@@ -183,11 +214,14 @@ extension Exchange {
     private func find(_ asks: [Lookup]) async throws -> [(ask: Lookup, found: Found?)] {
         let subjects = asks.map { self.subject(of: $0) }
         let others = Set(subjects.compactMap { $0 }).count
-        if others > 0, let people = self.handler.people {
-            let container = self.route.container
-            let caller = "\(self.caller) \(container.environment.name) \(container.container)"
+        if others > 0, let people = self.exchange.handler.people {
+            let container = self.exchange.route.container
+            let caller =
+                "\(self.exchange.caller) \(container.environment.name) \(container.container)"
             let now = people.accounts.store.world.now
-            if let wait = self.handler.userLookUps?.wait(of: caller, at: now, count: others) {
+            if let wait = self.exchange.handler.userLookUps?.wait(
+                of: caller, at: now, count: others)
+            {
                 throw ClientError(
                     .throttled, "too many people looked up, retry later",
                     retryAfter: ClientError.seconds(wait))
@@ -222,26 +256,27 @@ extension Exchange {
     }
 
     private func isOwn(_ name: String) -> Bool {
-        name == self.caller || name == "__defaultOwner__"
+        name == self.exchange.caller || name == "__defaultOwner__"
     }
 
     /// Everybody may know who they are themselves.
     private func findOwn(_ ask: Lookup) async throws -> Found? {
         guard case .recordName = ask else { return nil }
         var account: Account?
-        if let people = self.handler.people, let id = self.authentication.account {
+        if let people = self.exchange.handler.people, let id = self.exchange.authentication.account
+        {
             account = try await people.accounts.account(id)
         }
         return Found(
-            recordName: self.caller,
+            recordName: self.exchange.caller,
             account: account?.isDiscoverable == true ? self.shown(account) : nil)
     }
 
     /// Nil for everybody who did not ask to be found, whether or not they exist.
     private func find(_ subject: Subject) async throws -> Found? {
-        guard let people = self.handler.people else { return nil }
+        guard let people = self.exchange.handler.people else { return nil }
         let finder = PeopleFinder(people.accounts, people.access)
-        let container = self.route.container
+        let container = self.exchange.route.container
         let person: PeopleFinder.Person?
         switch subject {
         case .email(let text):
@@ -254,7 +289,7 @@ extension Exchange {
     }
 
     private func shown(_ account: Account?) -> Account? {
-        self.authentication.receivesNames ? account : nil
+        self.exchange.authentication.receivesNames ? account : nil
     }
 }
 

@@ -6,10 +6,23 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-extension Exchange {
+/// `records/query`, by itself and in batches.
+struct QueryService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("records/query", in: .all, needs: .reader) {
+            try await QueryService(exchange: $0).query($1)
+        },
+        // Not part of the public interface; web clients of Photos send it.
+        GatewayOperation("internal/records/query/batch", in: .all, needs: .reader) {
+            try await QueryService(exchange: $0).queryInBatch($1)
+        },
+    ]
+
     /// `records/query`.
-    func queryRecords(_ input: Input) async throws -> Bytes {
-        let request = try QueryRequest(input, limits: self.handler.limits)
+    func query(_ input: Input) async throws -> Bytes {
+        let request = try QueryRequest(input, limits: self.exchange.handler.limits)
         guard let target = try self.target(of: request) else {
             // Every zone of a shared database that has none.
             return self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
@@ -22,20 +35,21 @@ extension Exchange {
         var writer = ByteWriter()
         writer.write(predicate)
         writer.write(flag: target.isZoneWide)
-        let place = self.feedPlace(target.zone.name, target.zone.owner)
+        let place = self.exchange.feedPlace(target.zone.name, target.zone.owner)
         let ask = QueryPageAsk(
             database: target.database, zone: target.isZoneWide ? nil : target.zone.name,
             predicate: predicate, limit: request.limit,
             after: try request.marker.map { marker throws(InputRefusal) in
                 try ContinuationMarker.cursor(
-                    marker, of: writer.bytes, at: place, openedWith: self.cipher)
+                    marker, of: writer.bytes, at: place, openedWith: self.exchange.cipher)
             },
-            touchCountMax: self.handler.limits.queryTouchCountMax,
-            requiresIndexes: self.handler.settings.requiresIndexes(
-                in: self.route.container.environment))
+            touchCountMax: self.exchange.handler.limits.queryTouchCountMax,
+            requiresIndexes: self.exchange.handler.settings.requiresIndexes(
+                in: self.exchange.route.container.environment))
         let page = try await self.page(ask, in: target.buckets, schema: schema)
         let marker = page.next.map {
-            ContinuationMarker.text($0, of: writer.bytes, at: place, sealedWith: self.cipher)
+            ContinuationMarker.text(
+                $0, of: writer.bytes, at: place, sealedWith: self.exchange.cipher)
         }
         return self.queryAnswer(
             records: page.records, marker: marker,
@@ -43,7 +57,7 @@ extension Exchange {
     }
 
     /// `internal/records/query/batch`: queries side by side, each with its own answer or error.
-    func queryRecordsInBatch(_ input: Input) async throws -> Bytes {
+    func queryInBatch(_ input: Input) async throws -> Bytes {
         var answers: [Bytes] = []
         var size = 0
         for element in try input.requiredElements("batch", limit: Self.batchCountMax) {
@@ -52,12 +66,12 @@ extension Exchange {
                 guard size < Self.batchAnswerSizeMax else {
                     throw RouteError.notExecuted(retryAfter: .seconds(1))
                 }
-                answers.append(try await self.queryRecords(try Input(element, at: "batch")))
+                answers.append(try await self.query(try Input(element, at: "batch")))
                 size += answers.last?.count ?? 0
             } catch {
                 var writer = JSONWriter()
                 writer.writeFailure(
-                    ClientError(error), uuid: self.handler.world.drawIdentity().uuid)
+                    ClientError(error), uuid: self.exchange.handler.world.drawIdentity().uuid)
                 answers.append(writer.finish())
             }
         }
@@ -77,21 +91,22 @@ extension Exchange {
         var database: DatabaseID
         var isZoneWide: Bool
         var buckets: Bucket?
-        var place: Place
+        var place: ZonePlace
     }
 
     /// Nil: all zones of nothing.
     private func target(of request: QueryRequest) throws(InputRefusal) -> Target? {
         // A zone that is named counts, whatever zoneWide says.
         if request.zone == nil, request.zoneWide {
-            if self.route.scope == .shared { return nil }
+            if self.exchange.route.scope == .shared { return nil }
             // The public database has one zone.
-            let place = try self.requiredPlace(.defaultZone)
+            let place = try self.exchange.requiredPlace(.defaultZone)
             return Target(
                 zone: place.zone, database: place.database,
-                isZoneWide: self.route.scope == .private, buckets: place.buckets, place: place)
+                isZoneWide: self.exchange.route.scope == .private, buckets: place.buckets,
+                place: place)
         }
-        let place = try self.requiredPlace(request.zone ?? .defaultZone)
+        let place = try self.exchange.requiredPlace(request.zone ?? .defaultZone)
         return Target(
             zone: place.zone, database: place.database, isZoneWide: false, buckets: place.buckets,
             place: place)
@@ -106,8 +121,8 @@ extension Exchange {
             return try await self.predicate(of: request, in: target)
         } catch {
             // Nobody without a user is told more than that one is needed.
-            if !target.isZoneWide, self.route.scope != .public {
-                _ = try await self.summary(of: target.place)
+            if !target.isZoneWide, self.exchange.route.scope != .public {
+                _ = try await self.exchange.summary(of: target.place)
             }
             throw error
         }
@@ -121,9 +136,10 @@ extension Exchange {
         var zone = target.zone
         // In a query of all zones an operand without a zone means the zone of each record.
         if target.isZoneWide { zone.name = "" }
-        let fields = FieldReader(zone: zone, scope: self.route.scope, caller: self.caller)
-        var schema = try await self.schema()
-        if !self.knows(request, schema) { schema = try await self.schema(fresh: true) }
+        let fields = FieldReader(
+            zone: zone, scope: self.exchange.route.scope, caller: self.exchange.caller)
+        var schema = try await self.exchange.schema()
+        if !self.knows(request, schema) { schema = try await self.exchange.schema(fresh: true) }
         guard let type = schema.type(named: request.recordType) else {
             throw ClientError(
                 StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
@@ -131,7 +147,7 @@ extension Exchange {
         try await self.requireUserFor(type)
         let reader = PredicateReader(
             type: type, fields: fields,
-            operandCountMax: self.handler.limits.queryOperandCountMax)
+            operandCountMax: self.exchange.handler.limits.queryOperandCountMax)
         return (try reader.predicate(request), schema)
     }
 
@@ -139,8 +155,8 @@ extension Exchange {
     /// type, and somebody may.
     private func requireUserFor(_ type: RecordType) async throws {
         let readers = AccessRules.roles(that: .read, type)
-        if self.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
-            try await self.requireUser()
+        if self.exchange.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
+            try await self.exchange.requireUser()
         }
     }
 
@@ -155,31 +171,33 @@ extension Exchange {
     /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
-        try await self.teach(schema, to: ask.database)
+        try await self.exchange.teach(schema, to: ask.database)
         var ask = ask
-        if self.handler.router.level.allows(.two) { ask.schemaVersion = schema.version }
+        if self.exchange.handler.router.level.allows(.two) { ask.schemaVersion = schema.version }
         var hasInstalled = false
         while true {
-            let answer = try await self.ask(
-                RecordQuery(principal: self.principal, .page(ask)), at: key)
+            let answer = try await self.exchange.ask(
+                RecordQuery(principal: self.exchange.principal, .page(ask)), at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
             case .refused(let refusal) where refusal.reason == .schemaBehind:
                 // What it has against the newer one, saves are told; reads are answered by the one it has.
                 if hasInstalled { throw ClientError(refusal) }
-                do { try await self.install(schema, at: key) } catch is ClientError {
+                do { try await self.exchange.install(schema, at: key) } catch is ClientError {
                     ask.schemaVersion = nil
                 }
                 hasInstalled = true
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
-                try await self.install(schema, at: key)
+                try await self.exchange.install(schema, at: key)
                 hasInstalled = true
             case .refused(let refusal) where refusal.reason == .queryInvalid && !hasInstalled:
                 // It may be a field or an index that the partition has not been told of: nothing was saved there
                 // since.
-                guard try await self.isBehind(schema, at: key) else { throw ClientError(refusal) }
-                try await self.install(schema, at: key)
+                guard try await self.exchange.isBehind(schema, at: key) else {
+                    throw ClientError(refusal)
+                }
+                try await self.exchange.install(schema, at: key)
                 hasInstalled = true
             case .refused(let refusal): throw ClientError(refusal)
             default: throw RouteError.refused("an answer of another kind")
@@ -199,7 +217,7 @@ extension Exchange {
         -> QueryPage
     {
         guard let buckets else { return try await self.page(ask, schema: schema) }
-        return try await BucketQuery(exchange: self, ask: ask, buckets: buckets, schema: schema)
+        return try await BucketQuery(queries: self, ask: ask, buckets: buckets, schema: schema)
             .page()
     }
 
@@ -214,7 +232,9 @@ extension Exchange {
             }
             // Absent on the last page: one client goes on for as long as the key exists.
             if let marker { $0.member("continuationMarker", marker) }
-            if let (summary, id) = zone { self.writeSyncToken(of: summary, in: id, to: &$0) }
+            if let (summary, id) = zone {
+                self.exchange.writeSyncToken(of: summary, in: id, to: &$0)
+            }
         }
         return writer.finish()
     }

@@ -3,7 +3,25 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 
-extension Exchange {
+/// Feeds of what changed, in zones and in databases. The public database has none.
+struct FeedService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("records/changes", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).recordChanges($1)
+        },
+        GatewayOperation("changes/zone", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).zoneChanges($1)
+        },
+        GatewayOperation("changes/database", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).databaseChanges($1, as: .database)
+        },
+        GatewayOperation("zones/changes", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).databaseChanges($1, as: .meta)
+        },
+    ]
+
     /// What a client says about one zone of `changes/zone`, or all of `records/changes`.
     fileprivate struct ChangesRequest {
         var address: ZoneAddress
@@ -24,8 +42,7 @@ extension Exchange {
 
     /// `changes/zone`. Each zone has its own page or its own error.
     func zoneChanges(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
-        let maximum = self.handler.limits.operationCountMax
+        let maximum = self.exchange.handler.limits.operationCountMax
         let shape = try AnswerShape(input)
         let limit = try input.resultsLimit(max: maximum) ?? maximum
         let reverse = try input.flag("reverse") ?? false
@@ -62,9 +79,10 @@ extension Exchange {
                 writer.object {
                     $0.key("zoneID")
                     $0.writeZoneID(
-                        self.place(request.address)?.zone ?? self.echo(request.address))
+                        self.exchange.place(request.address)?.zone
+                            ?? self.exchange.echo(request.address))
                     $0.writeMembers(of: item)
-                    if self.handler.settings.changesErrorsCarryTokens {
+                    if self.exchange.handler.settings.changesErrorsCarryTokens {
                         $0.member("syncToken", "")
                         $0.member("moreComing", false)
                     }
@@ -78,8 +96,7 @@ extension Exchange {
 
     /// `records/changes`: one zone, and its error is the request's.
     func recordChanges(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
-        let maximum = self.handler.limits.operationCountMax
+        let maximum = self.exchange.handler.limits.operationCountMax
         let address = try input["zoneID"].map { value throws(InputRefusal) in
             try ZoneAddress(value, key: "zoneID")
         }
@@ -100,29 +117,32 @@ extension Exchange {
 
     /// - Throws: what the zone is refused for.
     private func page(_ request: ChangesRequest, isSkipped: Bool) async throws -> ChangesPage {
-        guard let place = self.place(request.address) else { throw InputRefusal.zoneNotFound }
+        guard let place = self.exchange.place(request.address) else {
+            throw InputRefusal.zoneNotFound
+        }
         guard !place.zone.isDefault else { throw InputRefusal.changesInDefaultZone }
         if request.token == "" {
-            guard let zone = try await self.summary(of: place) else {
+            guard let zone = try await self.exchange.summary(of: place) else {
                 throw InputRefusal.zoneNotFound
             }
             return ChangesPage(
-                zone: place.zone, changes: [], token: self.token(zone.position, in: place.zone),
+                zone: place.zone, changes: [],
+                token: self.exchange.token(zone.position, in: place.zone),
                 moreComing: false)
         }
         let after = try request.token.map { token throws(InputRefusal) in
-            try self.position(token, in: place.zone)
+            try self.exchange.position(token, in: place.zone)
         }
         if isSkipped {
-            guard let zone = try await self.summary(of: place) else {
+            guard let zone = try await self.exchange.summary(of: place) else {
                 throw InputRefusal.zoneNotFound
             }
             let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
             return ChangesPage(
                 zone: place.zone, changes: [],
-                token: self.token(after ?? start, in: place.zone), moreComing: true)
+                token: self.exchange.token(after ?? start, in: place.zone), moreComing: true)
         }
-        let answer = try await self.read(
+        let answer = try await self.exchange.read(
             .zoneChanges(
                 ZoneChangesAsk(
                     database: place.database, zone: place.zone.name, after: after,
@@ -133,7 +153,8 @@ extension Exchange {
         case .zoneChanges(let page):
             return ChangesPage(
                 zone: place.zone, changes: page.changes,
-                token: self.token(page.position, in: place.zone), moreComing: page.moreComing)
+                token: self.exchange.token(page.position, in: place.zone),
+                moreComing: page.moreComing)
         case .zoneRefused(let refusal): throw ClientError(refusal)
         default: throw RouteError.refused("an answer of another kind")
         }
@@ -155,9 +176,8 @@ extension Exchange {
 
     /// `changes/database`, and `zones/changes` under its older names.
     func databaseChanges(_ input: Input, as kind: FeedToken.Kind) async throws -> Bytes {
-        try await self.requireUser()
         let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
-        let maximum = self.handler.limits.operationCountMax
+        let maximum = self.exchange.handler.limits.operationCountMax
         let limit = try input.resultsLimit(max: maximum) ?? maximum
         let token = try input.string(tokenKey)
         let page = try await self.databasePage(after: token, as: kind, limit: limit)
@@ -167,7 +187,7 @@ extension Exchange {
             $0.array { array in
                 for change in page.changes { self.write(change, as: kind, to: &array) }
             }
-            $0.member(tokenKey, self.token(page.position, as: kind))
+            $0.member(tokenKey, self.exchange.token(page.position, as: kind))
             $0.member("moreComing", page.moreComing)
         }
         return writer.finish()
@@ -178,10 +198,10 @@ extension Exchange {
     ) async throws -> DatabaseChangesPage {
         if token == "" { return try await self.caughtUpPage(as: kind) }
         let after = try token.map { token throws(InputRefusal) in
-            try self.databasePosition(token, as: kind)
+            try self.exchange.databasePosition(token, as: kind)
         }
         // Nobody shares yet: a shared database has no zones, and nothing happens in it.
-        if self.route.scope == .shared {
+        if self.exchange.route.scope == .shared {
             return DatabaseChangesPage(
                 changes: [], position: after ?? .start, moreComing: false)
         }
@@ -191,10 +211,10 @@ extension Exchange {
     private func databaseAnswer(
         after: DatabasePosition?, limit: Int
     ) async throws -> RecordAnswer {
-        try await self.read(
+        try await self.exchange.read(
             .databaseChanges(
-                DatabaseChangesAsk(database: self.ownDatabase, after: after, limit: limit)),
-            at: .database(self.ownDatabase))
+                DatabaseChangesAsk(database: self.exchange.ownDatabase, after: after, limit: limit)),
+            at: .database(self.exchange.ownDatabase))
     }
 
     private static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
@@ -213,12 +233,12 @@ extension Exchange {
     /// A position on the way may expire, as any may. The client named none, so it is not told: the walk begins again.
     private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
         var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
-        if self.route.scope == .shared { return page }
+        if self.exchange.route.scope == .shared { return page }
         var after: DatabasePosition?
         var restartCount = 0
         repeat {
             let answer = try await self.databaseAnswer(
-                after: after, limit: self.handler.limits.operationCountMax)
+                after: after, limit: self.exchange.handler.limits.operationCountMax)
             if after != nil, case .zoneRefused(.positionExpired) = answer {
                 guard restartCount < Self.restartCountMax else {
                     throw ClientError(
@@ -241,10 +261,10 @@ extension Exchange {
     private func write(
         _ change: DatabaseChangesPage.Change, as kind: FeedToken.Kind, to writer: inout JSONWriter
     ) {
-        let id = ZoneID(name: change.name, owner: self.ownDatabase.owner)
+        let id = ZoneID(name: change.name, owner: self.exchange.ownDatabase.owner)
         if kind == .meta {
             if let zone = change.zone, !change.isDeleted {
-                writer.writeZone(zone, id: id, token: self.zoneToken(zone))
+                writer.writeZone(zone, id: id, token: self.exchange.zoneToken(zone))
             } else {
                 writer.writeDeletedZone(id)
             }
@@ -257,7 +277,7 @@ extension Exchange {
             // but the one from which nothing is missed.
             if let zone = change.zone, !change.isDeleted {
                 let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
-                $0.member("syncToken", self.token(change.since ?? start, in: id))
+                $0.member("syncToken", self.exchange.token(change.since ?? start, in: id))
             } else {
                 $0.member("syncToken", "")
             }
@@ -268,7 +288,7 @@ extension Exchange {
 
 extension JSONWriter {
     /// Always all three: clients need the records even where there are none.
-    fileprivate mutating func writeMembers(of page: Exchange.ChangesPage, _ shape: AnswerShape) {
+    fileprivate mutating func writeMembers(of page: FeedService.ChangesPage, _ shape: AnswerShape) {
         self.key("records")
         self.array { array in
             for change in page.changes {

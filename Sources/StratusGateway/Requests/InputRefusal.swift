@@ -8,8 +8,9 @@ package enum InputRefusal: Error, Sendable, Hashable {
     case unknownEnvironment(String)
     case unknownDatabase(String)
     case unknownOperation(String)
-    case wrongMethod(Route.Operation, method: String)
-    case operationNotInDatabase(Route.Operation, DatabaseScope)
+    /// The operation's label stands for it.
+    case wrongMethod(String, method: String)
+    case operationNotInDatabase(String, DatabaseScope)
 
     // The body.
     case bodyTooLarge(ByteCount)

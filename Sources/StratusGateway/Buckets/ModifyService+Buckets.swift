@@ -5,14 +5,12 @@ import StratusRecords
 
 /// Requests to a public default zone whose records lie in buckets: each operation goes to its record's bucket, and the
 /// answers come back in the order of the request.
-extension Exchange {
+extension ModifyService {
     typealias OperationResult = Result<ModifiedRecords.Result, ClientError>
-
-    // MARK: records/modify
 
     /// What becomes of each operation. Buckets work side by side; one that cannot be reached fails its own operations.
     func modify(
-        _ modify: ModifyRecords, in buckets: Bucket, at place: Place, schema: Schema
+        _ modify: ModifyRecords, in buckets: Bucket, at place: ZonePlace, schema: Schema
     ) async -> [OperationResult] {
         var results: [OperationResult?] = modify.operations.map { _ in nil }
         // What only takes away meets no quota.
@@ -44,7 +42,7 @@ extension Exchange {
 
     /// One bucket's operations of one wave, in their order.
     private func carryOut(
-        _ part: BucketPlan.Part, in wave: UInt8, of modify: ModifyRecords, at place: Place,
+        _ part: BucketPlan.Part, in wave: UInt8, of modify: ModifyRecords, at place: ZonePlace,
         sizeMax: UInt64?, _ schema: Schema
     ) async -> [OperationResult] {
         do {
@@ -63,7 +61,7 @@ extension Exchange {
                 // Every bucket's zone is one of its own.
                 rest.drawnIncarnation = ZoneIncarnation(
                     modify.drawnIncarnation.raw &+ UInt64(part.bucket.number))
-                let outcome = try await self.submit(
+                let outcome = try await self.exchange.submit(
                     .modifyRecords(rest), to: rest.database, schema: schema,
                     part: [2, wave, part.bucket.number]
                 ).outcome
@@ -96,7 +94,7 @@ extension Exchange {
     /// - Returns: for each operation why it cannot be carried out; nil: it may be.
     private func prepare(
         _ operations: inout [RecordOperation], _ part: BucketPlan.Part, _ wave: UInt8,
-        at place: Place, _ schema: Schema
+        at place: ZonePlace, _ schema: Schema
     ) async throws -> [RecordRefusal?] {
         var refusals: [RecordRefusal?] = operations.map { _ in nil }
         var wishes: [Bucket: [(position: Int, wish: ReserveReferences.Wish)]] = [:]
@@ -116,10 +114,10 @@ extension Exchange {
         for (bucket, wanted) in wishes.sorted(by: { $0.key.number < $1.key.number }) {
             let reserve = ReserveReferences(
                 database: place.database(in: bucket),
-                drawnIncarnation: ZoneIncarnation(self.handler.world.random()),
-                referrerCountMax: self.rules.deleteSelfReferrerCountMax,
+                drawnIncarnation: ZoneIncarnation(self.exchange.handler.world.random()),
+                referrerCountMax: self.exchange.rules.deleteSelfReferrerCountMax,
                 wishes: wanted.map(\.wish))
-            let (outcome, identity) = try await self.submit(
+            let (outcome, identity) = try await self.exchange.submit(
                 .reserveReferences(reserve), to: reserve.database, schema: schema,
                 part: [1, wave, part.bucket.number, bucket.number])
             guard case .reserved(let answers) = outcome, answers.count == wanted.count else {
@@ -132,12 +130,12 @@ extension Exchange {
                     operations[position].reservations.append(
                         ReferenceReservation(
                             target: wish.target, action: wish.action, identity: identity,
-                            deadlineMilliseconds: self.deadlineMilliseconds))
+                            deadlineMilliseconds: self.exchange.deadlineMilliseconds))
                 }
             }
         }
         guard !parents.isEmpty else { return refusals }
-        let (found, _) = try await self.lookUp(parents, at: place)
+        let (found, _) = try await self.lookUps.lookUp(parents, at: place)
         for (parent, item) in zip(parents, found) {
             if case .found = item { continue }
             for (position, operation) in operations.enumerated()
@@ -146,51 +144,5 @@ extension Exchange {
             }
         }
         return refusals
-    }
-
-    // MARK: records/lookup
-
-    /// Looks names up where they are, and puts the answers in the order of the names.
-    func lookUp(
-        _ names: [String], in buckets: Bucket, at place: Place, roundCountMax: Int
-    ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
-        var positions: [Bucket: [Int]] = [:]
-        for (position, name) in names.enumerated() {
-            positions[buckets.sibling(of: name), default: []].append(position)
-        }
-        let parts = positions.sorted { $0.key.number < $1.key.number }
-        // Before the records: what changes meanwhile is told by the feed.
-        let zone = self.wantsSyncToken ? try await self.summary(of: place) : nil
-        let found = try await withThrowingTaskGroup(
-            of: (positions: [Int], items: [LookupAnswer.Item]).self
-        ) { tasks in
-            for (bucket, positions) in parts {
-                tasks.addTask {
-                    let (items, _) = try await self.lookUp(
-                        positions.map { names[$0] }, at: place.part(bucket),
-                        roundCountMax: roundCountMax)
-                    return (positions, items)
-                }
-            }
-            var items: [LookupAnswer.Item] = names.map { _ in .deferred }
-            for try await part in tasks {
-                for (position, item) in zip(part.positions, part.items) { items[position] = item }
-            }
-            return items
-        }
-        return (found, zone)
-    }
-}
-
-extension Exchange.Place {
-    func database(in bucket: Bucket) -> DatabaseID {
-        var database = self.database
-        database.bucket = bucket
-        return database
-    }
-
-    /// One bucket, as a place of its own.
-    func part(_ bucket: Bucket) -> Exchange.Place {
-        Exchange.Place(zone: self.zone, database: self.database(in: bucket))
     }
 }

@@ -1,42 +1,6 @@
-import StratusCoding
 import StratusHTTP
 import StratusModel
 import StratusRecords
-
-/// A `records/query` as the client said it.
-struct QueryRequest {
-    var shape: AnswerShape
-    /// Nil: the client named none.
-    var zone: ZoneAddress?
-    var zoneWide: Bool
-    var recordType: String
-    var filters: [Input]
-    var sorts: [Input]
-    var limit: Int
-    var marker: String?
-
-    /// Filters and sorts of one query: more than anybody can mean.
-    private static let clauseCountMax = 100
-
-    init(_ input: Input, limits: Limits) throws(InputRefusal) {
-        self.shape = try AnswerShape(input)
-        if let given = input["zoneID"] { self.zone = try ZoneAddress(given, key: "zoneID") }
-        self.zoneWide = try input.flag("zoneWide") ?? false
-        let query = try Input(input["query"], at: "query")
-        self.recordType = try query.requiredString("recordType")
-        self.filters = []
-        for filter in try query.oneOrMany("filterBy", limit: Self.clauseCountMax) {
-            self.filters.append(try Input(filter, at: "filterBy"))
-        }
-        self.sorts = []
-        for sort in try query.oneOrMany("sortBy", limit: Self.clauseCountMax) {
-            self.sorts.append(try Input(sort, at: "sortBy"))
-        }
-        self.limit =
-            try input.resultsLimit(max: limits.operationCountMax) ?? limits.operationCountMax
-        self.marker = try input.string("continuationMarker")
-    }
-}
 
 /// Turns the clauses of a query into a predicate, by the schema of the type asked for.
 struct PredicateReader {
@@ -236,28 +200,10 @@ struct PredicateReader {
     /// The documented spellings, and those of clients whose own lists differ.
     static func comparator(_ word: String) -> Comparator? {
         switch word {
-        case "EQUALS": .equals
-        case "NOT_EQUALS": .notEquals
-        case "LESS_THAN": .lessThan
-        case "LESS_THAN_OR_EQUALS": .lessThanOrEquals
-        case "GREATER_THAN": .greaterThan
-        case "GREATER_THAN_OR_EQUALS": .greaterThanOrEquals
-        case "NEAR": .near
-        case "CONTAINS_ALL_TOKENS": .containsAllTokens
-        case "CONTAINS_ANY_TOKENS": .containsAnyTokens
-        case "IN": .in
-        case "NOT_IN": .notIn
-        case "BEGINS_WITH": .beginsWith
-        case "NOT_BEGINS_WITH": .notBeginsWith
-        case "LIST_CONTAINS": .listContains
-        case "NOT_LIST_CONTAINS", "LIST_NOT_CONTAINS": .notListContains
-        case "LIST_CONTAINS_ALL": .listContainsAll
-        case "NOT_LIST_CONTAINS_ALL": .notListContainsAll
-        case "LIST_CONTAINS_ANY", "CONTAINS_ANY": .listContainsAny
-        case "NOT_LIST_CONTAINS_ANY", "LIST_NOT_CONTAINS_ANY": .notListContainsAny
-        case "LIST_MEMBER_BEGINS_WITH": .listMemberBeginsWith
-        case "NOT_LIST_MEMBER_BEGINS_WITH": .notListMemberBeginsWith
-        default: nil
+        case "LIST_NOT_CONTAINS": .notListContains
+        case "CONTAINS_ANY": .listContainsAny
+        case "LIST_NOT_CONTAINS_ANY": .notListContainsAny
+        default: Comparator(wireName: word)
         }
     }
 }

@@ -3,15 +3,15 @@ import StratusModel
 import StratusRecords
 
 /// One quota for a database that lies in several buckets.
-extension Exchange {
+extension ModifyService {
     /// What each bucket may come to by what is saved now; nil: there is no quota.
-    func sizeBounds(of place: Place, in buckets: Bucket) async -> [UInt64]? {
-        let quota = self.rules.databaseSizeMax
+    func sizeBounds(of place: ZonePlace, in buckets: Bucket) async -> [UInt64]? {
+        let quota = self.exchange.rules.databaseSizeMax
         if quota == 0 { return nil }
         let database = PublicDatabase(
             of: place.database.container, bucketCount: Int(buckets.count))
-        let uses = self.handler.bucketUses
-        let now = self.handler.world.now
+        let uses = self.exchange.handler.bucketUses
+        let now = self.exchange.handler.world.now
         if let sizes = uses.sizes(of: database, at: now) {
             return BucketUses.bounds(of: sizes, quota: quota)
         }
@@ -22,8 +22,8 @@ extension Exchange {
 
     /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else: nobody waits long.
     private func sizes(of database: PublicDatabase) async -> [UInt64?] {
-        let router = self.handler.router
-        let deadline = self.handler.world.now + BucketUses.patience / 2
+        let router = self.exchange.handler.router
+        let deadline = self.exchange.handler.world.now + BucketUses.patience / 2
         return await withTaskGroup(of: (Int, UInt64?).self) { tasks in
             for (number, part) in database.parts.enumerated() {
                 tasks.addTask {

@@ -56,11 +56,11 @@ extension ClientError {
             case .unknownOperation(let name):
                 Self(.notFound, "unknown operation '\(Self.quoted(name))'")
             case .wrongMethod(let operation, let method):
-                Self(.badRequest, "\(operation.rawValue) does not take \(Self.quoted(method))")
+                Self(.badRequest, "\(operation) does not take \(Self.quoted(method))")
             case .operationNotInDatabase(let operation, let scope):
                 Self(
                     .badRequest,
-                    "\(operation.rawValue) is not supported in the \(scope.name) database")
+                    "\(operation) is not supported in the \(scope.name) database")
 
             case .bodyTooLarge(let limit):
                 Self(.quotaExceeded, "the request is larger than \(limit.raw) bytes")

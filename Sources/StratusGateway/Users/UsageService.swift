@@ -3,11 +3,20 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 
-extension Exchange {
+/// Ours: what the caller's private database holds, and what it may hold.
+struct UsageService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("usage", methods: [.get, .post], in: .private, needs: .user) {
+            exchange, _ in try await UsageService(exchange: exchange).usage()
+        }
+    ]
+
     /// `usage`: what the caller's private database holds, and its quota if it has one.
     func usage() async throws -> Bytes {
-        try await self.requireUser()
-        let answer = try await self.read(.use(self.ownDatabase), at: .database(self.ownDatabase))
+        let answer = try await self.exchange.read(
+            .use(self.exchange.ownDatabase), at: .database(self.exchange.ownDatabase))
         guard case .use(let use, let zoneCount) = answer else {
             throw RouteError.refused("no usage where it was asked for")
         }
@@ -16,7 +25,7 @@ extension Exchange {
             $0.member("zones", Int64(clamping: zoneCount))
             $0.member("records", Int64(clamping: use.recordCount))
             $0.member("bytes", Int64(clamping: use.size))
-            let quota = self.rules.databaseSizeMax
+            let quota = self.exchange.rules.databaseSizeMax
             if quota != 0 { $0.member("bytesMax", Int64(clamping: quota)) }
         }
         return json.finish()

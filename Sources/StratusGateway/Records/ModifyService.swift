@@ -3,14 +3,18 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 
-extension Exchange {
+/// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes what became of each.
+struct ModifyService: Sendable {
+    let exchange: Exchange
+
+    var lookUps: LookUpService { LookUpService(exchange: self.exchange) }
+
     /// `records/modify`. What the gateway itself finds wrong with an operation is that operation's
     /// error; the others go to the partition, unless the batch is atomic.
-    func modifyRecords(_ input: Input) async throws -> Bytes {
-        try await self.requireUser()
-        var draws = self.draws()
-        let request = try ModifyRequest(input, limits: self.handler.limits, draws: &draws)
-        let place = try self.requiredPlace(request.zone)
+    func modify(_ input: Input) async throws -> Bytes {
+        var draws = self.exchange.draws()
+        let request = try ModifyRequest(input, limits: self.exchange.handler.limits, draws: &draws)
+        let place = try self.exchange.requiredPlace(request.zone)
         let isAtomic = try self.isAtomic(request.atomic, in: place)
         let (compiled, schema) = try await self.compile(request, at: place, isAtomic: isAtomic)
 
@@ -27,11 +31,11 @@ extension Exchange {
         var results: [OperationResult] = []
         let modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
-            drawnIncarnation: draws.incarnation(), rules: self.rules, operations: accepted)
+            drawnIncarnation: draws.incarnation(), rules: self.exchange.rules, operations: accepted)
         if accepted.isEmpty {
-            zone = try await self.summary(of: place)
+            zone = try await self.exchange.summary(of: place)
         } else if isAtomic && failed {
-            zone = try await self.summary(of: place)
+            zone = try await self.exchange.summary(of: place)
             // Nothing will happen, and the client learns everything that is wrong at once.
             var next = try await self.judge(modify, schema: schema).makeIterator()
             for (position, result) in compiled.enumerated() {
@@ -43,10 +47,10 @@ extension Exchange {
                 }
             }
         } else if let buckets = place.buckets {
-            zone = self.wantsSyncToken ? try await self.summary(of: place) : nil
+            zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
             results = await self.modify(modify, in: buckets, at: place, schema: schema)
         } else {
-            let outcome = try await self.submit(
+            let outcome = try await self.exchange.submit(
                 .modifyRecords(modify), to: place.database, schema: schema
             ).outcome
             guard case .records(let modified) = outcome,
@@ -72,24 +76,15 @@ extension Exchange {
         case refused(ClientError)
     }
 
-    var rules: RecordRules {
-        var rules = RecordRules(
-            limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
-        let quota =
-            self.route.scope == .public
-            ? self.handler.limits.publicDatabaseSizeMax
-            : self.handler.limits.privateDatabaseSizeMax
-        rules.databaseSizeMax = UInt64(quota.raw)
-        return rules
-    }
-
     /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never
     /// is, and asking for it is a mistake.
-    private func isAtomic(_ wish: Bool?, in place: Place) throws(InputRefusal) -> Bool {
+    private func isAtomic(_ wish: Bool?, in place: ZonePlace) throws(InputRefusal) -> Bool {
         guard place.zone.isDefault else { return wish ?? true }
         guard wish == true else { return false }
         // No entry of one log decides for several buckets.
-        if place.buckets == nil, self.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic) {
+        if place.buckets == nil,
+            self.exchange.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic)
+        {
             return true
         }
         throw .atomicInDefaultZone
@@ -98,7 +93,7 @@ extension Exchange {
     // MARK: Compiling
 
     private func compile(
-        _ request: ModifyRequest, at place: Place, isAtomic: Bool
+        _ request: ModifyRequest, at place: ZonePlace, isAtomic: Bool
     ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
         let storedTypes = try await self.storedTypes(request, at: place)
         var isFresh = false
@@ -107,12 +102,13 @@ extension Exchange {
         var refused: [Int: ClientError] = [:]
         while true {
             var compiler = OperationCompiler(
-                schema: try await self.schema(fresh: isFresh),
+                schema: try await self.exchange.schema(fresh: isFresh),
                 reader: FieldReader(
-                    zone: place.zone, scope: self.route.scope, caller: self.caller),
-                isProduction: self.route.container.environment == .production,
-                growsSchema: self.handler.settings.growsSchema(
-                    in: self.route.container.environment),
+                    zone: place.zone, scope: self.exchange.route.scope, caller: self.exchange.caller
+                ),
+                isProduction: self.exchange.route.container.environment == .production,
+                growsSchema: self.exchange.handler.settings.growsSchema(
+                    in: self.exchange.route.container.environment),
                 storedTypes: storedTypes)
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }
@@ -121,7 +117,8 @@ extension Exchange {
             if !isFresh {
                 // The schema in memory may be older than what somebody just made.
                 isFresh = true
-            } else if self.handler.settings.growsSchema(in: self.route.container.environment),
+            } else if self.exchange.handler.settings.growsSchema(
+                in: self.exchange.route.container.environment),
                 !hasGrown
             {
                 // A save that is refused makes no types and fields.
@@ -133,7 +130,7 @@ extension Exchange {
                     || compiled.allSatisfy { if case .success = $0 { true } else { false } }
                 guard mayHappen else { return (compiled, compiler.schema) }
                 let wanted = missing.filter { refused[$0.operation] == nil }.map(\.type)
-                if !wanted.isEmpty { _ = try await self.extendSchema(with: wanted) }
+                if !wanted.isEmpty { _ = try await self.exchange.extendSchema(with: wanted) }
                 hasGrown = true
             } else {
                 let closed = compiled.map { result in
@@ -151,7 +148,7 @@ extension Exchange {
     /// exists, another tag, a zone that is not there.
     private func refusedAnyway(
         _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
-        at place: Place, isAtomic: Bool
+        at place: ZonePlace, isAtomic: Bool
     ) async throws -> [Int: ClientError] {
         // A bucket holds some of the records only.
         guard place.buckets == nil else { return [:] }
@@ -164,7 +161,8 @@ extension Exchange {
         }
         let modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
-            drawnIncarnation: ZoneIncarnation(0), rules: self.rules, operations: operations)
+            drawnIncarnation: ZoneIncarnation(0), rules: self.exchange.rules, operations: operations
+        )
         var refused: [Int: ClientError] = [:]
         for (index, refusal) in try await self.judge(modify, schema: compiler.schema).enumerated() {
             guard let refusal, !self.isMended(byGrowth: refusal) else { continue }
@@ -175,14 +173,14 @@ extension Exchange {
 
     /// Whether an operation was refused only because the schema has not grown yet.
     private func isMended(byGrowth refusal: RecordRefusal) -> Bool {
-        self.handler.settings.growsSchema(in: self.route.container.environment)
+        self.exchange.handler.settings.growsSchema(in: self.exchange.route.container.environment)
             && [.typeUnknown, .fieldUnknown].contains(refusal.reason)
     }
 
     /// The types of the records whose operations name none but bring fields: their fields are read by
     /// the schema too.
     private func storedTypes(
-        _ request: ModifyRequest, at place: Place
+        _ request: ModifyRequest, at place: ZonePlace
     ) async throws -> [String: String] {
         let names = request.operations.filter {
             $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
@@ -195,7 +193,7 @@ extension Exchange {
 
     /// An outcome remembered for a repeated request holds no records: they are looked up.
     private func remembered(
-        _ results: [OperationResult], of operations: [RecordOperation], at place: Place
+        _ results: [OperationResult], of operations: [RecordOperation], at place: ZonePlace
     ) async throws -> [String: Record] {
         let forgotten = zip(results, operations).compactMap { result, operation in
             if case .success(.saved(let saved)) = result, saved.record == nil {
@@ -209,8 +207,10 @@ extension Exchange {
 
     /// Apart from its callers, who seldom need it: what it takes of memory is several times what they take.
     @inline(never)
-    private func records(named names: [String], at place: Place) async throws -> [String: Record] {
-        let (items, _) = try await self.lookUp(names, at: place)
+    private func records(named names: [String], at place: ZonePlace) async throws -> [String:
+        Record]
+    {
+        let (items, _) = try await self.lookUps.lookUp(names, at: place)
         var found: [String: Record] = [:]
         for case .found(let record) in items { found[record.name] = record }
         return found
@@ -245,14 +245,14 @@ extension Exchange {
         var hasInstalled = false
         while true {
             let query = RecordQuery(
-                principal: self.principal,
+                principal: self.exchange.principal,
                 .judge(JudgeAsk(modify, schemaVersion: schema.version)))
-            let answer = try await self.ask(query, at: key)
+            let answer = try await self.exchange.ask(query, at: key)
             switch try RecordAnswer(decoding: answer.body) {
             case .judged(let refusals) where refusals.count == modify.operations.count:
                 return refusals
             case .refused(let refusal) where refusal.reason == .schemaBehind && !hasInstalled:
-                try await self.install(schema, at: key)
+                try await self.exchange.install(schema, at: key)
                 hasInstalled = true
             case .refused(let refusal): throw ClientError(refusal)
             default: throw RouteError.refused("an answer of another kind")
@@ -261,7 +261,7 @@ extension Exchange {
     }
 
     private func modifyAnswer(
-        _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: Place
+        _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: ZonePlace
     ) -> Bytes {
         var writer = JSONWriter(reserving: 512 * items.count)
         writer.object {
@@ -280,16 +280,8 @@ extension Exchange {
                     }
                 }
             }
-            self.writeSyncToken(of: zone, in: place.zone, to: &$0)
+            self.exchange.writeSyncToken(of: zone, in: place.zone, to: &$0)
         }
         return writer.finish()
-    }
-
-    /// The zone's current token, where the client asked for one.
-    func writeSyncToken(of zone: ZoneSummary?, in id: ZoneID, to writer: inout JSONWriter) {
-        guard self.wantsSyncToken else { return }
-        // A default zone that was never written has not begun.
-        let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
-        writer.member("syncToken", self.token(zone?.position ?? start, in: id))
     }
 }
