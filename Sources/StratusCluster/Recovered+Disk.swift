@@ -59,22 +59,47 @@ extension RaftGroup.Recovered {
             last = loss.first.previous
             lost = LogPoint(index: loss.last, term: loss.lastTerm)
         }
+        // What the state stands for is kept for followers, and may be more than memory should hold.
+        var passed: [Term] = []
+        let through = min(position.index, last)
+        while start.index.raw + UInt64(passed.count) < through.raw {
+            let next = LogIndex(start.index.raw + UInt64(passed.count) + 1)
+            guard let term = log.term(of: group, at: next), term > .zero else {
+                throw LogError(.corrupt, "\(group): entry \(next)")
+            }
+            passed.append(term)
+        }
         var entries: [Entry] = []
-        while (entries.last?.index ?? start.index) < last {
-            let next = (entries.last?.index ?? start.index).next
-            let read = try log.read(group, from: next, limit: .mebibytes(16))
-            guard !read.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
-            entries += read
+        let read = max(through, start.index)
+        while (entries.last?.index ?? read) < last {
+            let next = (entries.last?.index ?? read).next
+            let more = try log.read(group, from: next, limit: .mebibytes(16))
+            guard !more.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
+            entries += more.prefix { $0.index <= last }
         }
         var term = start.term
-        for entry in entries {
-            guard entry.term >= term else {
-                throw LogError(.corrupt, "\(group): terms fall at entry \(entry.index)")
+        for (number, next) in (passed + entries.map(\.term)).enumerated() {
+            guard next >= term else {
+                let index = start.index.raw + UInt64(number) + 1
+                throw LogError(.corrupt, "\(group): terms fall at entry \(index)")
             }
-            term = entry.term
+            term = next
         }
         self.init(
             hardState: log.hardState(of: group) ?? HardState(term: .zero, vote: nil),
             snapshot: snapshot, base: start, entries: entries, lost: lost)
+        self.passedTerms = passed
+        try self.readConfigurations(of: group, in: log, after: start.index, through: through)
+    }
+
+    private mutating func readConfigurations(
+        of group: GroupID, in log: SegmentedLog, after: LogIndex, through: LogIndex
+    ) throws(LogError) {
+        guard through > after else { return }
+        let indexes = log.configurationIndexes(of: group, from: after.next, through: through)
+        for index in indexes {
+            guard let entry = try log.read(group, from: index, limit: 1).first else { continue }
+            self.passedConfigurations[index] = try? Configuration(decoding: entry.payload)
+        }
     }
 }

@@ -1,15 +1,17 @@
 package import StratusModel
 import StratusStorage
 
-/// How long a replica waits before it installs another snapshot when some have failed: what the disk refused it may
-/// refuse again, and each is sent anew.
-struct InstallationPause: Sendable {
+/// How long a replica waits before it spools, receives or installs another snapshot when some have failed: what the disk
+/// refused it may refuse again, and each is sent anew.
+struct SnapshotPause: Sendable {
     private static let shortest = Duration.milliseconds(500)
     private static let longest = Duration.seconds(8)
 
     private var last: Duration?
     /// Nil when the last one did not fail.
     private(set) var endsAt: MonotonicTime?
+
+    func isOver(at now: MonotonicTime) -> Bool { self.endsAt.map { now >= $0 } ?? true }
 
     mutating func fail(at now: MonotonicTime) {
         let length = min(self.last.map { $0 * 2 } ?? Self.shortest, Self.longest)
@@ -25,6 +27,8 @@ struct InstallationPause: Sendable {
 package final class SnapshotPace {
     /// Bytes in a second; 0: as fast as the turns come.
     package var rate: ByteCount
+    /// What may still be written to the disk before it is down to its reserve; nil: nobody knows.
+    package var room: (() -> ByteCount?)?
     /// The one that is being spooled; gone with whoever wanted it.
     weak var spooling: (any SnapshotSpooling)?
     /// Before this no slice is due; nil before the first.

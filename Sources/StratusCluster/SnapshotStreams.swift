@@ -1,4 +1,5 @@
 import StratusCompression
+import StratusConsensus
 import StratusModel
 import StratusStorage
 
@@ -53,8 +54,10 @@ struct SnapshotStreams {
 
     // MARK: Outgoing
 
-    /// The oldest snapshot that is being sent: its receiver needs every entry after it.
-    var oldestOutgoing: LogIndex? { self.outgoing.map(\.identity.index).min() }
+    /// The snapshots that are being sent: the receiver of each needs every entry after it.
+    var sent: [RaftGroup.FollowerNeed] {
+        self.outgoing.map { RaftGroup.FollowerNeed(node: $0.node, after: $0.identity.index) }
+    }
 
     func isSending(to node: NodeID) -> Bool { self.outgoing.contains { $0.node == node } }
 
@@ -146,6 +149,9 @@ struct SnapshotStreams {
         }
         return self.incoming?.count ?? 0
     }
+
+    /// Gives back the room of what has arrived. The stream begins again.
+    mutating func dropArrival() { self.incoming = nil }
 
     var isComplete: Bool { self.incoming?.isComplete ?? false }
 

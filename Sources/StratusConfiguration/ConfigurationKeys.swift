@@ -170,6 +170,19 @@ extension ConfigurationKey {
                 + "and everything else goes on in between. 0: as much as can be."),
 
         ConfigurationKey(
+            "storage.retainedLogSizeMax", .size(0...1 << 40), .size(.mebibytes(4_096)),
+            "How large the node's log may grow on disk to keep what followers still need, all partitions "
+                + "together: one that was away, lost its rows or joins then catches up while others write. "
+                + "Beyond it, and while less than `storage.reserve` is free, a follower that is behind is given "
+                + "up and gets a snapshot."),
+
+        ConfigurationKey(
+            "storage.retainedSizeMax", .size(0...1 << 40), .size(.mebibytes(2_048)),
+            "The same for one partition. From half of it on the partition takes commands in more slowly while "
+                + "the follower comes closer: what is too much is answered TRY_AGAIN_LATER. 0: nothing is kept "
+                + "for followers but what comes after a snapshot on its way."),
+
+        ConfigurationKey(
             "storage.reserve", .size(0...1 << 50), .size(.mebibytes(256)), reloads: true,
             "What is to stay free on the disk. A partition that has less on most of its replicas, what was "
                 + "deleted in its own file added, takes nothing in: what adds is answered TRY_AGAIN_LATER, "

@@ -174,6 +174,8 @@ final class NodeCluster: Sendable {
         setup.answers = answers
         setup.reserve = settings.size("storage.reserve")
         setup.snapshotRate = settings.size("storage.snapshotRate")
+        setup.retainedLogSizeMax = settings.size("storage.retainedLogSizeMax")
+        setup.tuning.retainedSizeMax = settings.size("storage.retainedSizeMax")
         setup.adds = AddingCommands.contains
         setup.events.reserveChanged = { isLow, free in
             if isLow {

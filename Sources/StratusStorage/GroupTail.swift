@@ -26,12 +26,23 @@ struct GroupTail {
         var term: Term
         var place: Place
 
+        /// What it takes on disk, about.
+        var cost: Int {
+            switch self.place {
+            case .located(let location): Int(location.size) + LogFormat.itemSize
+            case .pending(let entry, _, _): entry.payload.count + LogFormat.itemSize
+            case .damaged: LogFormat.itemSize
+            }
+        }
+
         var isDamaged: Bool { if case .damaged = self.place { true } else { false } }
     }
 
     /// The entry before the first one kept.
     private(set) var start: LogPoint
     private(set) var slots: [Slot] = []
+    /// What the slots take on disk together, about.
+    private(set) var heldSize = 0
     var hardState: HardState?
     /// As of the last sync.
     var durableHardState: HardState?
@@ -71,6 +82,7 @@ struct GroupTail {
     mutating func cut(from index: LogIndex) {
         guard index <= self.last else { return }
         let keep = index > self.start.index ? Int(index.raw - self.start.index.raw - 1) : 0
+        for slot in self.slots[keep...] { self.heldSize -= slot.cost }
         self.slots.removeLast(self.slots.count - keep)
         self.durableThrough = min(self.durableThrough, self.last)
     }
@@ -88,7 +100,7 @@ struct GroupTail {
                 {
                     self.cut(from: index.next)
                 }
-                self.slots[position] = slot
+                self.replace(at: position, by: slot)
                 return false
             }
             if self.slots[position].term == slot.term {
@@ -98,7 +110,7 @@ struct GroupTail {
                     case .pending(_, _, let copy): copy
                     case .damaged: nil
                     }
-                self.slots[position] = slot
+                self.replace(at: position, by: slot)
                 if case .pending(let entry, let token, _) = slot.place {
                     self.slots[position].place = .pending(entry, token: token, copy: copy)
                 }
@@ -108,11 +120,21 @@ struct GroupTail {
         }
         var hasGap = false
         while self.last.next < index {
-            self.slots.append(Slot(term: .zero, place: .damaged))
+            self.append(Slot(term: .zero, place: .damaged))
             hasGap = true
         }
-        self.slots.append(slot)
+        self.append(slot)
         return hasGap
+    }
+
+    private mutating func append(_ slot: Slot) {
+        self.slots.append(slot)
+        self.heldSize += slot.cost
+    }
+
+    private mutating func replace(at position: Int, by slot: Slot) {
+        self.heldSize += slot.cost - self.slots[position].cost
+        self.slots[position] = slot
     }
 
     /// What becomes of the entries behind one that is damaged, once one of `term` takes its place: they followed
@@ -163,7 +185,8 @@ struct GroupTail {
         guard let position = self.position(of: index),
             case .located = self.slots[position].place
         else { return }
-        self.slots[position].place = .damaged
+        self.replace(
+            at: position, by: Slot(term: self.slots[position].term, place: .damaged))
         self.durableThrough = min(self.durableThrough, index.previous)
     }
 
@@ -172,7 +195,9 @@ struct GroupTail {
         guard index > self.start.index else { return }
         precondition(index <= self.last, "released \(index) of \(self.last)")
         let term = self.term(at: index)!
-        self.slots.removeFirst(Int(index.raw - self.start.index.raw))
+        let count = Int(index.raw - self.start.index.raw)
+        for slot in self.slots[..<count] { self.heldSize -= slot.cost }
+        self.slots.removeFirst(count)
         self.start = LogPoint(index: index, term: term)
         guard index > self.durableThrough else { return }
         self.durableThrough = index
@@ -183,6 +208,7 @@ struct GroupTail {
     mutating func restart(after start: LogPoint) {
         self.start = start
         self.slots = []
+        self.heldSize = 0
         self.durableThrough = start.index
     }
 
@@ -258,7 +284,7 @@ struct GroupTail {
     mutating func owe(through point: LogPoint) {
         while self.last < point.index {
             let term = self.last.next == point.index ? point.term : .zero
-            self.slots.append(Slot(term: term, place: .damaged))
+            self.append(Slot(term: term, place: .damaged))
         }
     }
 
@@ -286,6 +312,16 @@ extension GroupTail {
     var isSettled: Bool {
         self.unsyncedCutCount == 0 && self.hardState == self.durableHardState
             && !self.slots.contains { if case .pending = $0.place { true } else { false } }
+    }
+
+    /// What the group's entries in a segment take there, about.
+    func size(in segment: UInt32) -> Int {
+        self.slots.reduce(0) { sum, slot in
+            guard case .located(let location) = slot.place, location.segment == segment else {
+                return sum
+            }
+            return sum + slot.cost
+        }
     }
 
     func indexes(in segment: UInt32) -> [LogIndex] {

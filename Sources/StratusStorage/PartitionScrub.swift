@@ -14,7 +14,7 @@ package final class PartitionScrub {
         case busy
     }
 
-    /// Also says, to ``PartitionStore/isCurrent(_:)``, whether the file is still that of the partition.
+    /// Also tells ``PartitionStore/isCurrent(_:)`` whether the file is still that of the partition.
     package let checkpointer: PartitionCheckpointer
     private let makeAudit: () throws(DiskError) -> PageAudit
     private let discardAside: () throws(DiskError) -> Void

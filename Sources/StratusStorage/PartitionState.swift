@@ -34,6 +34,8 @@ package protocol PartitionState: AnyObject {
     /// The rows at `applied`, in key order, in chunks, the digest at the end. Entries may be applied between its
     /// slices; a snapshot begun before that is not whole is given up.
     func snapshot() throws(StoreError) -> any SnapshotSpooling
+    /// What a snapshot of the rows may take on disk while it is sent, at most; 0: nothing that is known of.
+    var snapshotSize: ByteCount { get throws(StoreError) }
     /// Where a snapshot that arrives is kept until it is whole.
     func makeSpool() throws(StoreError) -> any SnapshotSpool
     /// Replaces everything by a snapshot, at the last slice: until then, and after an error or a crash, the rows

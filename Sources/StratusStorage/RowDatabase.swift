@@ -111,6 +111,12 @@ package final class RowDatabase: RowStore {
         try storing { () throws(SQLiteError) in try self.connection.checkpoint() }
     }
 
+    package func pageCount() throws(StoreError) -> Int {
+        try storing { () throws(SQLiteError) in
+            Int(try self.connection.text("PRAGMA page_count")) ?? 0
+        }
+    }
+
     /// Pages of the file that hold nothing any more.
     package func sparePageCount() throws(StoreError) -> Int {
         try storing { () throws(SQLiteError) in

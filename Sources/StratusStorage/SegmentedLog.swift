@@ -26,6 +26,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         package var batchSizeMax: ByteCount = .mebibytes(4)
         /// Segments kept for the next use; more are removed.
         package var spareCountMax = 2
+        /// Who gives the log entries of others stops when so much waits: see ``takesMore``.
+        package var queueSizeMax: ByteCount = .mebibytes(64)
         package var bugs = PlantedBugs()
         package init() {}
     }
@@ -152,6 +154,28 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package func hardState(of group: GroupID) -> HardState? {
         self.lock.withLock { _ in self.groups[group]?.hardState }
     }
+    /// Which of the entries from `from` through `through` change who votes.
+    package func configurationIndexes(
+        of group: GroupID, from: LogIndex, through: LogIndex
+    ) -> [LogIndex] {
+        self.lock.withLock { _ in
+            guard let tail = self.groups[group] else { return [] }
+            var found: [LogIndex] = []
+            var index = from
+            while index <= through, let slot = tail.slot(at: index) {
+                switch slot.place {
+                case .located(let location) where location.kind == .configuration:
+                    found.append(index)
+                case .pending(let entry, _, _) where entry.kind == .configuration:
+                    found.append(index)
+                default: break
+                }
+                index = index.next
+            }
+            return found
+        }
+    }
+
     /// The index before the first entry kept, and its term.
     package func start(of group: GroupID) -> (index: LogIndex, term: Term) {
         self.lock.withLock { _ in
@@ -180,6 +204,33 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     }
     package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
+    package var takesMore: Bool {
+        self.lock.withLock { _ in
+            !self.hasNoRoom && self.queueSize < self.limits.queueSizeMax.raw
+        }
+    }
+    package func held(of group: GroupID) -> (size: ByteCount, count: Int) {
+        self.lock.withLock { _ in
+            guard let tail = self.groups[group] else { return (ByteCount(0), 0) }
+            return (ByteCount(tail.heldSize), tail.slots.count)
+        }
+    }
+    /// Of the segments that hold something.
+    package var sizeInUse: ByteCount {
+        self.lock.withLock { _ in ByteCount(self.segments.inUse.reduce(0) { $0 + $1.size }) }
+    }
+    /// Whether what is held in the oldest segment is little enough to be written again at the end: half of it at most.
+    /// What is more would fill as much as it frees, and the log would go round.
+    package var isOldestWorthMoving: Bool {
+        self.lock.withLock { _ in
+            guard let oldest = self.segments.oldest else { return false }
+            let holders = self.segments.holders(of: oldest, among: self.groups)
+            let size = holders.reduce(0) {
+                $0 + (self.groups[$1]?.size(in: oldest.number) ?? 0)
+            }
+            return size <= oldest.size / 2
+        }
+    }
     package var segmentCount: Int { self.lock.withLock { _ in self.segments.inUse.count } }
     package var fault: LogError? { self.lock.withLock { _ in self.failure } }
 

@@ -51,4 +51,8 @@ package protocol SharedLog: AnyObject {
         _ group: GroupID, after snapshot: SnapshotIdentity, owing last: (LogIndex, Term)?)
     /// The state of `group` is on stable storage through `index`. Only this lets segments go.
     func release(_ group: GroupID, through index: LogIndex)
+    /// What the log holds of a group, released entries left out: bytes on disk, about, and entries.
+    func held(of group: GroupID) -> (size: ByteCount, count: Int)
+    /// Whether it may be given more: its disk has room for what waits, and not too much waits.
+    var takesMore: Bool { get }
 }

@@ -54,6 +54,7 @@ package final class MemorySpool: SnapshotSpool {
 
 extension PartitionState {
     package func makeSpool() throws(StoreError) -> any SnapshotSpool { MemorySpool() }
+    package var snapshotSize: ByteCount { get throws(StoreError) { ByteCount(0) } }
 }
 
 /// A spooled snapshot, frame by frame. A receiver that has some frames already skips them.

@@ -19,7 +19,7 @@ package struct CertificateAndKey: Sendable, Equatable {
 package struct CertificateAuthority: Sendable {
     package enum Purpose: Sendable { case server, client, both }
 
-    /// What a certificate is to say.
+    /// The content of a new certificate.
     package struct Order: Sendable {
         package var commonName: String
         package var dnsNames: [String]

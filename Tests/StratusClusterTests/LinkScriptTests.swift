@@ -96,6 +96,42 @@ import Testing
         #expect(node.ended.withLock { $0 } == [NodeID(2)])
     }
 
+    /// Core audit, beside 3: each break of an open link was followed by a call at once, without end.
+    @Test func `a link that opens and breaks each time is called more and more seldom`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        var played = 0
+        /// Every link opens and breaks a millisecond later.
+        func callsWithin(_ milliseconds: Int) -> Int {
+            let before = node.world.streams.count
+            for _ in 0..<milliseconds {
+                if played < node.world.streams.count {
+                    let stream = node.world.streams[played]
+                    played += 1
+                    stream.user?.opened(by: .two)
+                    stream.hear(.welcome(.two))
+                    node.world.advance(by: .milliseconds(1))
+                    stream.user?.ended(.failed(LinkFailure("reset")))
+                } else {
+                    node.world.advance(by: .milliseconds(1))
+                }
+            }
+            return node.world.streams.count - before
+        }
+        #expect(callsWithin(1_000) <= 8)
+        #expect(callsWithin(10_000) <= 21, "one at once and one later, in a second")
+        // One that lasts makes the next break a first one.
+        node.world.advance(by: .seconds(2))
+        let last = try #require(node.world.streams.last)
+        last.user?.opened(by: .two)
+        last.hear(.welcome(.two))
+        node.world.advance(by: .seconds(2))
+        let count = node.world.streams.count
+        last.user?.ended(.failed(LinkFailure("reset")))
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.count == count + 1, "called again at once")
+    }
+
     @Test func `a link that merely breaks, or was never open, tells nothing of the peer's process`()
         throws
     {

@@ -279,15 +279,20 @@ import Testing
                 let value = Bytes(repeating: number, count: 2_000)
                 _ = await node.submit(.write([number], value: value), identity)
             }
-            node.executor.run(until: node.world.now + .milliseconds(10))
+            node.executor.run(until: node.world.now + .milliseconds(300))
         }
         let files = node.world.simulatedFiles
         for number in 0..<4 as Range<UInt8> { write(number) }
-        // The WAL grows in place of what it has; the rows' file has to grow.
-        files.setCapacity(ByteCount(files.usedSize.raw + 20_000))
+        // The WAL has room, the first page of the rows' file has none: every checkpoint fails, and no write does.
+        files.plan(
+            DiskFault(
+                at: files.operationCount, .fail(.full), isSticky: true, kinds: [.write],
+                prefix: "partitions/", offset: 0))
         for number in 4..<40 as Range<UInt8> where news.withLock({ $0.isEmpty }) { write(number) }
+        // What is still under way ends, and so that nothing is applied any more.
+        node.executor.run(until: node.world.now + .seconds(3))
         #expect(news.withLock { $0 } == [false])
-        files.setCapacity(nil)
+        files.clearFaults()
         node.settle()
         #expect(news.withLock { $0 } == [false, true])
     }

@@ -227,6 +227,11 @@ struct Conversation {
             let message = ConsensusMessage(
                 term: term, .append(previous: previous, entries: entries, commit: commit))
             self.letters.append(Letter(from: node, to: to, message: message))
+            self.handle(
+                node,
+                .sentFromLog(
+                    to: to, through: entries.last?.index,
+                    size: entries.reduce(0) { $0 + $1.cost }))
         case .wake: break
         case .apply(let through):
             self.replicas[node]?.applied = through

@@ -23,6 +23,10 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private var reader: PeerFrameReader
     private var greeting: Bytes = []
     private var backoff: Duration
+    /// When the link was opened; nil while it is not open.
+    private var openedAt: MonotonicTime?
+    /// When a link that broke was last called again at once.
+    private var promptAt: MonotonicTime?
     /// The last pause after the peer said that this node is no member; nil while it did not say so. One that has not
     /// heard of a newcomer yet calls as soon as it has.
     private var strangerPause: Duration?
@@ -110,7 +114,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     /// Waits, then tries again: longer each time.
     ///
-    /// - Parameter isBroken: the other side closed the connection, or it failed: the first attempt is made at once.
+    /// - Parameter isBroken: the other side closed the connection, or it failed: the first attempt is made at once,
+    ///   but only once in ``PeerLinks/Tuning/backoffMax``. A link that opens and breaks each time waits longer and longer.
     private func rest(_ trouble: String?, isBroken: Bool = false) {
         self.stream?.close()
         self.stream = nil
@@ -134,17 +139,24 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.links.events.trouble(self.peer.name, trouble)
         }
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
+        let world = self.links.world
+        let long = self.links.tuning.backoffMax
+        if let time = self.openedAt, world.now >= time + long {
+            self.backoff = self.links.tuning.backoffMin
+        }
+        self.openedAt = nil
         if wasOpen, isBroken {
-            // Whether its process has ended shows at once.
+            // Whether its process has ended shows at the next call.
             self.wondersWhetherEnded = true
-            let world = self.links.world
-            world.schedule(at: world.now) { [weak self] in self?.connect() }
-            return
+            if self.promptAt.map({ world.now >= $0 + long }) ?? true {
+                self.promptAt = world.now
+                world.schedule(at: world.now) { [weak self] in self?.connect() }
+                return
+            }
         }
         let pause = self.backoff
         self.backoff = min(
             self.backoff * 2, max(self.links.tuning.backoffMax, self.strangerPause ?? .zero))
-        let world = self.links.world
         world.schedule(at: world.now + pause) { [weak self] in self?.connect() }
     }
 
@@ -236,7 +248,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             }
             self.phase = .open
             self.wondersWhetherEnded = false
-            self.backoff = self.links.tuning.backoffMin
+            self.openedAt = self.links.world.now
             self.strangerPause = nil
             self.lastTrouble = ""
             self.outbox.withLock { $0.isOpen = true }

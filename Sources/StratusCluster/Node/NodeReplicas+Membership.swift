@@ -95,7 +95,9 @@ extension NodeReplicas {
         var waits = 0
         while groups.contains(where: { self.log.hasUnsyncedCut(of: $0) }) {
             waits += 1
-            guard waits < 2_000, self.fault == nil else { return }
+            guard waits < 2_000, self.fault == nil else {
+                throw StoreError(.busy, "the log has not yet written that they are gone")
+            }
             await self.setup.sleep(self.world.now + .milliseconds(5))
         }
         let result = await Task(executorPreference: self.checkpointer) {

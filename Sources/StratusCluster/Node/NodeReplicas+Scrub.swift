@@ -27,6 +27,8 @@ extension NodeReplicas {
         var rows: PartitionScrub?
         /// Found, and waiting until somebody else leads.
         var damaged: [GroupID: Damage] = [:]
+        /// Since when a replica that led hands on what it leads, so that it can be mended.
+        var handingOver: [GroupID: MonotonicTime] = [:]
         /// Closed, and waiting until the log has synced what they submitted.
         var closed: [GroupID: Damage] = [:]
 
@@ -35,6 +37,8 @@ extension NodeReplicas {
 
     /// Nobody opens a group that was closed to be mended, for so long at most.
     private static let mendingTime = Duration.seconds(10)
+    /// Nobody else may be able to lead: a replica that has handed over in vain leads again, and is mended later.
+    private static let handoverTime = Duration.seconds(5)
 
     enum Damage: Equatable {
         case entry(LogIndex)
@@ -179,13 +183,28 @@ extension NodeReplicas {
             var effects: [ReplicaHost.Effect] = []
             guard raft.role != .leader else {
                 // Whoever leads must have what it is asked for.
+                self.scrub.handingOver[group] = self.world.now
                 self.host.with(group, at: self.world.now, into: &effects) { replica, out in
                     replica.handle(.inhibited(.scrub), at: self.world.now, into: &out)
                 }
                 self.carryOut(effects)
                 continue
             }
-            guard raft.leader != nil else { continue }
+            guard raft.leader != nil else {
+                if let since = self.scrub.handingOver[group],
+                    self.world.now >= since + Self.handoverTime
+                {
+                    self.scrub.handingOver[group] = nil
+                    // The next round finds it again.
+                    self.scrub.damaged[group] = nil
+                    self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+                        replica.handle(.permitted(.scrub), at: self.world.now, into: &out)
+                    }
+                    self.carryOut(effects)
+                }
+                continue
+            }
+            self.scrub.handingOver[group] = nil
             self.scrub.damaged[group] = nil
             self.scrub.closed[group] = damage
             self.close(group)

@@ -28,6 +28,8 @@ extension NodeReplicas {
         /// Bytes of snapshots that are spooled and installed in a second, all partitions together; 0: as many as can
         /// be.
         package var snapshotRate = ByteCount(0)
+        /// What the log may take on disk before it keeps no more for followers that are behind, all groups together.
+        package var retainedLogSizeMax: ByteCount = .mebibytes(4_096)
         /// What is to stay free on the disk for what deletes; 0: nothing.
         package var reserve = ByteCount(0)
         /// Whether a command may make the rows more than they are: it is refused while there is no more than the

@@ -1,7 +1,7 @@
 /// The origin of a web page: `http(s)://host[:port]`, and nothing else.
 ///
-/// Browsers send `null` for pages without an origin, and other programs send what they like: nothing but a web origin
-/// may become the receiver of a token.
+/// Browsers send `null` for pages without an origin, and other programs send any text. Only a web
+/// origin may become the receiver of a token.
 package struct WebOrigin: Sendable, Hashable {
     package let text: String
 

@@ -35,8 +35,8 @@ package struct SignedRequest: Sendable, Equatable {
         self.signature = signature
     }
 
-    /// What clients are known to sign: with or without the query, and for an empty body the hash of
-    /// nothing or nothing at all.
+    /// The texts that clients are known to sign: with or without the query, and for an empty body
+    /// the hash of no bytes or nothing at all.
     package enum Variant: UInt8, Sendable, Hashable, CaseIterable {
         case path = 0
         case target = 1

@@ -21,7 +21,7 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let identity = Table(rawValue: 10)
     /// The system partition's: nodes, placement, moves, join tokens, notices.
     package static let system = Table(rawValue: 11)
-    /// What this partition has posted to others, and how far it has received from each.
+    /// The mail that this partition has posted to others, and how far it has received from each.
     package static let mail = Table(rawValue: 12)
 
     /// Every table there is, in the order of their numbers.
@@ -75,7 +75,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var description: String { "rows \(self.kind): \(self.text)" }
 }
 
-/// A sum of keyed hashes over every row of a partition. Equal rows give equal digests, in any order.
+/// A sum of keyed hashes over every row of a partition. Equal rows give equal digests, in any
+/// order.
 package struct StateDigest: Sendable, Hashable, CustomStringConvertible {
     package var high: UInt64
     package var low: UInt64

@@ -16,7 +16,7 @@ package import StratusModel
 // | …      | notices: varint first kept, varint next, count of notices, each as its row |
 // | …      | tokens: count of tokens, each bytes hash and its row                    |
 
-/// What is read from the system partition.
+/// A read of the system partition.
 package enum SystemQuery: Sendable, Equatable {
     case view
     /// The oldest first, those with a sequence above `after`.

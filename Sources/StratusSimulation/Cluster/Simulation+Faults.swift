@@ -245,6 +245,18 @@ extension Simulation {
     func beginLiveness() {
         self.phase = .liveness
         self.note("faults end")
+        self.endFaults()
+        if self.placed == nil { self.leaveOneDead() }
+        self.closeRegisters()
+        // The last operations go one after another.
+        self.convergenceDeadline =
+            self.now + self.options.livenessTime.clampedNanoseconds
+            + Int64(self.closing.count) * 500_000_000
+        self.queue.add(.think(0), at: self.now + 1_000_000_000)
+        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
+    }
+
+    func endFaults() {
         self.timeline?.faultsEnded(at: self.now)
         self.cuts = []
         // A pause ends when it would have: what was put off until then must not be overtaken by what comes now.
@@ -258,7 +270,9 @@ extension Simulation {
                 self.start(node)
             }
         }
-        if self.placed == nil { self.leaveOneDead() }
+    }
+
+    private func closeRegisters() {
         for group in self.clientGroups {
             if self.records != nil {
                 self.closing.append(RegisterName(group: group, register: RegisterName.jobs))
@@ -268,12 +282,6 @@ extension Simulation {
             }
             self.closing.append(RegisterName(group: group, register: RegisterName.lastWrite))
         }
-        // The last operations go one after another.
-        self.convergenceDeadline =
-            self.now + self.options.livenessTime.clampedNanoseconds
-            + Int64(self.closing.count) * 500_000_000
-        self.queue.add(.think(0), at: self.now + 1_000_000_000)
-        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
     }
 
     /// Before a process begins, a hand or the years may have been at its disk: S-14, S-16, S-28. Of every
@@ -292,7 +300,10 @@ extension Simulation {
     }
 
     private func loseRows(_ node: SimulatedNode) {
-        let group = self.groups[self.draw(self.groups.count)]
+        self.loseRows(of: self.groups[self.draw(self.groups.count)], on: node)
+    }
+
+    func loseRows(of group: GroupID, on node: SimulatedNode) {
         let number = String(group.raw)
         let folder = "partitions/" + String(repeating: "0", count: 5 - number.count) + number + "/"
         let files = node.files.allFiles.filter { $0.raw.hasPrefix(folder) }
