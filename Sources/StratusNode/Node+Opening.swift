@@ -1,6 +1,8 @@
 import StratusCommandLine
+import StratusConfiguration
 import StratusHTTP
 import StratusModel
+import StratusProcess
 import StratusRuntime
 import StratusStorage
 

@@ -1,9 +1,11 @@
 import StratusAdmin
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusGateway
 import StratusIdentity
 import StratusModel
+import StratusProcess
 import StratusRecords
 package import StratusRuntime
 import StratusSealing

@@ -2,6 +2,7 @@ import StratusCluster
 import StratusGateway
 import StratusHTTP
 import StratusModel
+import StratusProcess
 import StratusRuntime
 
 /// The metrics of a node as a whole. Those of its requests are ``ObservedHandler``'s.
@@ -13,7 +14,7 @@ enum NodeMetrics {
         state.observe(clients)
         metrics.gauge(
             "stratus_build_info", "1, with the version as a label",
-            ["version": Versions.stratus, "sqlite": Versions.libraries[0].version]
+            ["version": Versions.stratus, "sqlite": NodeVersions.libraries[0].version]
         ).set(1)
         metrics.gauge("stratus_ready", "1 while the node can serve") { [health = state.health] in
             health.isReady ? 1 : 0

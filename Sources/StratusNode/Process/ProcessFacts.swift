@@ -1,5 +1,6 @@
 import Glibc
 import StratusModel
+import StratusProcess
 
 /// What the system knows of this process.
 enum ProcessFacts {

@@ -1,5 +1,6 @@
 package import StratusCommandLine
 import StratusModel
+import StratusProcess
 
 /// Reads a configuration from this machine: its file, its variables, its permissions.
 package enum ConfigurationLoading {
@@ -7,6 +8,11 @@ package enum ConfigurationLoading {
         package var code: ExitCode
         /// One line for each problem.
         package var lines: [String]
+
+        package init(code: ExitCode, lines: [String]) {
+            self.code = code
+            self.lines = lines
+        }
     }
 
     package typealias Override = (path: String, value: ConfigurationValue, option: String)

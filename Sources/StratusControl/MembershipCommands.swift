@@ -1,6 +1,7 @@
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusProcess
 
 /// `stratusctl` where it changes the cluster, waits for it to change, or looks for what is wrong with it.
 struct MembershipCommands {
@@ -90,7 +91,7 @@ struct MembershipCommands {
         -> String
     {
         let name = self.value(positional)
-        guard ClusterPeers.isName(name) else {
+        guard NodeName.isName(name) else {
             throw Failure(.usage, "'\(name)' is no node's name")
         }
         return "/v1/cluster/nodes/\(name)/\(action)"
@@ -133,7 +134,7 @@ struct MembershipCommands {
             throw Failure(.usage, "a weight is a whole number from 1 to 100000")
         }
         let name = self.value("NODE")
-        guard ClusterPeers.isName(name) else {
+        guard NodeName.isName(name) else {
             throw Failure(.usage, "'\(name)' is no node's name")
         }
         try await self.send(

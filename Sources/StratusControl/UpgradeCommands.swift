@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusHTTP
+import StratusProcess
 
 /// `stratusctl upgrade`: how far the upgrade of a cluster is, whether it can be finalised, and finalising it.
 struct UpgradeCommands {

@@ -2,6 +2,7 @@ import Glibc
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusProcess
 import StratusRuntime
 
 /// What each command of `stratusctl` asks and how it shows the answer.
@@ -51,7 +52,7 @@ struct ControlCommands {
         if self.invocation.path.first == "schema" {
             let container = self.invocation.value("container")
             guard ContainerReference.isName(container) else {
-                throw AdminClient.Failure(.usage, Self.noName(container))
+                throw AdminClient.Failure(.usage, ContainerReference.refusal(of: container))
             }
         }
         switch self.invocation.path {
@@ -274,10 +275,6 @@ struct ControlCommands {
     }
 
     // MARK: Words
-
-    static func noName(_ container: String) -> String {
-        "'\(container)' cannot name a container: 1 to 255 ASCII characters without spaces are wanted"
-    }
 
     private static func oneLine(_ text: String) -> String {
         text.split(separator: "\n").joined(separator: "; ")

@@ -1,6 +1,6 @@
-import StratusCluster
-import StratusCommandLine
-import StratusIdentity
+package import StratusCommandLine
+import StratusHTTP
+import StratusModel
 
 /// Combinations of values, each allowed alone, that cannot be meant.
 package enum ConfigurationRules {
@@ -109,10 +109,10 @@ package enum ConfigurationRules {
         for key in asked where !settings.isSet(key) {
             refuse(list, "needs '\(key)' too")
         }
-        for text in texts where ClusterPeers.parse(text) == nil {
+        for text in texts where PeerPlace(text) == nil {
             refuse("cluster.peers", "'\(text)' is not NAME@HOST:PORT")
         }
-        for text in members where ClusterPeers.parse(text) == nil {
+        for text in members where PeerPlace(text) == nil {
             refuse("cluster.join", "'\(text)' is not NAME@HOST:PORT")
         }
         if let address = settings.address("cluster.address") {
@@ -121,14 +121,14 @@ package enum ConfigurationRules {
                 refuse("cluster.address", "peers need HOST:PORT with a port")
             }
         }
-        let names = texts.compactMap { ClusterPeers.parse($0)?.name }
+        let names = texts.compactMap { PeerPlace($0)?.name }
         for (index, name) in names.enumerated() where names[..<index].contains(name) {
             refuse("cluster.peers", "'\(name)' stands twice")
         }
         if let name = settings.text("cluster.name") {
             if !texts.isEmpty, !names.contains(name) {
                 refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
-            } else if !ClusterPeers.isName(name) {
+            } else if !NodeName.isName(name) {
                 refuse("cluster.name", "'\(name)' is no name: lower-case letters, digits and '-'")
             }
         }
@@ -141,7 +141,7 @@ package enum ConfigurationRules {
     }
 
     /// Only processes of this machine reach it.
-    static func isLocal(_ address: ListenAddress) -> Bool {
+    package static func isLocal(_ address: ListenAddress) -> Bool {
         switch address {
         case .unix: true
         case .tcp(let host, _): host == "localhost" || host == "::1" || host.hasPrefix("127.")

@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusHTTP
+import StratusProcess
 
 /// Asks a node for one piece of a removal after the other, until it says that nothing is left.
 struct RemovalLoop {

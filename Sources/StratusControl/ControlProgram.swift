@@ -1,5 +1,6 @@
 import Glibc
 package import StratusCommandLine
+import StratusProcess
 
 /// The program `stratusctl`: what it takes, and where each command goes.
 package enum ControlProgram {

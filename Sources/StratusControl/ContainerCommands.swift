@@ -1,6 +1,7 @@
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusProcess
 
 /// `stratusctl container`: which containers there are, the beginning and the end of one.
 struct ContainerCommands {

@@ -1,4 +1,3 @@
-package import StratusAdmin
 package import StratusCommandLine
 package import StratusModel
 
@@ -29,7 +28,7 @@ package struct ConfigurationSettings: Sendable, Equatable {
     }
 
     /// Takes one key's value and origin from other settings.
-    mutating func copy(_ path: String, from other: ConfigurationSettings) {
+    package mutating func copy(_ path: String, from other: ConfigurationSettings) {
         self.entries[path] = other.entries[path]
     }
 
@@ -92,16 +91,6 @@ package struct ConfigurationSettings: Sendable, Equatable {
     package func changes(to other: ConfigurationSettings) -> [ConfigurationKey] {
         ConfigurationKey.all.filter {
             self.entries[$0.path]?.value != other.entries[$0.path]?.value
-        }
-    }
-
-    /// Every key with its value as it would stand in the file, in the order of the table.
-    package func rows() -> [ConfiguredValue] {
-        ConfigurationKey.all.map { key in
-            let entry = self.entries[key.path]
-            return ConfiguredValue(
-                key: key.path, value: entry?.value.source,
-                origin: (entry?.origin ?? .default).description, reloads: key.reloads)
         }
     }
 

@@ -1,6 +1,7 @@
 package import StratusCommandLine
 import StratusHTTP
 package import StratusModel
+import StratusProcess
 package import StratusRuntime
 import StratusTLS
 

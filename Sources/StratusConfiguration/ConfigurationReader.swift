@@ -1,19 +1,13 @@
 import StratusCommandLine
 import StratusModel
+package import StratusProcess
 
 /// Holds a configuration file and the environment against the table of keys.
 ///
 /// Every problem is found in one pass, not only the first: who fixes a file by trial and error starts a
 /// node once.
 package struct ConfigurationReader {
-    /// What is at a path, as far as the checks need to know.
-    package enum PathState: Sendable, Equatable {
-        case absent
-        case unreadable(String)
-        case directory
-        /// The permission bits.
-        case file(mode: UInt32)
-    }
+    package typealias PathState = SmallFile.PathState
 
     private let probe: (String) -> PathState
     private var settings = ConfigurationSettings()

@@ -1,9 +1,6 @@
-package import StratusCommandLine
-
 /// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it in step.
 package enum CommandLinePages {
-    /// - Parameter others: programs that stand below this module.
-    package static func reference(with others: [CommandDefinition]) -> String {
+    package static func reference(of programs: [CommandDefinition]) -> String {
         var text = """
             # Command line
 
@@ -21,7 +18,7 @@ package enum CommandLinePages {
 
             """
         for code in ExitCode.allCases { text += "| \(code.rawValue) | \(code.meaning) |\n" }
-        for program in [StratusProgram.definition, ControlProgram.definition] + others {
+        for program in programs {
             text += "\n## \(program.name)\n" + Self.commands([program])
         }
         return text

@@ -17,6 +17,15 @@ package enum SmallFile {
         }
     }
 
+    /// What is at a path, as far as checks of a configuration need to know.
+    package enum PathState: Sendable, Equatable {
+        case absent
+        case unreadable(String)
+        case directory
+        /// The permission bits.
+        case file(mode: UInt32)
+    }
+
     /// All of a file; EFBIG beyond `limit`.
     package static func read(_ path: String, limit: ByteCount = .mebibytes(1)) throws(Failure)
         -> Bytes
@@ -111,7 +120,7 @@ package enum SmallFile {
     }
 
     /// What is at a path, for the checks of the configuration.
-    package static func state(_ path: String) -> ConfigurationReader.PathState {
+    package static func state(_ path: String) -> PathState {
         var info = stat()
         guard stat(path, &info) == 0 else {
             return errno == ENOENT || errno == ENOTDIR

@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusHTTP
+import StratusProcess
 
 /// `stratusctl schema reset`: a development environment back to production's schema and to no records.
 struct SchemaResetCommand {

@@ -1,6 +1,7 @@
 import StratusCommandLine
 import StratusHTTP
 import StratusModel
+import StratusProcess
 
 /// `stratusctl token|key|user|role|explain-access|audit`: who may use the node and what they may do.
 struct IdentityCommands {
