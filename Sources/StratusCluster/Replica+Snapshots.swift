@@ -197,6 +197,7 @@ extension Replica {
             effects.append(.answered(item.request, .failure(.outcomeUnknown)))
         }
         self.waiting.removeAll { $0.point.index <= identity.index }
+        self.rowsReplaced(at: identity.index, into: &effects)
         effects.append(.applied(through: identity.index))
         self.run(.snapshotInstalled(identity), at: now, into: &effects)
     }

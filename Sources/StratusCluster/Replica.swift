@@ -31,6 +31,12 @@ package final class Replica {
         case gaveUp(NodeID, after: LogIndex)
         /// A snapshot is not sent, or not received, for want of room on the disk: ``Replica/problem`` says what is missing.
         case snapshotLacksRoom
+        /// The rows of this member are others than the own, after the same entry.
+        case differs(NodeID, at: LogIndex)
+        /// The own rows are others than those of a majority. Nothing is answered from them until a snapshot has come.
+        case diverged(at: LogIndex)
+        /// The rows that differed have been replaced.
+        case rebuilt(at: LogIndex)
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
         /// The state applies nothing any more: only a newer build can apply what comes next.
@@ -50,6 +56,8 @@ package final class Replica {
         package var retainedSizeMax: ByteCount = .mebibytes(2_048)
         package var retainedEntryCountMax = 1 << 19
         package var applySizeMax: ByteCount = .kibibytes(256)
+        /// Replicas compare their digests at every index that this divides; 0: never.
+        package var digestInterval: UInt64 = 1_024
         /// What a replica does at once before the others of its node get their turn: so many reads and runs of entries,
         /// and none more after so long.
         package var turnCountMax = 256
@@ -98,7 +106,10 @@ package final class Replica {
     var released: LogIndex
     /// What the state stopped before. It stays so until the node is started again, with another build.
     package private(set) var newer: NewerEntry?
-    private let level: ClusterLevel
+    let level: ClusterLevel
+    var comparison = DigestComparison()
+    /// Where the own rows were found to differ from those of a majority, until they are replaced.
+    package internal(set) var divergedAt: LogIndex?
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
     /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
@@ -169,6 +180,9 @@ package final class Replica {
         _ message: ConsensusMessage, from node: NodeID, at now: MonotonicTime,
         into effects: inout [Effect]
     ) {
+        if case .digest(let index, let digest) = message.body {
+            return self.compare(index, digest, from: node, at: now, into: &effects)
+        }
         if case .append(_, let entries, _) = message.body, !entries.isEmpty, !self.takesEntries {
             // The leader sends them again.
             return effects.append(.reached(.appendDropped))
@@ -337,7 +351,7 @@ package final class Replica {
 
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
-        self.newer?.description ?? self.loss ?? self.snapshotProblem
+        self.newer?.description ?? self.divergence ?? self.loss ?? self.snapshotProblem
     }
 
     private var loss: String? {
@@ -554,14 +568,17 @@ package final class Replica {
     /// Brings the state towards where consensus is for one turn, answers what waited for it, and comes back later if
     /// the state refuses.
     private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
-        guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil else { return }
+        guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil, self.divergedAt == nil
+        else { return }
         var turn = self.newTurn()
         let before = self.state.applied
         do throws(StoreError) {
             // A checkpoint or a snapshot may have failed since: the state says so itself.
             if self.mustReset || self.state.mustReset { try self.resetState(into: &effects) }
-            while self.state.applied < self.ordered, self.newer == nil, turn.begins() {
-                try self.applyOnce(into: &effects)
+            while self.state.applied < self.ordered, self.newer == nil, self.divergedAt == nil,
+                turn.begins()
+            {
+                try self.applyOnce(at: now, into: &effects)
             }
         } catch {
             self.recover(from: error, at: now, into: &effects)
@@ -575,24 +592,26 @@ package final class Replica {
             effects.append(.applied(through: self.state.applied))
             self.release(at: now, into: &effects)
         }
+        if self.divergedAt != nil { return }
         if self.state.applied < self.ordered { self.goOnLater(at: now, into: &effects) }
         // Their own turn: entries that keep coming would leave them none.
         var reading = self.newTurn()
         self.answerReads(within: &reading, at: now, into: &effects)
     }
 
-    private func applyOnce(into effects: inout [Effect]) throws(StoreError) {
+    private func applyOnce(at now: MonotonicTime, into effects: inout [Effect]) throws(StoreError) {
         let from = self.state.applied.next
+        let end = min(self.ordered, self.nextComparison)
         let limit = self.tuning.applySizeMax
         let entries: ArraySlice<Entry>
         if let cached = self.raft.log.entries(
-            from: from, through: self.ordered, sizeMax: limit.raw)
+            from: from, through: end, sizeMax: limit.raw)
         {
             entries = cached
         } else {
             do throws(LogError) {
                 entries = try self.log.read(self.group, from: from, limit: limit).prefix {
-                    $0.index <= self.ordered
+                    $0.index <= end
                 }
             } catch {
                 throw StoreError(.io, "the log cannot be read: \(error.text)")
@@ -612,6 +631,7 @@ package final class Replica {
         let applied = entries.prefix(outcomes.count)
         if let last = applied.last { self.appliedTime = max(self.appliedTime, last.time) }
         self.answer(applied, outcomes, into: &effects)
+        self.tellDigest(at: now, into: &effects)
     }
 
     /// From here on the state stays where it is, and so do its rows and their digest. The replica goes on
@@ -622,13 +642,18 @@ package final class Replica {
     ) {
         effects.append(.applied(through: self.state.applied))
         effects.append(.stopped(newer))
+        self.refuseAll(into: &effects)
+        self.run(.inhibited(.newer), at: now, into: &effects)
+    }
+
+    /// Nothing that waits can be answered from this state.
+    func refuseAll(into effects: inout [Effect]) {
         for read in self.reads { effects.append(.read(read.request, .failure(.notExecuted))) }
         self.reads.removeAll()
         for item in self.waiting {
             effects.append(.answered(item.request, .failure(.outcomeUnknown)))
         }
         self.waiting.removeAll()
-        self.run(.inhibited(.newer), at: now, into: &effects)
     }
 
     private func answer(
@@ -660,7 +685,7 @@ package final class Replica {
         within turn: inout WorkTurn, at now: MonotonicTime, into effects: inout [Effect]
     ) {
         self.hasReadyReads = false
-        guard !self.reads.isEmpty, self.isStateWell else { return }
+        guard !self.reads.isEmpty, self.isStateWell, self.divergedAt == nil else { return }
         var kept: [WaitingRead] = []
         for (position, item) in self.reads.enumerated() {
             guard let index = item.index, index <= self.state.applied else {

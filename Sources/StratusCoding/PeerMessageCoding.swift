@@ -25,6 +25,7 @@ package import StratusModel
 // | 11   | resigned         |                                                              |
 // | 12   | snapshot chunk   | identity, varint sequence, 1 is last, prefixed bytes         |
 // | 13   | snapshot answer  | varint index, varint next, 1 unneeded                        |
+// | 14   | digest           | varint index, 8 + 8 digest; from feature level 2             |
 //
 // A point is varint index, varint term. The entries of an append follow `previous` without a gap,
 // so their indices are not written. An identity is point, hybrid time (signed, 2), configuration
@@ -72,6 +73,10 @@ extension ConsensusMessage {
             writer.write(varint: index.raw)
             writer.write(varint: UInt64(next))
             writer.write(flag: unneeded)
+        case .digest(let index, let digest):
+            writer.write(varint: index.raw)
+            writer.write(fixed: digest.high)
+            writer.write(fixed: digest.low)
         }
         return writer.bytes
     }
@@ -126,6 +131,10 @@ extension ConsensusMessage {
             body = .snapshotAnswer(
                 index: LogIndex(try reader.varint()), next: try reader.varint32(),
                 unneeded: try reader.flag())
+        case 14:
+            body = .digest(
+                index: LogIndex(try reader.varint()),
+                StateDigest(high: try reader.fixed64(), low: try reader.fixed64()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -188,6 +197,7 @@ extension ConsensusMessage.Body {
         case .resigned: 11
         case .snapshotChunk: 12
         case .snapshotAnswer: 13
+        case .digest: 14
         }
     }
 }

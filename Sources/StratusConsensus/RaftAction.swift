@@ -95,5 +95,5 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case sentFromLog, resent, inFlightFull, overloaded
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
     case appendDropped, followerGivenUp, intakeSlowed
-    case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain
+    case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged
 }

@@ -21,6 +21,8 @@ extension RaftGroup {
         /// This replica must not lead now, for these reasons, each until it is `.permitted` again.
         case inhibited(Inhibition)
         case permitted(Inhibition)
+        /// The own rows differ from those of a majority of the voters, at the same entry.
+        case diverged
 
         /// By the pair heartbeats: the node is silent.
         case suspected(NodeID)

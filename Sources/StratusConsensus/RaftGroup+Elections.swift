@@ -158,6 +158,7 @@ extension RaftGroup {
             self.loseLeader(at: now, into: &actions)
         }
         if term > self.term, !self.hasLiveLeader, !self.isSilent, self.mustReach == nil,
+            !self.hasDiverged,
             last.isAtLeastAsUpToDate(as: self.log.lastPoint)
                 || self.bugs.contains(.ignoreLogUpToDate)
         {
@@ -203,7 +204,7 @@ extension RaftGroup {
         if !isUpToDate { actions.append(.reached(.voteRefusedLogBehind)) }
         if self.mustReach != nil { actions.append(.reached(.voteRefusedLogDamaged)) }
         let mayVote =
-            isFree && self.leader == nil
+            isFree && self.leader == nil && !self.hasDiverged
             && (self.mustReach == nil || self.bugs.contains(.damagedLogVotes))
         guard !self.isSilent,
             mayVote || (self.bugs.contains(.voteTwiceInATerm) && self.role != .leader),
@@ -331,6 +332,22 @@ extension RaftGroup {
         precondition(self.role == .leader)
         for peer in self.peers { self.say(.resigned, to: peer.node, into: &actions) }
         self.becomeFollower(in: self.term, of: nil, at: now, into: &actions)
+    }
+
+    /// Leads nothing for these reasons.
+    mutating func inhibit(
+        _ reasons: Inhibition, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        self.inhibition.formUnion(reasons)
+        self.electionAt = nil
+        switch self.role {
+        case .leader:
+            actions.append(.reached(.resignedInhibited))
+            self.handOver(at: now, into: &actions)
+        case .preCandidate, .candidate:
+            self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
+        case .follower: break
+        }
     }
 
     /// Resigns in favour of the peer that lacks least.

@@ -97,6 +97,17 @@ extension RaftGroup {
         actions.append(.install(identity))
     }
 
+    /// The own rows are not to be trusted any more: they are replaced by the leader's, as if they were lost. How they
+    /// came to differ is not known, so that the log is not trusted with a vote either.
+    mutating func noteDivergence(at now: MonotonicTime, into actions: inout [Action]) {
+        guard !self.hasDiverged, !self.isAlone else { return }
+        actions.append(.reached(.diverged))
+        self.hasDiverged = true
+        self.lacksState = true
+        self.stateWantedAt = now
+        self.inhibit(.divergence, at: now, into: &actions)
+    }
+
     /// Asks the leader for its state: an answer about a snapshot that was never sent.
     mutating func askForState(at now: MonotonicTime, into actions: inout [Action]) {
         self.stateWantedAt = nil
@@ -111,7 +122,11 @@ extension RaftGroup {
     /// What the snapshot stands for is here already, in the state or as entries of the same log.
     private func isUnneeded(_ identity: SnapshotIdentity) -> Bool {
         // One that ends before the log begins would leave a gap.
-        if self.lacksState { return identity.index < self.log.base.index }
+        if self.lacksState {
+            // Rows that are there never go back.
+            return identity.index < self.log.base.index
+                || self.hasDiverged && identity.index < self.handed
+        }
         return identity.index <= self.commit
             || self.log.holds(LogPoint(index: identity.index, term: identity.term))
     }
@@ -143,6 +158,8 @@ extension RaftGroup {
             actions.append(.reached(.stateRegained))
             self.lacksState = false
             self.stateWantedAt = nil
+            if self.hasDiverged { self.inhibition.remove(.divergence) }
+            self.hasDiverged = false
         }
         if self.keepsLog(after: identity) {
             // What follows it here was acknowledged: it stays, and is applied again as it is committed.

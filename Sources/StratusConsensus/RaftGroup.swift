@@ -97,6 +97,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// this replica votes and acknowledges by it, but applies nothing and leads nothing until a snapshot
     /// has come that reaches to where the log begins.
     package internal(set) var lacksState: Bool
+    /// The rows differ from those of a majority of the voters. Beside what ``lacksState`` means, nobody gets its vote.
+    package internal(set) var hasDiverged = false
     /// While it does: when the leader is asked for one again.
     var stateWantedAt: MonotonicTime?
     /// The log has lost entries, this one the last, which may have been acknowledged: no vote for anybody,
@@ -254,16 +256,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         case .transferRequested(let target):
             self.requestTransfer(to: target, at: now, into: &actions)
         case .inhibited(let reasons):
-            self.inhibition.formUnion(reasons)
-            self.electionAt = nil
-            switch self.role {
-            case .leader:
-                actions.append(.reached(.resignedInhibited))
-                self.handOver(at: now, into: &actions)
-            case .preCandidate, .candidate:
-                self.becomeFollower(in: self.term, of: self.leader, at: now, into: &actions)
-            case .follower: break
-            }
+            self.inhibit(reasons, at: now, into: &actions)
+        case .diverged: self.noteDivergence(at: now, into: &actions)
         case .permitted(let reasons):
             self.inhibition.subtract(reasons)
             if self.bugs.contains(.permitLiftsAll) { self.inhibition = [] }
@@ -385,6 +379,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 for: message.term, last: last, isTransfer: isTransfer, from: from, at: now,
                 into: &actions)
             return
+        // The shell's business: consensus goes by the log alone.
+        case .digest: return
         default: break
         }
         if message.term < self.term {
@@ -402,7 +398,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             guard self.follow(from, at: now, into: &actions) else { return }
         }
         switch message.body {
-        case .preVoteRequest, .voteRequest, .preVoteAnswer:
+        case .preVoteRequest, .voteRequest, .preVoteAnswer, .digest:
             break  // Handled above; a refused pre-vote says only its term.
         case .voteAnswer(let granted):
             self.countVote(
@@ -587,7 +583,7 @@ extension ConsensusMessage {
         switch self.body {
         case .append, .probe, .transferNow, .resigned, .snapshotChunk: true
         case .preVoteRequest, .preVoteAnswer, .voteRequest, .voteAnswer, .appendAccepted,
-            .appendRefused, .probeAnswer, .snapshotAnswer:
+            .appendRefused, .probeAnswer, .snapshotAnswer, .digest:
             false
         }
     }
@@ -615,7 +611,7 @@ extension ConsensusMessage {
             return chunk.identity.term <= self.term && chunk.identity.index > .zero
                 && !chunk.identity.configuration.voters.isEmpty
         case .preVoteAnswer, .voteAnswer, .probe, .probeAnswer, .transferNow, .resigned,
-            .snapshotAnswer:
+            .snapshotAnswer, .digest:
             return true
         }
     }

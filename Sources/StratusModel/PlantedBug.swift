@@ -45,7 +45,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // What a node knows of itself and of the others.
     case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
     // Damage.
-    case unknownLossForgiven
+    case unknownLossForgiven, digestsNotCompared
     // Recovery and mail.
     case newDatabaseNotLifted, mailNumberUsedAgain
     // Requests that are remembered.

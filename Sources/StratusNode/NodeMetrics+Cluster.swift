@@ -49,9 +49,10 @@ extension NodeMetrics {
         ) { Double(cluster.certificateEnd) }
         metrics.gauge(
             "process_start_time_seconds", "When the process began, in seconds since 1970"
-        ).set(Double(state.startedAtMilliseconds) / 1_000)
-        metrics.gauge("process_max_fds", "Files and sockets that the process may open").set(
-            Double(ProcessFacts.descriptorCountMax))
+        ) { [start = state.startedAtMilliseconds] in Double(start) / 1_000 }
+        metrics.gauge("process_max_fds", "Files and sockets that the process may open") {
+            Double(ProcessFacts.descriptorCountMax)
+        }
     }
 
     private static func registerAlarms(_ watch: ClusterWatch, of state: NodeState) {

@@ -102,6 +102,10 @@ enum NodeMetrics {
         metrics.counter(
             "stratus_disk_refused_total", "Commands that add, refused to keep the reserve"
         ) { Double(replicas.reserveFigures.refusedCount) }
+        metrics.counter(
+            "stratus_replicas_diverged_total",
+            "Replicas here whose rows differed from those of a majority: they are replaced"
+        ) { Double(replicas.divergedReplicaCount) }
         metrics.gauge("stratus_log_bytes", "What the log takes on disk") {
             Double(replicas.retentionFigures.logSize.raw)
         }

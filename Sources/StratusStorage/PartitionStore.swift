@@ -395,6 +395,19 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
     }
 
+    /// As a write that never reached the disk may leave them: a row is another one, and neither a checksum nor the digest
+    /// says so. For simulations and tests.
+    package func rot(_ table: Table, _ key: Bytes, to row: Bytes) throws(StoreError) {
+        try self.commit()
+        let rows = try self.openRows()
+        let digest = rows.digest
+        try rows.beginTransaction()
+        try rows.put(table, key.span.bytes, row.span.bytes)
+        try rows.commitTransaction()
+        rows.digest = digest
+        self.application.forget()
+    }
+
     #if STRATUS_PLANTED
         /// As if the position were kept in another file than the rows, one entry behind, and nobody
         /// remembered what commands answered.

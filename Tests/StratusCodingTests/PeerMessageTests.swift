@@ -85,11 +85,36 @@ import Testing
         try reader.finish()
     }
 
-    @Test(arguments: messages.map(\.name))
+    /// Of feature level 2.
+    static let later: [(name: String, message: ConsensusMessage)] = [
+        (
+            "digest",
+            ConsensusMessage(
+                term: Term(6),
+                .digest(
+                    index: LogIndex(1_024), StateDigest(high: 0x0102_0304_0506_0708, low: 9)))
+        )
+    ]
+
+    @Test func `every message of feature level 2 reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.later { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-messages-2")
+        #expect(
+            GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.later {
+            #expect(try ConsensusMessage(decoding: reader.prefixed()) == message, "\(name)")
+            #expect(message.level == .two, "\(name)")
+        }
+        try reader.finish()
+    }
+
+    @Test(arguments: (messages + later).map(\.name))
     func `X-22 X-25 a message cut short or changed is refused or read, and never traps`(
         name: String
     ) throws {
-        let message = try #require(Self.messages.first { $0.name == name }).message
+        let message = try #require((Self.messages + Self.later).first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {
             #expect(throws: DecodingError.self) {

@@ -23,6 +23,7 @@ struct PlantedBugTests {
         .damagedLogVotes: 5,
         .deadlineIgnored: 13,
         .deletedBeforeMoved: 1,
+        .digestsNotCompared: 1,
         .durableAtCommit: 1,
         .endedSuspectedForEver: 3,
         .durableBeforeSync: 1,

@@ -121,6 +121,34 @@ import Testing
         }
     }
 
+    /// Core audit 11: nothing but the digests says that these rows are others.
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    func `S-13 a member whose rows rot is found by its digest and rebuilt`(seed: UInt64) {
+        var options = SimulationOptions(seed: seed, drawsMix: false)
+        options.lead(by: .divergence, seed: seed)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+        #expect(report.reached[.diverged, default: 0] > 0, "seed \(seed)")
+    }
+
+    /// Core audit 2: ten minutes in the simulator itself (`stratus-sim --mix standstill`), twenty seconds here.
+    @Test(arguments: 1...2 as ClosedRange<UInt64>)
+    func `C-17 S-05 the memory of a member stays flat while its disk is full or hangs`(
+        seed: UInt64
+    ) {
+        var options = SimulationOptions(seed: seed, drawsMix: false)
+        options.lead(by: .standstill, seed: seed)
+        options.standstillTime = .seconds(20)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+        #expect(report.reached[.inFlightFull, default: 0] > 0, "seed \(seed)")
+        guard PlantedBugs.isPossible else { return }
+        // Not because nothing would be found.
+        options.bugs = [.flowCountsReceived]
+        let found = Simulation(seed: seed, options: options).run()
+        #expect(found.violation?.rule == "C-17 bounded memory", "seed \(seed)")
+    }
+
     /// Core audit 1: without the rule of release each snapshot is too old when it arrives, as long as the load lasts.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func `M-24 C-31 a member that lost its rows catches up while load goes on`(seed: UInt64) {

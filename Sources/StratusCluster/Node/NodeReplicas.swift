@@ -71,6 +71,7 @@ package actor NodeReplicas {
     package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
     private nonisolated let stoppedCount = Mutex(0)
+    private nonisolated let divergedCount = Mutex(0)
 
     let host: ReplicaHost
     let snapshotPace: SnapshotPace
@@ -138,6 +139,9 @@ package actor NodeReplicas {
 
     /// Replicas here that have stopped before an entry of a newer build.
     package nonisolated var stoppedReplicaCount: Int { self.stoppedCount.withLock { $0 } }
+
+    /// Replicas here that were found to differ from a majority of their group since the start.
+    package nonisolated var divergedReplicaCount: Int { self.divergedCount.withLock { $0 } }
 
     /// Who leads a group, as far as this node knows.
     package nonisolated func leader(of group: GroupID) -> NodeID? {
@@ -528,6 +532,16 @@ package actor NodeReplicas {
             }
         case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
         case .gaveUp(let node, let index): self.gaveUp(node, of: group, after: index)
+        case .differs(let node, let index):
+            self.setup.events.alarm(
+                group, "after entry \(index) the rows of \(node) are others than those here")
+        case .diverged:
+            self.divergedCount.withLock { $0 += 1 }
+            self.setup.events.alarm(
+                group, self.host.replica(of: group)?.problem ?? "its rows differ")
+        case .rebuilt(let index):
+            self.setup.events.alarm(
+                group, "the rows that differed were replaced by a snapshot at entry \(index)")
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }

@@ -115,7 +115,7 @@ extension NumberFamily {
             5: "append", 6: "append accepted", 7: "append refused", 8: "probe",
             9: "probe answer", 10: "transfer now", 11: "resigned", 12: "snapshot chunk",
             13: "snapshot answer",
-        ])
+        ], later: [(.two, [14: "digest"])])
     package static let heartbeatVersion = NumberFamily("heartbeat version", [1: "first"])
     package static let nodeQuestionVersion = NumberFamily("node question version", [1: "first"])
     package static let nodeQuestion = NumberFamily(

@@ -52,6 +52,8 @@ package struct ConsensusMessage: Sendable, Equatable {
         case snapshotChunk(SnapshotChunk)
         /// Chunks before `next` have arrived; `unneeded` when the receiver has the entries already.
         case snapshotAnswer(index: LogIndex, next: UInt32, unneeded: Bool)
+        /// The digest of the sender's rows after the entry at `index`: equal on every replica. Feature level 2.
+        case digest(index: LogIndex, StateDigest)
     }
 
     package var term: Term
@@ -143,6 +145,7 @@ extension ConsensusMessage: CustomStringConvertible {
                 + "#\(chunk.sequence)\(chunk.isLast ? " last" : "")"
         case .snapshotAnswer(let index, let next, let unneeded):
             "snapshot answer t=\(self.term) at=\(index) next=\(next)\(unneeded ? " unneeded" : "")"
+        case .digest(let index, let digest): "digest t=\(self.term) at=\(index) \(digest)"
         }
     }
 

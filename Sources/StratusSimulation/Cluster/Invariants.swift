@@ -54,6 +54,8 @@ struct Invariants {
     var groups: [GroupID: Group] = [:]
     /// The view that the system group has decided; nil in a cluster without a placement table.
     var view: ClusterView?
+    /// Members whose rows were made to rot and are not replaced yet: what they apply says nothing.
+    var rotten: [GroupID: NodeID] = [:]
     private(set) var violation: Violation?
 
     mutating func report(_ rule: String, _ text: String) {
@@ -301,7 +303,8 @@ struct Invariants {
     mutating func installs(
         _ node: NodeID, _ group: GroupID, _ identity: SnapshotIdentity, over applied: LogIndex
     ) {
-        if identity.index <= applied {
+        let mayStay = self.rotten[group] == node
+        if identity.index < applied || identity.index == applied && !mayStay {
             self.report(
                 "I-4 state goes back", "\(group): \(node) at \(applied) installs \(identity.index)")
         }
@@ -319,6 +322,7 @@ struct Invariants {
     mutating func applied(_ node: NodeID, _ group: GroupID, _ entry: Entry, _ digest: StateDigest)
         -> Bool
     {
+        if self.rotten[group] == node { return false }
         let content = Self.hash(entry)
         let position = Int(entry.index.raw) - 1
         let known = self.groups[group, default: Group()].applied.count

@@ -379,6 +379,10 @@ extension Simulation {
                 self.invariants.changes(replica, at: point)
                 self.invariants.promotes(replica, at: point, disks: self.nodes)
             }
+        case .differs(let peer, let index):
+            self.note("\(group) \(node.id) differs from \(peer) at \(index)")
+        case .diverged(let index): self.diverged(group, on: node, at: index)
+        case .rebuilt(let index): self.rebuilt(group, on: node, at: index)
         case .send, .wake, .resigned, .applied, .snapshotLacksRoom: break
         }
     }

@@ -17,11 +17,92 @@ extension Simulation {
         self.endFaults()
         self.snapshotsBefore = self.report.reached[.snapshotNeeded] ?? 0
         self.steadyDeadline = self.now + self.options.steadyTime.clampedNanoseconds
-        if let node = self.nodes.last(where: { !self.leadsAnything($0) }), node.isUp {
+        if self.options.rotsRows {
+            self.rotRows()
+        } else if self.options.standstillTime > .zero {
+            self.standStill()
+        } else if let node = self.nodes.last(where: { !self.leadsAnything($0) }), node.isUp {
             self.crash(node, losesPower: false, backAfter: 300_000_000)
             for group in self.groups { self.loseRows(of: group, on: node) }
         }
         self.queue.add(.checkStreaming, at: self.now + 1_000_000_000)
+    }
+
+    /// Core audit 2: the others go on, and the node's memory must not grow.
+    private func standStill() {
+        guard let node = self.nodes.last(where: { !self.leadsAnything($0) }), node.isUp else {
+            return
+        }
+        let time = self.options.standstillTime.clampedNanoseconds
+        self.standstill = (node.id, self.now + time)
+        self.steadyDeadline += time
+        self.note("the disk of \(node.id) \(self.options.standsStillFull ? "is full" : "hangs")")
+        if self.options.standsStillFull {
+            node.files.setCapacity(node.files.usedSize)
+        } else {
+            node.slowness = time
+        }
+    }
+
+    private func endStandstill(of node: SimulatedNode) {
+        self.note("the disk of \(node.id) works again")
+        self.standstill = nil
+        self.snapshotsBefore = self.report.reached[.snapshotNeeded] ?? 0
+        node.slowness = 0
+        node.files.setCapacity(nil)
+    }
+
+    /// What waits in memory for a disk that takes nothing: no more than its groups may have unsynced.
+    private func checkQueue(of node: SimulatedNode) {
+        guard let log = node.log else { return }
+        let bound = self.groups.count * self.unsyncedBound
+        if log.queuedSize.raw > bound {
+            self.invariants.report(
+                "C-17 bounded memory",
+                "\(log.queuedSize.raw) bytes wait for the disk of \(node.id), of \(bound)")
+        }
+    }
+
+    /// Of one replica.
+    private var unsyncedBound: Int {
+        let tuning = self.tuning.raft
+        return max(tuning.unsyncedSizeMax, tuning.uncommittedSizeMax) + self.entryBound + 1_024
+    }
+
+    /// One that compares carries two values.
+    private var entryBound: Int {
+        max(self.tuning.raft.appendSizeMax, 2 * self.options.valueSizeMax.raw + 1_024)
+    }
+
+    /// Core audit 11: of a member that leads nothing, so that nobody is answered from what rots.
+    private func rotRows() {
+        for group in self.groups {
+            guard self.nodes.contains(where: { $0.host?.replica(of: group)?.raft.role == .leader }),
+                let node = self.nodes.last(where: { !self.leadsAnything($0) }),
+                let partition = node.partitions[group], partition.applied > .zero
+            else { continue }
+            do throws(StoreError) {
+                for register in 0..<self.options.registerCount {
+                    let key = RegisterName(group: group, register: register).key
+                    try partition.store.rot(.record, key, to: [0xDE, 0xAD])
+                }
+            } catch { return self.note("\(group) \(node.id) cannot rot: \(error)") }
+            self.invariants.rotten[group] = node.id
+            self.note("\(group) \(node.id) rots in its rows")
+        }
+    }
+
+    func diverged(_ group: GroupID, on node: SimulatedNode, at index: LogIndex) {
+        self.note("\(group) \(node.id) finds that it differs at \(index)")
+        guard self.invariants.rotten[group] != node.id else { return }
+        self.invariants.report("I-3 equal state", "\(group): \(node.id) differs at \(index)")
+    }
+
+    func rebuilt(_ group: GroupID, on node: SimulatedNode, at index: LogIndex) {
+        self.note("\(group) \(node.id) has other rows since \(index)")
+        if self.invariants.rotten[group] == node.id { self.invariants.rotten[group] = nil }
+        guard let partition = node.partitions[group] else { return }
+        self.invariants.installed(node.id, group, partition.applied, partition.digest)
     }
 
     private func leadsAnything(_ node: SimulatedNode) -> Bool {
@@ -30,6 +111,12 @@ extension Simulation {
 
     func checkStreaming() {
         guard self.phase == .steady else { return }
+        if let (id, until) = self.standstill {
+            self.checkQueue(of: self.node(id))
+            self.queue.add(.checkStreaming, at: self.now + 50_000_000)
+            if self.now >= until { self.endStandstill(of: self.node(id)) }
+            return
+        }
         let snapshotCount = (self.report.reached[.snapshotNeeded] ?? 0) - self.snapshotsBefore
         if snapshotCount > Self.snapshotCountMax * self.groups.count {
             self.invariants.report(
@@ -39,7 +126,9 @@ extension Simulation {
         let laggards = self.groups.compactMap { self.laggard(in: $0) }
         guard let first = laggards.first else { return self.beginLiveness() }
         guard self.now < self.steadyDeadline else {
-            return self.invariants.report("C-31 catches up under load", first)
+            let isRotten = !self.invariants.rotten.isEmpty
+            return self.invariants.report(
+                isRotten ? "I-3 divergence is found" : "C-31 catches up under load", first)
         }
         self.queue.add(.checkStreaming, at: self.now + 50_000_000)
     }
@@ -47,6 +136,9 @@ extension Simulation {
     /// Who of a group does not stream, or is far behind; nil: nobody.
     private func laggard(in group: GroupID) -> String? {
         let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
+        if let node = self.invariants.rotten[group] {
+            return "\(group): the rows of \(node) have rotted, and are not replaced"
+        }
         guard
             let leader = replicas.filter({ $0.raft.role == .leader }).max(by: {
                 $0.raft.term < $1.raft.term
@@ -71,16 +163,15 @@ extension Simulation {
         // Mail and the orders of the system group are never gated: their senders bound them.
         guard self.records == nil, self.placed == nil else { return }
         let tuning = self.tuning.raft
-        // One that compares carries two values.
-        let entryMax = max(tuning.appendSizeMax, 2 * self.options.valueSizeMax.raw + 1_024)
-        let bound = max(tuning.unsyncedSizeMax, tuning.uncommittedSizeMax) + entryMax + 1_024
+        let bound = self.unsyncedBound
         if replica.raft.unsyncedSize > bound {
             self.invariants.report(
                 "C-17 bounded memory",
                 "\(replica.group): \(replica.raft.unsyncedSize) bytes wait for the disk of \(node.id), of \(bound)"
             )
         }
-        for peer in replica.raft.peers where peer.flightSize > tuning.inFlightSizeMax + entryMax {
+        for peer in replica.raft.peers
+        where peer.flightSize > tuning.inFlightSizeMax + self.entryBound {
             self.invariants.report(
                 "C-17 bounded memory",
                 "\(replica.group): \(peer.flightSize) bytes are on their way to \(peer.node)")

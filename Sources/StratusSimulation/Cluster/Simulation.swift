@@ -117,6 +117,8 @@ package final class Simulation {
     var cutCount = 0
     var convergenceDeadline: Int64 = 0
     var steadyDeadline: Int64 = 0
+    /// Whose disk takes nothing, and until when.
+    var standstill: (node: NodeID, until: Int64)?
     /// Snapshots that had been needed when the steady phase began.
     var snapshotsBefore = 0
     var lastProblem = "nothing was checked"
@@ -147,6 +149,7 @@ package final class Simulation {
         tuning.raft = options.tuning(&random)
         tuning.trailingEntryCount = options.trailingEntryCount
         tuning.retainedSizeMax = options.retainedSizeMax
+        tuning.digestInterval = options.digestInterval
         self.tuning = tuning
         #if STRATUS_PLANTED
             self.bugs = PlantedBugs(options.bugs)

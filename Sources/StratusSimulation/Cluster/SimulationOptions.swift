@@ -54,6 +54,10 @@ package struct SimulationOptions: Sendable, Equatable {
         case crowds
         /// A member that has lost its rows comes back while load goes on and nothing else happens: it must catch up.
         case catchingUp
+        /// Rows of a member that leads nothing rot, and nothing says so but the digests that replicas compare.
+        case divergence
+        /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while load goes on.
+        case standstill
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -71,6 +75,14 @@ package struct SimulationOptions: Sendable, Equatable {
     package var safetyTime: Duration
     /// After the faults load goes on without any for so long at most, until every member streams; zero: not at all.
     package var steadyTime: Duration = .zero
+    /// Rows of one member rot when the faults have ended.
+    package var rotsRows = false
+    /// When the faults have ended the disk of one member takes nothing for so long; zero: not at all.
+    package var standstillTime: Duration = .zero
+    /// It is full; otherwise it hangs.
+    package var standsStillFull = false
+    /// Replicas compare their digests at every index that this divides; 0: never.
+    package var digestInterval: UInt64 = 0
     package var livenessTime: Duration = .seconds(60)
     package var faults: Set<Fault>
     /// How often something from the list above happens, apart from what strikes every message.
@@ -164,11 +176,14 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
     ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
+    ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
-        drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true
+        drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true,
+        drawsDigests: Bool = true
     ) {
+        if drawsDigests, seed % 3 == 0 { self.digestInterval = [4, 32, 256][Int(seed / 3 % 3)] }
         self.findsEnds = drawsEnds && seed % 2 == 0
         // From a stream of its own: everything else stays what it was.
         var levels = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0006)
@@ -480,6 +495,20 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = milliseconds(20, 200)
             self.safetyTime = .seconds(draw(2...4))
             self.steadyTime = .seconds(30)
+        case .divergence:
+            self.lead(by: .catchingUp, seed: seed)
+            self.mix = mix
+            self.faults = [.duplication, .longDelay]
+            self.rotsRows = true
+            self.digestInterval = [8, 32, 64][draw(0...2)]
+        case .standstill:
+            self.lead(by: .catchingUp, seed: seed)
+            self.mix = mix
+            self.faults = [.slowDisk, .tinyLimits]
+            // Much more than every bound comes by meanwhile.
+            self.standstillTime = .seconds(600)
+            self.standsStillFull = seed % 2 == 0
+            self.thinkTimeMax = .milliseconds(200)
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)
