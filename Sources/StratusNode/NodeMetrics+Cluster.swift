@@ -8,7 +8,8 @@ extension NodeMetrics {
     /// The components that report what is wrong with a node. A test compares this list with the texts that
     /// raise them.
     static let components = [
-        "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk", "level",
+        "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk",
+        "level",
         "log", "storage", "threads", "replicas", "mail",
     ]
 
