@@ -86,7 +86,8 @@ let package = Package(
         .target(
             name: "StratusRuntime",
             dependencies: [
-                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusCompression",
+                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusHTTP2",
+                "StratusCompression",
             ],
             swiftSettings: house + release),
         .target(
@@ -127,7 +128,7 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
                 "StratusGateway",
-                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusSQLite",
+                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCompression", "StratusCommandLine",
             ], swiftSettings: house + release),
         .target(
@@ -211,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "StratusRuntimeTests",
             dependencies: [
-                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
-                "ChildProcesses",
+                "StratusModel", "StratusHTTP", "StratusHTTP2", "StratusRuntime", "StratusTLS",
+                "StratusCompression", "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(

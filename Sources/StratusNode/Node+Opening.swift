@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusHTTP
+import StratusHTTP2
 import StratusModel
 import StratusRuntime
 import StratusStorage
@@ -86,6 +87,8 @@ extension Node {
         limits.connectionCountMax = settings.integer("limits.connectionCountMax")
         limits.connectionCountPerAddressMax = settings.integer(
             "limits.connectionCountPerAddressMax")
+        limits.http2.streamCountMax = settings.integer("limits.streamCountMax")
+        limits.requestCountPerAddressMax = settings.integer("limits.requestCountPerAddressMax")
         limits.timeouts.header = settings.duration("limits.headDeadline")
         limits.timeouts.idle = settings.duration("limits.idleDeadline")
         return limits

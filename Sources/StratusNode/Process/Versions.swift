@@ -1,4 +1,5 @@
 import StratusCompression
+import StratusHTTP2
 import StratusSQLite
 import StratusTLS
 
@@ -11,6 +12,7 @@ package enum Versions {
         [
             ("SQLite", SQLiteLibrary.version), ("OpenSSL", OpenSSLLibrary.version),
             ("zlib", CompressionLibraries.zlibVersion), ("zstd", CompressionLibraries.zstdVersion),
+            ("nghttp2", Nghttp2Library.version),
         ]
     }
 
@@ -20,5 +22,7 @@ package enum Versions {
     }
 
     /// Why a node cannot run with these libraries; empty when it can.
-    package static var problems: [String] { SQLiteLibrary.problems + OpenSSLLibrary.problems }
+    package static var problems: [String] {
+        SQLiteLibrary.problems + OpenSSLLibrary.problems + Nghttp2Library.problems
+    }
 }
