@@ -109,6 +109,10 @@ let package = Package(
                 "StratusSealing", "StratusRuntime", "StratusCluster",
             ], swiftSettings: house + release),
         .target(
+            name: "StratusPush",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusSealing"],
+            swiftSettings: house + release),
+        .target(
             name: "StratusGateway",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
@@ -236,6 +240,12 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
                 "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusPushTests",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusSealing", "StratusPush", "ChildProcesses",
             ],
             swiftSettings: house),
         .testTarget(
