@@ -91,6 +91,24 @@ let package = Package(
             ],
             swiftSettings: house + release),
         .target(
+            name: "StratusProcess",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusCommandLine", "StratusTLS",
+                "StratusCompression", "StratusRuntime",
+            ], swiftSettings: house + release),
+        .target(
+            name: "StratusConfiguration",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusCommandLine", "StratusRuntime",
+                "StratusProcess",
+            ], swiftSettings: house + release),
+        .target(
+            name: "StratusControl",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusCommandLine", "StratusTLS",
+                "StratusRuntime", "StratusProcess",
+            ], swiftSettings: house + release),
+        .target(
             name: "StratusStorage",
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
             swiftSettings: house + release + planted),
@@ -133,7 +151,8 @@ let package = Package(
                 "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
                 "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
-                "StratusCompression", "StratusCommandLine",
+                "StratusCompression", "StratusCommandLine", "StratusProcess",
+                "StratusConfiguration",
             ], swiftSettings: house + release),
         .target(
             name: "StratusSimulation",
@@ -145,7 +164,7 @@ let package = Package(
             name: "StratusLoad",
             dependencies: [
                 "StratusModel", "StratusHTTP", "StratusRuntime", "StratusCommandLine",
-                "StratusNode", "StratusSimulation",
+                "StratusProcess", "StratusControl", "StratusSimulation",
             ], swiftSettings: house + release),
 
         // Programs.
@@ -154,8 +173,7 @@ let package = Package(
             swiftSettings: house),
         .executableTarget(
             name: "stratusctl",
-            dependencies: ["StratusNode", "StratusCommandLine", "StratusRuntime", "StratusHTTP"],
-            swiftSettings: house),
+            dependencies: ["StratusControl"], swiftSettings: house),
         .executableTarget(
             name: "stratus-sim",
             dependencies: [
@@ -263,6 +281,7 @@ let package = Package(
                 "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
                 "StratusCommandLine",
                 "StratusAdmin", "StratusNode", "StratusSimulation", "StratusLoad", "StratusTLS",
+                "StratusProcess", "StratusConfiguration", "StratusControl",
                 "ChildProcesses",
             ],
             swiftSettings: house),

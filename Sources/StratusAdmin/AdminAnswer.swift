@@ -18,7 +18,8 @@ enum AdminAnswer {
             body: .bytes(Bytes(text.utf8)))
     }
 
-    /// `{"error":{"code":"NOT_FOUND","reason":"…"}}`. The code is for scripts, the reason for people.
+    /// `{"error":{"code":"NOT_FOUND","reason":"…"}}`. The code is for scripts, the reason for
+    /// people.
     static func error(_ status: Int, _ code: StaticString, _ reason: String) -> HTTPResponse {
         var json = JSONWriter()
         json.beginObject()

@@ -7,9 +7,10 @@ package import StratusRuntime
 
 /// The administrators' API: `/v1/…` in JSON, `/metrics`, `/healthz` and `/readyz`.
 ///
-/// It stands on a listener of its own. The clients' listener has another handler and no way to this one,
-/// whatever the path or the Host field says. Everything but the two health pages needs the token,
-/// or a client certificate of the administrators' authority; `/metrics` may be opened by configuration.
+/// It stands on a listener of its own. The clients' listener has another handler that cannot reach
+/// this one, whatever the path or the Host field says. Everything but the two health pages
+/// needs the token, or a client certificate of the administrators' authority. `/metrics` may be
+/// opened by configuration.
 ///
 /// Every change and every denial is a line in the log.
 package struct AdminHandler: HTTPHandler {
@@ -18,7 +19,7 @@ package struct AdminHandler: HTTPHandler {
     private let metrics: Metrics
     private let log: Log
     private let settings: Settings
-    /// Who people are; nil where this node has no accounts (tests of everything else).
+    /// The service that knows people; nil if this node has no accounts (tests of everything else).
     private let people: SignInService?
     /// The cluster this node is in; nil where it works alone.
     private let cluster: (any ClusterControl)?
@@ -50,7 +51,7 @@ package struct AdminHandler: HTTPHandler {
         self.cluster = cluster
     }
 
-    /// What the API has: for the dispatch, for 405 and for the labels of the metrics.
+    /// The pages of the API: for the dispatch, for 405 and for the labels of the metrics.
     private enum Page: Equatable {
         case healthz, readyz, metrics, status, configuration, logLevel, cluster
         case schema(ContainerReference), promotion(ContainerReference)
@@ -195,7 +196,8 @@ package struct AdminHandler: HTTPHandler {
         }
     }
 
-    /// Whoever gives a container a schema makes it known; a deleted one takes none.
+    /// Registers the container that gets a schema. Returns a refusal if it was deleted or is being
+    /// reset.
     private func refusal(toChange container: ContainerReference) async -> HTTPResponse? {
         guard let people else { return nil }
         do throws(RouteError) {

@@ -4,7 +4,7 @@ import StratusModel
 import StratusPlacement
 import StratusRuntime
 
-/// What administrators change of the cluster. Every change is a line in the log.
+/// The changes that administrators make to the cluster. Every change is a line in the log.
 struct ClusterChanges {
     let cluster: (any ClusterControl)?
     let log: Log
@@ -282,7 +282,7 @@ struct ClusterChanges {
         json.beginObject()
         json.member("code", "REFUSED")
         var reason = refusal.explanation
-        // What may be insisted on, and the number that says that it was understood.
+        // The number by which an operator confirms a refused change, if it may be confirmed.
         let accept: Int? =
             switch refusal.reason {
             case .tooFewNodes: refusal.count

@@ -4,10 +4,11 @@ import StratusModel
 import StratusPlacement
 import StratusRuntime
 
-/// `/v1/cluster/health`: what every node says of itself, and what the leaders say of their groups. What of it is
-/// wrong is for who asked to judge: `stratusctl doctor` and `top`.
+/// `/v1/cluster/health`: the report of every node about itself, and of the leaders about their
+/// groups. The caller judges what is wrong: `stratusctl doctor` and `top`.
 ///
-/// Where nobody leads the system partition it is about the nodes that this one knows of, and says so.
+/// If nobody leads the system partition, the answer covers the nodes that this one knows of, and
+/// says so.
 struct ClusterHealth {
     let cluster: any ClusterControl
 
@@ -18,7 +19,8 @@ struct ClusterHealth {
 
     func show() async throws(NodeControlFailure) -> HTTPResponse {
         let cluster = self.cluster
-        // Where nobody leads the system partition it is waited for in vain: the others are asked meanwhile.
+        // If nobody leads the system partition, waiting for it is useless, so the others are asked
+        // meanwhile.
         let known = (cluster.lastView?.nodes ?? []).filter(\.isMember).map(\.id)
         async let early = self.ask(known)
         let viewed: Result<ClusterView?, NodeControlFailure>

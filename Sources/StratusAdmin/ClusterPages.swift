@@ -4,23 +4,23 @@ package import StratusModel
 package import StratusPlacement
 import StratusRuntime
 
-/// What administrators see of the cluster a node is in.
+/// The cluster of a node as administrators see it.
 package protocol ClusterControl: Sendable {
     var node: NodeID { get }
     /// The system partition's view, linearizable; nil before the cluster is formed.
     func view(within patience: Duration) async throws(NodeControlFailure) -> ClusterView?
-    /// As this node last knew it; nil before it was ever told.
+    /// The view as this node last knew it; nil before it was ever told.
     var lastView: ClusterView? { get }
-    /// Who leads a group, as far as this node knows.
+    /// The leader of a group, as far as this node knows.
     func leader(of group: GroupID) -> NodeID?
-    /// Asks the system partition for a change; what it decided is followed here before this returns.
+    /// Asks the system partition for a change. Returns once this node follows the decision.
     func change(_ command: SystemCommand) async throws(NodeControlFailure) -> SystemOutcome
     /// Lets one more node in, once.
     /// - Returns: the token in clear, which nobody can read again, and when it ends.
     func makeJoinToken(validFor: Duration) async throws(NodeControlFailure) -> (
         token: String, expiresMilliseconds: Int64
     )
-    /// What another node, or this one, answers; nil when it does not.
+    /// The answer of another node, or of this one; nil if it does not answer.
     func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply?
     var wallMilliseconds: Int64 { get }
 }

@@ -1,15 +1,16 @@
 package import StratusRuntime
 
-/// `/healthz` and `/readyz`: on the administrators' listener with reasons, on the clients' one without.
+/// `/healthz` and `/readyz`: on the administrators' listener with reasons, on the clients' one
+/// without.
 ///
-/// A balancer asks the port it sends requests to, so both listeners have them. What is wrong inside is
-/// for administrators only.
+/// A load balancer asks the port it sends requests to, so both listeners have them. Internal
+/// troubles are for administrators only.
 package enum HealthPages {
     package static let healthPath = "/healthz"
     package static let readyPath = "/readyz"
 
-    /// The process runs and its loop turns: otherwise nobody would answer. A node that only cannot serve
-    /// must not be restarted for it.
+    /// Answers that the process runs and its loop works: otherwise nobody would answer. A node that
+    /// merely cannot serve must not be restarted for it.
     package static func alive() -> HTTPResponse { AdminAnswer.text(200, "alive\n") }
 
     package static func ready(_ health: Health, withReasons: Bool) -> HTTPResponse {

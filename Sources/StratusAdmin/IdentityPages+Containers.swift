@@ -9,7 +9,7 @@ import StratusRuntime
 extension IdentityPages {
     private var registry: ContainerRegistry { self.people.authenticator.registry }
 
-    /// What somebody adds to a container makes it known; to a deleted one nothing is added.
+    /// Registers the container that gets an addition; throws if it was deleted or is being reset.
     func admit(_ route: IdentityRoute) async throws {
         guard self.request.head.method == "POST" else { return }
         switch route {
@@ -68,7 +68,8 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
-    /// `buckets` in the body: over how many the public database's records are spread. There is no changing it later.
+    /// Creates a container. `buckets` in the body is the number over which the public database's
+    /// records are spread; it can never be changed.
     func createContainer(_ container: ContainerReference, _ body: JSONValue?) async throws
         -> HTTPResponse
     {
@@ -149,7 +150,7 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
-    /// What the container's databases hold. `after`: the page after this user.
+    /// Shows the usage of the container's databases. `after`: the page after this user.
     func showUsage(of container: ContainerReference) async throws -> HTTPResponse {
         guard try await self.registry.descriptor(of: container) != nil else {
             throw Refusal.missing("container")
@@ -175,7 +176,8 @@ extension IdentityPages {
         return AdminAnswer.json(json.finish())
     }
 
-    /// Has the buckets of the public database compare their references; the answer is how many have begun.
+    /// Tells the buckets of the public database to compare their references; answers how many have
+    /// begun.
     func auditLinks(in container: ContainerReference) async throws -> HTTPResponse {
         guard let count = try await LinkAudit(self.people).begin(in: container) else {
             throw Refusal.missing("container that may be used")
@@ -188,8 +190,9 @@ extension IdentityPages {
 
     // MARK: Resetting
 
-    /// Shuts a development environment, to take it back to production's schema and to no records; `…/reset/piece` does
-    /// that, piece by piece. With `dryRun=1` it only says what the schema would lose.
+    /// Closes a development environment, to reset it to production's schema and no records;
+    /// `…/reset/piece` does that, piece by piece. With `dryRun=1` it only tells what the schema
+    /// would lose.
     func resetEnvironment(_ container: ContainerReference) async throws -> HTTPResponse {
         guard container.environment == .development else {
             throw Refusal(

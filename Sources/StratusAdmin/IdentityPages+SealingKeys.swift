@@ -4,7 +4,7 @@ import StratusIdentity
 import StratusModel
 import StratusRuntime
 
-/// What tokens are sealed with: never the keys themselves, only that they are there.
+/// The keys that tokens are sealed with: only their numbers and states, never the keys themselves.
 extension IdentityPages {
     private var ring: SealingKeyRing { self.people.authenticator.sealingKeys }
 

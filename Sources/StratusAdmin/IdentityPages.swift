@@ -6,10 +6,10 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-/// Tokens, keys, users, roles: what administrators see and change of who is asking.
+/// Tokens, keys, users and roles, as administrators see and change them.
 ///
-/// A secret is shown once, in the answer that made it. Every change is an entry of the audit trail, written
-/// before the change is answered.
+/// A secret is shown once, in the answer that made it. Every change is an entry of the audit trail,
+/// written before the change is answered.
 struct IdentityPages {
     let people: SignInService
     let log: Log
@@ -18,7 +18,7 @@ struct IdentityPages {
     var accounts: Accounts { self.people.accounts }
     var access: ContainerAccess { self.people.access }
 
-    /// What ends a page early, in words.
+    /// An error that ends a page early, in words.
     struct Refusal: Error {
         var status: Int
         var code: StaticString
@@ -115,11 +115,11 @@ struct IdentityPages {
         let callback = body["callbackURL"]?.string
         if let callback, !Self.isCallback(callback, container) {
             throw Refusal.bad(
-                "'\(callback)' is no callback: https://… (http:// in development), or an app's own "
-                    + "scheme")
+                "'\(callback)' is not a callback URL: use https://… (http:// in development), or an "
+                    + "app's own scheme")
         }
-        // Whoever knows an API token can send people a sign-in link: somebody must have said who may get what they
-        // sign in with.
+        // Anybody who knows an API token can send people a sign-in link. So somebody must have
+        // named the receivers of what people sign in with.
         let namesReceivers = !origins.isEmpty || callback != nil
         guard
             container.environment == .development || namesReceivers
@@ -176,7 +176,8 @@ struct IdentityPages {
         let name = try self.name(body)
         switch try await self.access.addKey(name: name, pem: pem, in: container) {
         case .noKey:
-            throw Refusal.bad("this is no public key of P-256 in PEM ('openssl ec -pubout')")
+            throw Refusal.bad(
+                "the public key must be an EC P-256 key in PEM form ('openssl ec -pubout')")
         case .nameIsFull:
             throw Refusal(
                 status: 409, code: "NAME_IS_FULL",
@@ -606,8 +607,8 @@ struct IdentityPages {
         return ContainerReference(container: name, environment: environment)
     }
 
-    /// Where a browser may be sent with a token: never to a page that can be listened to, outside
-    /// development.
+    /// Whether a browser may be sent to this address with a token: outside development never to a
+    /// page that can be eavesdropped.
     private static func isCallback(_ text: String, _ container: ContainerReference) -> Bool {
         guard text.utf8.count <= 1_000, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
             let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))

@@ -1,7 +1,7 @@
 package import StratusModel
 package import StratusRuntime
 
-/// What administrators can see and change of a node. Assembled in StratusNode; a test brings its own.
+/// A node as administrators see and change it. Assembled in StratusNode; a test brings its own.
 package protocol NodeControl: Sendable {
     func status() async -> NodeStatus
     /// Every key, in the order of the file; secrets are not among the values.
@@ -11,8 +11,8 @@ package protocol NodeControl: Sendable {
     func setLogLevel(_ level: LogLevel)
     /// A container's schema in one environment; an empty one of version 0 where there is none yet.
     func schema(of container: ContainerReference) async throws(NodeControlFailure) -> Schema
-    /// Replaces it. The version must be the successor of the one that is there: somebody who was faster
-    /// wins, and the caller is told.
+    /// Replaces the schema. The version must be the successor of the present one: if somebody else
+    /// was faster, their schema stays and the caller is told.
     func install(_ schema: Schema, of container: ContainerReference)
         async throws(NodeControlFailure)
 }
@@ -34,7 +34,7 @@ package enum NodeControlFailure: Error, Sendable, Equatable {
 /// One key of the configuration as it is in force.
 package struct ConfiguredValue: Sendable, Equatable {
     package var key: String
-    /// As it would stand in the file; nil when there is no value.
+    /// The value as it would stand in the file; nil if there is none.
     package var value: String?
     /// `default`, a file with line and column, a variable, or an option.
     package var origin: String
@@ -78,11 +78,11 @@ package struct NodeStatus: Sendable, Equatable {
     package var droppedLogLines: UInt64
     /// Why it is not ready; empty when it is.
     package var notReady: [Health.Reason]
-    /// What somebody should see to although it is ready.
+    /// Conditions that somebody should look at although the node is ready.
     package var warnings: [Health.Reason] = []
-    /// Of the disk the data is on; nil where it does not say.
+    /// The space of the disk that holds the data; nil if the disk does not report it.
     package var disk: DiskSpace?
-    /// What is to stay free there.
+    /// The space to keep free there.
     package var reserve = ByteCount(0)
     package var partitions: [Partition]
 

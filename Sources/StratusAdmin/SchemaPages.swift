@@ -3,11 +3,11 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-/// `/v1/containers/{container}/environments/{environment}/schema`: CloudKit's schema language in and
-/// out, and `…/schema/promote` for production.
+/// `/v1/containers/{container}/environments/{environment}/schema`: CloudKit's schema language in
+/// and out, and `…/schema/promote` for production.
 ///
-/// A schema that is put in is the whole one. With `dryRun=1` in the query nothing is changed; the answer
-/// is the difference all the same, so that nobody has to guess what a change does.
+/// An uploaded schema is the complete one. With `dryRun=1` in the query nothing is changed; the
+/// answer is still the difference, so that nobody has to guess what a change does.
 struct SchemaPages {
     let control: any NodeControl
     let log: Log

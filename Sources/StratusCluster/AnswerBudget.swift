@@ -1,10 +1,12 @@
 package import StratusModel
 import StratusRuntime
 
-/// The memory that answers to reads may take on a node together, from the rows until they have left.
+/// The memory that all answers to reads may take on a node, from reading the rows until the answers
+/// have left.
 ///
-/// A request of a hundred bytes may ask for sixteen megabytes, and whoever asked may take its time to read them: a limit
-/// on requests bounds neither. What finds no room is let go at once and answered `.notExecuted`.
+/// A request of a hundred bytes may ask for sixteen megabytes, and its sender may read them slowly,
+/// so a limit on requests bounds neither. An answer that finds no room is dropped at once, and the
+/// read is answered `.notExecuted`.
 package final class AnswerBudget: Sendable {
     /// Up to this size an answer is not counted: connections bound how many there are.
     package static let freeSizeMax = 16 << 10

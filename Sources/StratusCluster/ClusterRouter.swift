@@ -1,7 +1,7 @@
 package import StratusModel
 import Synchronization
 
-/// Where a shard key's partition lives, by one version of the placement table.
+/// The place of a shard key's partition, by one version of the placement table.
 package struct PlacedPartition: Sendable, Equatable {
     package var group: GroupID
     package var replicas: [NodeID]
@@ -14,18 +14,22 @@ package struct PlacedPartition: Sendable, Equatable {
     }
 }
 
-/// Takes commands and reads to the leader of their partition: here by a call, elsewhere by one message.
+/// Takes commands and reads to the leader of their partition: on this node by a call, elsewhere by
+/// one message.
 ///
 /// Promises, beside those of ``PartitionRouter``:
-/// - `.notExecuted` only when no copy of the command can ever be applied.
-/// - A command whose fate is in doubt is sent again under the same identity until its deadline: whoever
-///   applied it first remembers the outcome. So a leader that dies costs its clients time, not an error.
-/// - While nobody is known to lead, a request waits for a leader for `patience` at most.
-/// - A read that may be running somewhere is not sent again: it costs what it costs there once. While the node that
-///   was asked sends heartbeats it is waited for until the read's deadline; when nothing is heard of it any more the
-///   read is `.notExecuted`. It is sent again where it was refused, and where the link broke.
-/// - A command that came too late for its partition's time, and not for who waits for it, is sent again with a later
-///   deadline: some clock is or was wrong. No copy with the earlier one can be applied any more.
+/// - `.notExecuted` only if no copy of the command can ever be applied.
+/// - A command whose outcome is in doubt is sent again under the same identity until its deadline:
+///   the replica that applied it first remembers the outcome. So a leader that dies costs its
+///   clients time, not an error.
+/// - If no leader is known, a request waits for one for `patience` at most.
+/// - A read that may still be running somewhere is not sent again, so it costs its work only once.
+///   The router waits for the asked node until the read's deadline, as long as that node sends
+///   heartbeats. If the heartbeats stop, the read is `.notExecuted`. It is sent again if it was
+///   refused or the link broke.
+/// - A command may be too late by its partition's time but not for its sender, because some clock
+///   is or was wrong. It is sent again with a later deadline. No copy with the earlier one can be
+///   applied any more.
 package final class ClusterRouter: PartitionRouter {
     package struct Tuning: Sendable {
         /// Changes of address in a row, each by the word of the last one asked.
@@ -53,7 +57,7 @@ package final class ClusterRouter: PartitionRouter {
         let continuation: CheckedContinuation<Reply, Never>
     }
 
-    /// What becomes of a request to another node.
+    /// The result of a request to another node.
     private enum Reply {
         case answer(PeerResponse.Answer)
         /// The link broke: a process that has ended runs nothing.
@@ -63,11 +67,13 @@ package final class ClusterRouter: PartitionRouter {
     }
 
     private struct State {
-        /// Of the last request. Begins at random, so that an answer to this node's last process finds none.
+        /// The number of the last request. It begins at random, so that an answer to this node's
+        /// last process matches none.
         var number: UInt64
         var isSweeping = false
         var pending: [UInt64: Pending] = [:]
-        /// What the last answers said of who leads: better than the table's order, no more than a guess.
+        /// The leaders that the last answers named: better than the table's order, but no more than
+        /// a guess.
         var leaders: [GroupID: NodeID] = [:]
         var isStopped = false
         /// The latest time of any partition for which a command came too late.
@@ -88,7 +94,7 @@ package final class ClusterRouter: PartitionRouter {
     private let placeOfGroup: @Sendable (GroupID) -> PlacedPartition?
     private let sleep: @Sendable (MonotonicTime) async -> Void
     private let bugs: PlantedBugs
-    /// Where it does what nobody waits for; nil for wherever there is room.
+    /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
     private let state: Mutex<State>
 
@@ -238,7 +244,7 @@ package final class ClusterRouter: PartitionRouter {
                 if isInDoubt { throw .outcomeUnknown }
                 throw .refused(reason)
             case .notExecuted(let milliseconds):
-                // Of this copy that is true; an earlier one may still be applied.
+                // That holds for this copy; an earlier one may still be applied.
                 if !isInDoubt { throw .notExecuted(retryAfter: .milliseconds(Int(milliseconds))) }
             case .outcomeUnknown:
                 if case .command = body { isInDoubt = true }
@@ -268,7 +274,8 @@ package final class ClusterRouter: PartitionRouter {
         return min(deadline, max(start, hurry.since) + hurry.patience)
     }
 
-    /// In a hurry one that waited in vain is enough: a client's request is several of these, one after the other.
+    /// Shortens the patience of all requests once one has waited without an answer, if the router
+    /// is in a hurry: a client's request is several of these, one after the other.
     private func despair() {
         self.state.withLock { state in
             guard let patience = state.hurry?.patience else { return }
@@ -278,7 +285,7 @@ package final class ClusterRouter: PartitionRouter {
 
     private static let patienceWithoutHope = Duration.milliseconds(300)
 
-    /// Whom to ask next, while nobody is known to be right.
+    /// The next node to ask, while no leader is known.
     private struct Attempt {
         /// The own replica first: it costs nothing to ask, and it knows who leads.
         private let candidates: [NodeID]
@@ -429,8 +436,8 @@ package final class ClusterRouter: PartitionRouter {
     /// A link to or from the node broke: what was asked may be lost, and so may the answer.
     package func lost(_ node: NodeID) { self.giveUp(as: .cutOff) { $0.node == node } }
 
-    /// A leader is known. Whoever was asked before leads no more and may never answer: a node that hangs, or
-    /// that nobody hears, keeps its links.
+    /// Notes a group's leader. The node asked before no longer leads and may never answer: a node
+    /// that hangs, or that nobody hears, keeps its links.
     package func leads(_ leader: NodeID, _ group: GroupID) {
         // A read has its one attempt there: who is heard answers it, or says that it leads no more.
         self.giveUp(as: .silence) { pending in
@@ -447,8 +454,9 @@ package final class ClusterRouter: PartitionRouter {
         for pending in hopeless { pending.continuation.resume(returning: reply) }
     }
 
-    /// From now on no request waits here longer than `patience`, those that wait already included: the node is about
-    /// to stop, and its peers may be as well. Who was asked on this node answers by the deadline it was given.
+    /// Limits the wait of every request here to `patience`, including those that wait already: the
+    /// node is about to stop, and its peers may be as well. Requests to this node's own replicas
+    /// are answered by the deadline they were given.
     package func hurry(within patience: Duration) {
         self.state.withLock { $0.hurry = (self.world.now, patience) }
     }

@@ -2,26 +2,28 @@ package import StratusModel
 
 /// Takes a command or a read to the partition that owns its key, wherever that is.
 package protocol PartitionRouter: Sendable {
-    /// Returns once the outcome is durable on a majority; the command was then applied exactly once.
+    /// Returns once the outcome is durable on a majority; the command was then applied exactly
+    /// once.
     ///
-    /// - Parameter mayRunLater: whether a command that came too late for its partition's time may be sent again with a
-    ///   deadline counted from there. Not where the deadline says until when a copy can come from elsewhere.
+    /// - Parameter mayRunLater: whether a command too late for its partition's time may be sent
+    ///   again, with a deadline counted from there. Pass false if the deadline tells until when a
+    ///   copy can come from elsewhere.
     func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome
     /// Linearizable: sees every command whose submit returned before this was called.
     func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> QueryAnswer
-    /// How far some partition is known to be ahead of this node's wall clock: what deadlines of commands that
-    /// must agree are put later by. Zero but where a clock is or was wrong.
+    /// How far some partition is known to be ahead of this node's wall clock. Deadlines of commands
+    /// that must agree are set later by this much. Zero unless a clock is or was wrong.
     var leadMilliseconds: Int64 { get }
-    /// What the cluster's nodes can all read: asked before a command or question is made in a format that
-    /// not every level has.
+    /// The level that all nodes of the cluster can read: asked before a command or question is made
+    /// in a format that not every level has.
     var level: ClusterLevel { get }
 }
 
 extension PartitionRouter {
-    /// Of a command that nobody else has a copy of.
+    /// Submits a command that nobody else has a copy of, so it may run later.
     package func submit(_ command: Command, to key: ShardKey, deadline: MonotonicTime)
         async throws(RouteError) -> Outcome
     {
@@ -37,8 +39,9 @@ package enum RouteError: Error, Sendable, Equatable {
     case notExecuted(retryAfter: Duration)
     /// It may have happened. Only the same identity may be sent again.
     case outcomeUnknown
-    /// Not every member of the cluster can read it yet. Nothing happened; once the upgrade is finalised it may.
+    /// Not every member of the cluster can read it yet. Nothing happened; it is possible once the
+    /// upgrade is finalised.
     case upgrading
-    /// The partition refuses for a reason that retrying does not mend.
+    /// The partition refuses for a reason that retrying does not cure.
     case refused(String)
 }

@@ -4,15 +4,15 @@ package import StratusModel
 package import StratusStorage
 
 extension RaftGroup.Recovered {
-    /// What a replica begins with: what the node's log and its own state were found to hold.
+    /// The content that a replica begins with, as found in the node's log and its own state.
     ///
     /// - Parameters:
-    ///   - initial: the configuration the group was made with, in force until an entry or a snapshot
-    ///     says another.
-    ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the state
-    ///     is what a replica begins with that lacks its state; and entries that are damaged here are owed.
-    /// - Throws: what the log could not read; `.released` if the state was lost and nobody has another,
-    ///   `.corrupt` if entries were, or cannot follow one another.
+    ///   - initial: the configuration the group was made with, in force until an entry or a
+    ///     snapshot contains another.
+    ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the
+    ///     state is that of a replica that lacks its state, and entries damaged here are owed.
+    /// - Throws: the log's error if it cannot be read. `.released` if the state was lost and nobody
+    ///   has another; `.corrupt` if entries were lost, or cannot follow one another.
     package init(
         of group: GroupID, in log: SegmentedLog, state position: AppliedPosition,
         initial: Configuration, hasPeers: Bool
@@ -39,8 +39,9 @@ extension RaftGroup.Recovered {
         if position.index > start.index, position.index <= last,
             let loss = log.loss(of: group, from: start.index), loss.first <= position.index
         {
-            // The state holds what they did, and a restart has made it durable: the log may let go of them. What it holds
-            // behind them may stay if it followed from where the state stands.
+            // The state holds the effects of these entries, and a restart has made it durable, so
+            // the log may release them. Later entries may stay if they followed from the state's
+            // position.
             let term = log.term(of: group, at: position.index) ?? .zero
             if term == position.term || term == .zero && !hasPeers {
                 log.release(group, through: position.index)
@@ -59,22 +60,48 @@ extension RaftGroup.Recovered {
             last = loss.first.previous
             lost = LogPoint(index: loss.last, term: loss.lastTerm)
         }
+        // The entries before the state's position are kept for followers, and may be more than
+        // memory should hold.
+        var passed: [Term] = []
+        let through = min(position.index, last)
+        while start.index.raw + UInt64(passed.count) < through.raw {
+            let next = LogIndex(start.index.raw + UInt64(passed.count) + 1)
+            guard let term = log.term(of: group, at: next), term > .zero else {
+                throw LogError(.corrupt, "\(group): entry \(next)")
+            }
+            passed.append(term)
+        }
         var entries: [Entry] = []
-        while (entries.last?.index ?? start.index) < last {
-            let next = (entries.last?.index ?? start.index).next
-            let read = try log.read(group, from: next, limit: .mebibytes(16))
-            guard !read.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
-            entries += read
+        let read = max(through, start.index)
+        while (entries.last?.index ?? read) < last {
+            let next = (entries.last?.index ?? read).next
+            let more = try log.read(group, from: next, limit: .mebibytes(16))
+            guard !more.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
+            entries += more.prefix { $0.index <= last }
         }
         var term = start.term
-        for entry in entries {
-            guard entry.term >= term else {
-                throw LogError(.corrupt, "\(group): terms fall at entry \(entry.index)")
+        for (number, next) in (passed + entries.map(\.term)).enumerated() {
+            guard next >= term else {
+                let index = start.index.raw + UInt64(number) + 1
+                throw LogError(.corrupt, "\(group): terms fall at entry \(index)")
             }
-            term = entry.term
+            term = next
         }
         self.init(
             hardState: log.hardState(of: group) ?? HardState(term: .zero, vote: nil),
             snapshot: snapshot, base: start, entries: entries, lost: lost)
+        self.passedTerms = passed
+        try self.readConfigurations(of: group, in: log, after: start.index, through: through)
+    }
+
+    private mutating func readConfigurations(
+        of group: GroupID, in log: SegmentedLog, after: LogIndex, through: LogIndex
+    ) throws(LogError) {
+        guard through > after else { return }
+        let indexes = log.configurationIndexes(of: group, from: after.next, through: through)
+        for index in indexes {
+            guard let entry = try log.read(group, from: index, limit: 1).first else { continue }
+            self.passedConfigurations[index] = try? Configuration(decoding: entry.payload)
+        }
     }
 }

@@ -19,8 +19,15 @@ extension Replica {
             }
         } catch {
             self.streams.stop(to: node)
+            self.spoolingPause.fail(at: now)
             effects.append(.failed(error))
         }
+    }
+
+    /// Whether the disk has room for so much beside its reserve.
+    private func hasRoom(for size: ByteCount) -> Bool {
+        guard let room = self.pace?.room?() else { return true }
+        return size <= room
     }
 
     private func spool(for node: NodeID, at now: MonotonicTime, into effects: inout [Effect])
@@ -32,6 +39,16 @@ extension Replica {
             let identity = self.raft.snapshotIdentity(
                 at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
         else { return }
+        guard self.spoolingPause.isOver(at: now) else { return }
+        // The copy stands beside the rows until it is sent: not at the price of what everybody else needs.
+        let size = try self.state.snapshotSize
+        guard self.hasRoom(for: size) else {
+            self.spoolingPause.fail(at: now)
+            self.snapshotProblem =
+                "a snapshot for \(node) needs \(size.raw >> 20) MiB on this disk, and there is less beside 'storage.reserve'"
+            return effects.append(.snapshotLacksRoom)
+        }
+        self.snapshotProblem = nil
         let work = try self.state.snapshot()
         self.pace?.spooling = work
         self.spooling = (node, identity, work)
@@ -85,25 +102,43 @@ extension Replica {
             }
             guard let identity = self.spooling?.identity else { return }
             self.spooling = nil
+            self.spoolingPause = SnapshotPause()
             try self.streams.open(to: peer, identity, from: work.source())
         } catch {
             // Consensus asks again.
             self.spooling = nil
+            self.spoolingPause.fail(at: now)
             effects.append(.failed(error))
             return
         }
         self.sendSnapshot(to: peer, term: self.raft.term, at: now, into: &effects)
     }
 
-    func receive(_ chunk: SnapshotChunk, into effects: inout [Effect]) {
+    func receive(
+        _ chunk: SnapshotChunk, at now: MonotonicTime, into effects: inout [Effect]
+    ) {
+        // Without a word: an answer would have the leader make the whole snapshot again.
+        guard self.arrivalPause.isOver(at: now) else { return }
+        guard self.hasRoom(for: ByteCount(chunk.bytes.count)) else {
+            self.streams.dropArrival()
+            self.arrivalPause.fail(at: now)
+            self.snapshotProblem =
+                "a snapshot cannot be received: this disk is down to 'storage.reserve'"
+            return effects.append(.snapshotLacksRoom)
+        }
         let mixes = self.bugs.contains(.mixedSnapshotStreams)
-        var next: UInt32 = 0
+        let next: UInt32
         do throws(StoreError) {
             next = try self.streams.receive(
                 chunk, in: self.raft.term, of: self.state, mixes: mixes)
         } catch {
             // The stream begins again, when there is room.
-            effects.append(.failed(error))
+            self.arrivalPause.fail(at: now)
+            return effects.append(.failed(error))
+        }
+        if self.streams.isComplete {
+            self.arrivalPause = SnapshotPause()
+            self.snapshotProblem = nil
         }
         self.pendingEvents.append(.snapshotProgressed(chunk.identity, next: next))
         if self.streams.isComplete { self.pendingEvents.append(.snapshotArrived(chunk.identity)) }
@@ -148,7 +183,7 @@ extension Replica {
             return
         }
         self.installation = nil
-        self.installationPause = InstallationPause()
+        self.installationPause = SnapshotPause()
         // The state first: if the process ends here, the log is restarted when it comes back.
         if !self.raft.keepsLog(after: identity) {
             self.log.restart(self.group, after: identity, owing: self.owed)

@@ -27,6 +27,10 @@ package final class Replica {
         case applied(through: LogIndex)
         case reached(RarePath)
         case alarm(RaftGroup.Alarm)
+        /// The log keeps no more for this follower: what it needs next is let go, and it gets a snapshot.
+        case gaveUp(NodeID, after: LogIndex)
+        /// A snapshot is not sent, or not received, for want of room on the disk: ``Replica/problem`` says what is missing.
+        case snapshotLacksRoom
         /// The state refused to work. It is tried again; somebody should look.
         case failed(StoreError)
         /// The state applies nothing any more: only a newer build can apply what comes next.
@@ -40,6 +44,11 @@ package final class Replica {
         package var raft = RaftTuning()
         /// Entries kept in the log behind the state, for followers that are a little slow.
         package var trailingEntryCount: UInt64 = 4_096
+        /// Kept in the log for followers that are further behind, by size and by number: beyond it the one that is
+        /// furthest behind is given up and gets a snapshot. From half of it on a leader takes commands in more slowly. 0:
+        /// nothing is kept but what comes behind a snapshot on its way.
+        package var retainedSizeMax: ByteCount = .mebibytes(2_048)
+        package var retainedEntryCountMax = 1 << 19
         package var applySizeMax: ByteCount = .kibibytes(256)
         /// What a replica does at once before the others of its node get their turn: so many reads and runs of entries,
         /// and none more after so long.
@@ -99,7 +108,12 @@ package final class Replica {
     /// What is done a slice a turn. The snapshot for the peer is sent when it is spooled.
     var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
     var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
-    var installationPause = InstallationPause()
+    var installationPause = SnapshotPause()
+    var spoolingPause = SnapshotPause()
+    var arrivalPause = SnapshotPause()
+    /// Why a snapshot can be neither sent nor received, while that is so.
+    var snapshotProblem: String?
+    private var intake = IntakePace()
     /// When the next slice is due.
     var turnAt: MonotonicTime?
     /// Entries or reads are left for the next turn, which begins then.
@@ -155,7 +169,26 @@ package final class Replica {
         _ message: ConsensusMessage, from node: NodeID, at now: MonotonicTime,
         into effects: inout [Effect]
     ) {
+        if case .append(_, let entries, _) = message.body, !entries.isEmpty, !self.takesEntries {
+            // The leader sends them again.
+            return effects.append(.reached(.appendDropped))
+        }
         self.run(.received(message, from: node), at: now, into: &effects)
+    }
+
+    /// A log without room, or with too much to write, is given no more; nor one whose entries the state cannot take.
+    private var takesEntries: Bool {
+        if self.bugs.contains(.flowCountsReceived) { return true }
+        return self.log.takesMore && (self.isStateWell || self.share(ofLog: self.log) < 1)
+    }
+
+    /// Of what the log may hold of this group, how much it holds.
+    private func share(ofLog log: any SharedLog) -> Double {
+        guard self.tuning.retainedSizeMax.raw > 0 else { return 0 }
+        let held = log.held(of: self.group)
+        return max(
+            Double(held.size.raw) / Double(max(1, self.tuning.retainedSizeMax.raw)),
+            Double(held.count) / Double(max(1, self.tuning.retainedEntryCountMax)))
     }
 
     package func becameDurable(
@@ -204,6 +237,7 @@ package final class Replica {
             effects.append(.answered(request, .failure(.upgrading)))
             return true
         }
+        commands = self.admitted(commands, at: now, into: &effects)
         if commands.isEmpty { return }
         let proposals = commands.map { request, command in
             let isMail = command.kind == .mail
@@ -221,6 +255,36 @@ package final class Replica {
         if self.bugs.contains(.newKindUngated) { return false }
         if case .newer = self.state.reading(of: command).asSeen(by: self.level.now) { return true }
         return false
+    }
+
+    /// While a follower that comes closer is far behind, no more than lets it.
+    private func admitted(
+        _ commands: [(request: Request, command: Command)], at now: MonotonicTime,
+        into effects: inout [Effect]
+    ) -> [(request: Request, command: Command)] {
+        guard let rate = self.intakeRate(at: now) else { return commands }
+        return commands.filter { request, command in
+            // Mail is never gated: see `RaftGroup.refusal(of:)`.
+            if command.kind == .mail { return true }
+            if self.intake.admits(command.body.count + 256, at: rate, now: now) { return true }
+            effects.append(.reached(.intakeSlowed))
+            effects.append(.answered(request, .failure(.overloaded)))
+            return false
+        }
+    }
+
+    /// Bytes of commands in a second; nil: as many as come.
+    package func intakeRate(at now: MonotonicTime) -> Double? {
+        guard self.raft.role == .leader,
+            let rate = IntakePace.rate(
+                filledTo: self.share(ofLog: self.log), of: self.tuning.retainedSizeMax)
+        else { return nil }
+        let last = self.raft.log.last.raw
+        let middle = LogIndex(last - (last - min(last, self.released.raw)) / 2)
+        let isWaitedFor = self.needs.contains {
+            $0.after < middle && self.raft.isMoving($0.node, at: now)
+        }
+        return isWaitedFor ? rate : nil
     }
 
     /// What mail carries happened elsewhere, and before it happens here. What cannot be read is refused when it
@@ -273,7 +337,10 @@ package final class Replica {
 
     /// What this replica has lost and has not yet got back from its peers.
     package var problem: String? {
-        if let newer = self.newer { return newer.description }
+        self.newer?.description ?? self.loss ?? self.snapshotProblem
+    }
+
+    private var loss: String? {
         if self.raft.isAlone, self.raft.lacksState || self.raft.mustReach != nil {
             let what = self.raft.lacksState ? "its rows are gone" : "its log has lost entries"
             return
@@ -290,25 +357,58 @@ package final class Replica {
         return nil
     }
 
-    /// Lets go what the state has on stable storage, but for the entries slow followers may want.
+    /// The followers that still need something of the log, with those that are being sent a snapshot and need what comes
+    /// behind it; the one that is furthest behind first.
+    var needs: [RaftGroup.FollowerNeed] {
+        var needs = self.tuning.retainedSizeMax.raw > 0 ? self.raft.followerNeeds : []
+        needs += self.streams.sent
+        if let spooling, !needs.contains(where: { $0.node == spooling.peer }) {
+            needs.append(
+                RaftGroup.FollowerNeed(node: spooling.peer, after: spooling.identity.index))
+        }
+        return needs.sorted { ($0.after, $0.node) < ($1.after, $1.node) }
+    }
+
+    /// A checkpoint would not let the log go of anything: a follower needs it.
+    package var isHeldForFollowers: Bool {
+        self.needs.first.map { $0.after < self.state.durable } ?? false
+    }
+
+    /// Lets go what the state has on stable storage, but for what followers need and for a trail that one which becomes
+    /// leader may be asked for.
     ///
-    /// - Parameter keepsTrail: false where an old segment of the log must go: a follower that is that far
-    ///   behind gets a snapshot.
+    /// - Parameters:
+    ///   - keepsTrail: false where an old segment of the log must go.
+    ///   - keepsForFollowers: false where the node's log has no room for that: who is behind gets a snapshot.
     package func release(
-        keepsTrail: Bool = true, at now: MonotonicTime, into effects: inout [Effect]
+        keepsTrail: Bool = true, keepsForFollowers: Bool = true, at now: MonotonicTime,
+        into effects: inout [Effect]
     ) {
         let durable =
             self.bugs.contains(.releaseThroughApplied) ? self.state.applied : self.state.durable
         let trailing = keepsTrail ? self.tuning.trailingEntryCount : 0
         guard durable.raw > trailing else { return }
-        // A follower that is being sent a snapshot needs what comes after it.
-        let limit = min(
-            LogIndex(durable.raw - trailing), self.streams.oldestOutgoing ?? durable,
-            self.spooling?.identity.index ?? durable)
+        let own = LogIndex(durable.raw - trailing)
+        var needs = self.needs.filter { $0.after < own }
+        if !keepsForFollowers {
+            for need in needs { self.giveUp(need, into: &effects) }
+            needs = []
+        } else if needs.count > 0, self.share(ofLog: self.log) > 1 {
+            self.giveUp(needs.removeFirst(), into: &effects)
+        }
+        let limit = min(own, needs.first?.after ?? own)
         guard limit > self.released else { return }
         self.released = limit
         self.run(.released(through: limit), at: now, into: &effects)
         self.log.release(self.group, through: limit)
+    }
+
+    private func giveUp(_ need: RaftGroup.FollowerNeed, into effects: inout [Effect]) {
+        // A snapshot behind which entries are missing helps nobody: the next one is of a later state.
+        self.streams.stop(to: need.node)
+        if self.spooling?.peer == need.node { self.spooling = nil }
+        effects.append(.reached(.followerGivenUp))
+        effects.append(.gaveUp(need.node, after: need.after))
     }
 
     // MARK: Carrying out
@@ -393,7 +493,7 @@ package final class Replica {
             self.streams.stop(to: node)
             if self.spooling?.peer == node { self.spooling = nil }
         case .receiveChunk(let chunk, _):
-            self.receive(chunk, into: &effects)
+            self.receive(chunk, at: now, into: &effects)
         case .install(let identity):
             self.install(identity, at: now, into: &effects)
         case .reached(let path):
@@ -423,10 +523,12 @@ package final class Replica {
     ) {
         let limit = ByteCount(self.tuning.raft.appendSizeMax)
         // What cannot be read is not sent; the leader asks again when nothing is acknowledged.
-        guard
-            let read = try? self.log.read(self.group, from: previous.index.next, limit: limit)
-        else { return }
-        let entries = read.prefix { $0.index <= through }
+        let read = try? self.log.read(self.group, from: previous.index.next, limit: limit)
+        let entries = (read ?? []).prefix { $0.index <= through }
+        self.pendingEvents.append(
+            .sentFromLog(
+                to: node, through: entries.last?.index,
+                size: entries.reduce(0) { $0 + $1.cost }))
         guard !entries.isEmpty else { return }
         effects.append(
             .send(

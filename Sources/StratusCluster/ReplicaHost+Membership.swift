@@ -3,12 +3,13 @@ package import StratusModel
 package import StratusPlacement
 import StratusStorage
 
-/// What a change of the cluster's membership asks of the replicas of a node.
+/// Carries out the cluster's membership changes on the replicas of a node.
 extension ReplicaHost {
-    /// A member whose log ends so little behind what is committed has caught up: a round trip's worth.
+    /// The distance from the committed end at which a member's log counts as caught up: a round
+    /// trip's worth.
     private static let lagMax: UInt64 = 256
 
-    /// What the groups led here are like, in the order of their numbers.
+    /// The groups led here as the membership sees them, in the order of their numbers.
     package func observations() -> [GroupObservation] {
         self.allGroups.compactMap { self.observation(of: $0) }
     }

@@ -123,7 +123,7 @@ package final class ReplicaHost {
                     .resigned(group, term: term), at: now, into: &ignored)
                 effects.append(.replica(group, effect))
             case .answered, .read, .changed, .roleChanged, .applied, .reached, .alarm, .failed,
-                .stopped:
+                .stopped, .gaveUp, .snapshotLacksRoom:
                 effects.append(.replica(group, effect))
             }
         }

@@ -1,15 +1,17 @@
 package import StratusModel
 import StratusStorage
 
-/// How long a replica waits before it installs another snapshot when some have failed: what the disk refused it may
-/// refuse again, and each is sent anew.
-struct InstallationPause: Sendable {
+/// The time a replica waits before it spools, receives or installs another snapshot after failures.
+/// The disk may refuse the next one too, and each is sent anew.
+struct SnapshotPause: Sendable {
     private static let shortest = Duration.milliseconds(500)
     private static let longest = Duration.seconds(8)
 
     private var last: Duration?
     /// Nil when the last one did not fail.
     private(set) var endsAt: MonotonicTime?
+
+    func isOver(at now: MonotonicTime) -> Bool { self.endsAt.map { now >= $0 } ?? true }
 
     mutating func fail(at now: MonotonicTime) {
         let length = min(self.last.map { $0 * 2 } ?? Self.shortest, Self.longest)
@@ -18,14 +20,16 @@ struct InstallationPause: Sendable {
     }
 }
 
-/// How fast a node spools and installs snapshots, all of its replicas together. What is sent needs no bound of its
-/// own: the receiver asks for each chunk when it has the one before.
+/// Limits how fast a node spools and installs snapshots, all of its replicas together. Sending
+/// needs no limit of its own: the receiver asks for each chunk when it has the one before.
 ///
 /// Owned by the executor that owns the replicas.
 package final class SnapshotPace {
     /// Bytes in a second; 0: as fast as the turns come.
     package var rate: ByteCount
-    /// The one that is being spooled; gone with whoever wanted it.
+    /// The bytes that may still be written before the disk is down to its reserve; nil: unknown.
+    package var room: (() -> ByteCount?)?
+    /// The snapshot being spooled; gone once nobody wants it.
     weak var spooling: (any SnapshotSpooling)?
     /// Before this no slice is due; nil before the first.
     private(set) var opensAt: MonotonicTime?

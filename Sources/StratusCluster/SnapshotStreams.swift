@@ -1,4 +1,5 @@
 import StratusCompression
+import StratusConsensus
 import StratusModel
 import StratusStorage
 
@@ -9,8 +10,8 @@ import StratusStorage
 // | 1     | version, 1                                                |
 // | rest  | one zstd frame, with its size and checksum: a frame of the state's snapshot |
 
-/// The snapshots that leave and arrive at one replica, a chunk at a time. Of either only a chunk or two are in
-/// memory; the rest is the state's business, which spools it.
+/// The snapshots that leave and arrive at one replica, a chunk at a time. Only a chunk or two of
+/// each are in memory; the state spools the rest.
 ///
 /// Invariants:
 /// - A stream is bound to the term it is received in and to the whole identity: a chunk of another
@@ -31,8 +32,9 @@ struct SnapshotStreams {
         var behindCount = 0
     }
 
-    /// One or two such answers are late or repeated. More come from a receiver that began again and of which
-    /// a late answer said that it was further: the stream must go back, or it stands still for ever.
+    /// The number of answers behind the stream that are taken for late or repeated ones. More come
+    /// from a receiver that began again after a late answer had put it further ahead. Then the
+    /// stream must go back, or it stands still for ever.
     private static let behindCountMax = 3
 
     private struct Incoming {
@@ -53,8 +55,10 @@ struct SnapshotStreams {
 
     // MARK: Outgoing
 
-    /// The oldest snapshot that is being sent: its receiver needs every entry after it.
-    var oldestOutgoing: LogIndex? { self.outgoing.map(\.identity.index).min() }
+    /// The snapshots that are being sent: the receiver of each needs every entry after it.
+    var sent: [RaftGroup.FollowerNeed] {
+        self.outgoing.map { RaftGroup.FollowerNeed(node: $0.node, after: $0.identity.index) }
+    }
 
     func isSending(to node: NodeID) -> Bool { self.outgoing.contains { $0.node == node } }
 
@@ -82,8 +86,8 @@ struct SnapshotStreams {
             self.outgoing[position].identity.index == index
         else { return false }
         if next > self.outgoing[position].sequence, next > self.outgoing[position].wanted {
-            // Perhaps by more than one: the receiver may have chunks of an earlier stream of the same
-            // snapshot.
+            // Perhaps by more than one: the receiver may have chunks of an earlier stream of the
+            // same snapshot.
             self.outgoing[position].wanted = next
             self.outgoing[position].behindCount = 0
             return true
@@ -91,8 +95,8 @@ struct SnapshotStreams {
         guard next < self.outgoing[position].sequence else { return false }
         self.outgoing[position].behindCount += 1
         if next == 0 || self.outgoing[position].behindCount >= Self.behindCountMax {
-            // It began again, or is another process: so does the stream. What the receiver has of it already
-            // is passed over.
+            // It began again, or is another process, so the stream begins again too. Chunks that
+            // the receiver already has are skipped.
             self.outgoing.remove(at: position)
             return true
         }
@@ -146,6 +150,9 @@ struct SnapshotStreams {
         }
         return self.incoming?.count ?? 0
     }
+
+    /// Gives back the room of what has arrived. The stream begins again.
+    mutating func dropArrival() { self.incoming = nil }
 
     var isComplete: Bool { self.incoming?.isComplete ?? false }
 

@@ -1,7 +1,7 @@
 package import StratusModel
 import Synchronization
 
-/// What the storage thread is doing, for whoever looks from another thread: one read, or one run of entries.
+/// The work of the storage thread, shown to other threads: one read, or one run of entries.
 package final class WorkWatch: Sendable {
     package struct Work: Sendable {
         package enum Kind: Sendable {

@@ -63,7 +63,8 @@ package struct ByteReader: Sendable {
         return value
     }
 
-    /// Refuses what ``ByteWriter`` would not write: more than ten bytes, or needless trailing zeros.
+    /// Refuses what ``ByteWriter`` would not write: more than ten bytes, or needless trailing
+    /// zeros.
     package mutating func varint() throws(DecodingError) -> UInt64 {
         let start = self.offset
         var value: UInt64 = 0
@@ -88,8 +89,8 @@ package struct ByteReader: Sendable {
         return Int64(bitPattern: raw >> 1) ^ -Int64(bitPattern: raw & 1)
     }
 
-    /// A count of things of which each takes at least `minimumSize` bytes, so that a lie in a length
-    /// cannot make the caller reserve memory for what is not there.
+    /// A count of things that each take at least `minimumSize` bytes. A false length therefore
+    /// cannot make the caller reserve memory for things that are not there.
     package mutating func count(minimumSize: Int = 1) throws(DecodingError) -> Int {
         let start = self.offset
         let raw = try self.varint()

@@ -1,5 +1,5 @@
-// The level that readers need for what this module encodes. A new case of an enumeration gets its number
-// here as well as in its encoder. See `Docs/internals/levels.md`.
+// The level that readers need for what this module encodes. A new case of an enumeration gets its
+// number here as well as in its encoder. See `Docs/internals/levels.md`.
 
 package import StratusModel
 
@@ -71,7 +71,7 @@ extension ShardKey: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// Of the frame itself. The body of each file has versions of its own.
+/// The level of the frame itself. The body of each file has versions of its own.
 extension FileFrame: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

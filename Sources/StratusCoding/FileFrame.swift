@@ -9,8 +9,8 @@ package import StratusModel
 // | …     | the body                    |
 // | 4     | CRC-32C of the bytes before |
 
-/// What the small files in a data directory have in common: a mark that says which file it is, a version, and a
-/// checksum over all of it.
+/// The frame that all small files in a data directory share: a mark that says which file it is, a
+/// version, and a checksum over all of it.
 package struct FileFrame: Sendable {
     private let mark: Bytes
     private let versions: ClosedRange<UInt8>
@@ -33,7 +33,7 @@ package struct FileFrame: Sendable {
         return writer.bytes
     }
 
-    /// - Parameter body: reads what stands between version and checksum, all of it.
+    /// - Parameter body: reads all bytes between version and checksum.
     package func decode<Body>(
         _ bytes: Bytes,
         _ body: (inout ByteReader, _ version: UInt8) throws(DecodingError) -> Body

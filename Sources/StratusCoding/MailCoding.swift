@@ -11,14 +11,15 @@ package import StratusModel
 // | …          | deliver: count of mails, each one as below                                     |
 // | varint, time | release: everything through this number was received, as of this time        |
 //
-// A mail: varint number, time it was sent at, prefixed body. A time: signed milliseconds, varint count.
+// A mail: varint number, time it was sent at, prefixed body. A time: signed milliseconds, varint
+// count.
 //
-// Mail outcome, format 1: 1 format; 1 kind: 1 received (varint through, time), 2 other epoch (varint), 3 released,
-// 4 begun, 5 refused. Answered, and never remembered.
+// Mail outcome, format 1: 1 format; 1 kind: 1 received (varint through, time), 2 other epoch
+// (varint), 3 released, 4 begun, 5 refused. Answered, and never remembered.
 //
-// Outbox ask, format 1: 1 format, count of receivers left out, each 2 bytes, varints bags, mails, bytes.
-// Outbox, format 1: 1 format, varints epoch, waiting mails, their bytes; flag more; count of piles, each 2 receiver
-// and a count of mails. Neither is ever stored.
+// Outbox ask, format 1: 1 format, count of receivers left out, each 2 bytes, varints bags, mails,
+// bytes. Outbox, format 1: 1 format, varints epoch, waiting mails, their bytes; flag more; count of
+// piles, each 2 receiver and a count of mails. Neither is ever stored.
 
 extension MailCommand {
     package func encoded() -> Bytes {

@@ -64,7 +64,8 @@ package enum OrderedKey {
         return false
     }
 
-    /// What every text that begins with `prefix` begins with as a key: no terminator.
+    /// Appends the bytes that every text beginning with `prefix` begins with as a key: no
+    /// terminator.
     package static func append(prefix: Bytes, to key: inout Bytes) {
         var room = Self.textLengthMax
         for byte in prefix {
@@ -87,7 +88,8 @@ package enum OrderedKey {
         }
     }
 
-    /// Where the text that starts at `start` ends, terminator included; nil if it does not.
+    /// The end of the text that starts at `start`, terminator included; nil if the text does not
+    /// end.
     package static func textEnd(in key: Bytes, from start: Int) -> Int? {
         var position = start
         while position + 1 < key.count {

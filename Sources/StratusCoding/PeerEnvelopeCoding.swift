@@ -4,28 +4,29 @@ package import StratusModel
 //
 // | kind | message   | body                                                                       |
 // | ---- | --------- | -------------------------------------------------------------------------- |
-// | 1    | hello     | 8 "STRATUSP", 8 + 8 cluster: high, low, 4 node, 8 incarnation, 4 receiver,  |
-// |      |           | 2 oldest and 2 newest protocol, 4 feature level, text name                  |
-// | 2    | welcome   | 2 protocol, 8 incarnation, 4 feature level                                  |
-// | 3    | refusal   | 1 reason, text                                                              |
-// | 4    | taken     | 8 bytes taken since the link was opened                                     |
-// | 5    | hello     | as 1, with 8 + 8 identity of the data directory: high, low, before the name |
-// | 6    | welcome   | as 2, then 8 + 8 identity of the data directory: high, low                  |
-// | 7    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,            |
-// |      |           | varint feature level, prefixed token                                        |
-// | 8    | admission | 4 node, prefixed view                                                       |
-// | 9    | starts    | 8 how many, varint of those that are remembered, their incarnations, 8 each |
-// | 16   | heartbeat | `NodeHeartbeat`                                                             |
-// | 32   | consensus | 2 group, `ConsensusMessage`                                                 |
-// | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then        |
-// |      |           | 1 with prefixed `Command`, 2 with 1 kind and the prefixed query, or 3 with  |
-// |      |           | a prefixed question for the node itself                                     |
-// | 49   | response  | varint number, 1 answer, see below                                          |
+// | 1    | hello     | 8 "STRATUSP", 8 + 8 cluster: high, low, 4 node, 8 incarnation, 4 receiver, |
+// |      |           | 2 oldest and 2 newest protocol, 4 feature level, text name                 |
+// | 2    | welcome   | 2 protocol, 8 incarnation, 4 feature level                                 |
+// | 3    | refusal   | 1 reason, text                                                             |
+// | 4    | taken     | 8 bytes taken since the link was opened                                    |
+// | 5    | hello     | as 1, with 8 + 8 identity of the data directory before the name            |
+// | 6    | welcome   | as 2, then 8 + 8 identity of the data directory: high, low                 |
+// | 7    | join      | 8 "STRATUSP", text name, text address, varint weight, text rack,           |
+// |      |           | varint feature level, prefixed token                                       |
+// | 8    | admission | 4 node, prefixed view                                                      |
+// | 9    | starts    | 8 count, varint of those remembered, the incarnations of those, 8 each     |
+// | 16   | heartbeat | `NodeHeartbeat`                                                            |
+// | 32   | consensus | 2 group, `ConsensusMessage`                                                |
+// | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then       |
+// |      |           | 1 with prefixed `Command`, 2 with 1 kind and the prefixed query, or 3 with |
+// |      |           | a prefixed question for the node itself                                    |
+// | 49   | response  | varint number, 1 answer, see below                                         |
 //
-// One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command` begin
-// with a version of their own. Kinds 1 to 3, 5 and 6 never change; what else there is, and how it looks,
-// follows from the protocol both sides agreed on. This is protocol 2, which begins with kind 9; protocol 1
-// has no such kind. Kinds 1 and 2 are read, so that a build that still says them can be refused in words.
+// One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command`
+// begin with a version of their own. Kinds 1 to 3, 5 and 6 never change. The protocol that both
+// sides agreed on decides which other kinds there are, and their formats. This is protocol 2, which
+// begins with kind 9; protocol 1 has no such kind. Kinds 1 and 2 are still read, so that a build
+// that sends them can be refused with a reason.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |

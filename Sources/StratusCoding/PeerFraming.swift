@@ -9,16 +9,17 @@ package import StratusModel
 // | 2     | length of the payload, 1 to 65,532                                            |
 // | …     | payload: a piece of one message                                               |
 //
-// Messages of one priority come one after the other; those of different priorities interleave frame by
-// frame. There is no checksum: TLS authenticates every byte.
+// Messages of one priority come one after the other; those of different priorities interleave frame
+// by frame. There is no checksum: TLS authenticates every byte.
 
-/// The frames of one direction of a link: what waits to be sent, the most urgent first.
+/// The frames of one direction of a link: messages that wait to be sent, the most urgent first.
 ///
 /// Promises:
-/// - Between a vital message and the wire stand at most the bytes of one ``fill(_:sizeMax:)``.
-/// - Nothing but vital messages is begun while more than `windowSize` bytes are not yet taken by the
-///   receiver; a message larger than the window goes when nothing else is under way.
-/// - What waits is bounded: ``add(_:_:)`` refuses beyond it, and the caller knows it was not sent.
+/// - At most the bytes of one ``fill(_:sizeMax:)`` stand between a vital message and the wire.
+/// - Only vital messages are begun while more than `windowSize` bytes are not yet taken by the
+///   receiver. A message larger than the window goes when nothing else is under way.
+/// - The queue is bounded: beyond its limit ``add(_:_:)`` refuses, and the caller knows that
+///   nothing was sent.
 package struct PeerFrameQueue: Sendable {
     package struct Limits: Sendable, Equatable {
         /// Payload of one frame.
@@ -37,7 +38,7 @@ package struct PeerFrameQueue: Sendable {
         var messages: [Bytes] = []
         /// Those before it are sent and wait to be removed.
         var head = 0
-        /// Of the first message: bytes sent already.
+        /// The bytes of the first message that are already sent.
         var sent = 0
         var size = 0
 
@@ -100,8 +101,8 @@ package struct PeerFrameQueue: Sendable {
         while output.count < sizeMax, let lane = self.next { self.appendFrame(of: lane, &output) }
     }
 
-    /// Forgets what was begun and not finished, for a new connection: the receiver starts afresh, and
-    /// whoever sent it sends again. What was not begun stays.
+    /// Forgets messages that were begun and not finished, for a new connection: the receiver starts
+    /// afresh, and their senders send again. Messages not yet begun stay.
     package mutating func restart() {
         for lane in self.lanes.indices where self.lanes[lane].sent > 0 {
             self.lanes[lane].removeFirst()

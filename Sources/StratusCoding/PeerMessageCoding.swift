@@ -26,12 +26,12 @@ package import StratusModel
 // | 12   | snapshot chunk   | identity, varint sequence, 1 is last, prefixed bytes         |
 // | 13   | snapshot answer  | varint index, varint next, 1 unneeded                        |
 //
-// A point is varint index, varint term. The entries of an append follow `previous` without a gap, so
-// their indices are not written. An identity is point, hybrid time (signed, 2), configuration (without
-// its version), 8 + 8 digest. Checksums of entries are the link's and the log's business.
+// A point is varint index, varint term. The entries of an append follow `previous` without a gap,
+// so their indices are not written. An identity is point, hybrid time (signed, 2), configuration
+// (without its version), 8 + 8 digest. Checksums of entries are the link's and the log's business.
 //
-// Heartbeat, version 1: 1 version, 8 incarnation, varint sequence, varint unsynced milliseconds, signed
-// wall milliseconds, 1 declines leadership, count resigned groups (2 group, varint term).
+// Heartbeat, version 1: 1 version, 8 incarnation, varint sequence, varint unsynced milliseconds,
+// signed wall milliseconds, 1 declines leadership, count resigned groups (2 group, varint term).
 
 extension ConsensusMessage {
     package func encoded() -> Bytes {

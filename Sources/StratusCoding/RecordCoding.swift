@@ -1,7 +1,7 @@
 package import StratusModel
 
-// Record, format 1: a row of the record table, and a record in an answer. The record's name and zone are
-// not in these bytes: a row's key, or the answer around it, says them.
+// Record, format 1: a row of the record table, and a record in an answer. The record's name and
+// zone are not in these bytes: a row's key, or the answer around it, says them.
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |

@@ -117,7 +117,7 @@ extension ByteReader {
         return .list(type.scalar, scalars)
     }
 
-    /// Past a field's value. What it says is looked at no further than that needs.
+    /// Skips a field's value, and reads no more of it than that needs.
     package mutating func skipFieldValue() throws(DecodingError) {
         let type = try self.fieldType()
         if type.isEncrypted { return try self.skipPrefixed() }

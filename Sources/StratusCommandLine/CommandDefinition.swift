@@ -1,8 +1,8 @@
 /// A program or one of its commands, declared: the parser, the help and the reference page all read
 /// this and nothing else.
 ///
-/// A command either has subcommands or runs. Its options hold for all of its subcommands too and may
-/// stand anywhere after the command that declares them.
+/// A command either has subcommands or runs. Its options hold for all of its subcommands too and
+/// may stand anywhere after the command that declares them.
 package struct CommandDefinition: Sendable, Equatable {
     package struct Example: Sendable, Equatable {
         package var command: String
@@ -16,7 +16,7 @@ package struct CommandDefinition: Sendable, Equatable {
     package var name: String
     /// One sentence for the list of commands, without a full stop.
     package var summary: String
-    /// What somebody needs to know before running it: paragraphs, wrapped when shown.
+    /// The background a user needs before running it: paragraphs, wrapped when shown.
     package var discussion: [String]
     package var options: [OptionDefinition]
     package var positionals: [PositionalDefinition]
@@ -40,7 +40,7 @@ package struct CommandDefinition: Sendable, Equatable {
         self.subcommands = subcommands
     }
 
-    /// What every command of every program takes.
+    /// The options that every command of every program takes.
     package static let common: [OptionDefinition] = [
         .flag("help", "h", "Show this help and stop"),
         .flag("version", nil, "Show the versions of Stratus and of the libraries in use, and stop"),

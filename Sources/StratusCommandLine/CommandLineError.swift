@@ -9,9 +9,9 @@ package struct CommandLineError: Error, Sendable, Equatable {
     package var kind: Kind
     /// The program and the commands understood so far: `stratus config`.
     package var command: String
-    /// What is wrong, with the words as typed.
+    /// The error, with the words as typed.
     package var text: String
-    /// What was probably meant, ready to be typed; nil when nothing is near.
+    /// The word that was probably meant, ready to be typed; nil if nothing is near.
     package var suggestion: String?
 
     /// Two or three lines: what is wrong, what was meant, where to read on.

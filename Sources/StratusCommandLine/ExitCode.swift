@@ -1,5 +1,6 @@
-/// How every program of Stratus ends. The numbers are those of `sysexits.h`, so that a script can tell
-/// a typing mistake from a node that is down. `Docs/reference/command-line.md` lists them for readers.
+/// The exit code of every Stratus program. The numbers are those of `sysexits.h`, so a script can
+/// tell a typing mistake from a node that is down. `Docs/reference/command-line.md` lists them for
+/// readers.
 package enum ExitCode: Int32, Sendable, CaseIterable {
     case success = 0
     /// The command ran and its answer is no: the node refused, or a check found something wrong.

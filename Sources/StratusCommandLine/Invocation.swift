@@ -1,7 +1,7 @@
-/// A command line that was understood: which command, with which values.
+/// A parsed command line: a command and its values.
 ///
-/// Every value was held against its ``ValueKind``, every required one is there. Asking for a name that
-/// the command does not declare is a bug and stops the process.
+/// Every value was checked against its ``ValueKind``, and every required one is present. Asking for
+/// a name that the command does not declare is a bug and stops the process.
 package struct Invocation: Sendable, Equatable {
     /// The commands after the program's name: `["config", "check"]`.
     package let path: [String]

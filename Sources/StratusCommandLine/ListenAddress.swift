@@ -1,4 +1,4 @@
-/// Where to listen or connect: a host and a port, or a Unix socket.
+/// The address to listen on or connect to: a host and a port, or a Unix socket.
 package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
     /// The host without brackets. Port 0 lets the system choose when listening.
     case tcp(host: String, port: UInt16)

@@ -7,7 +7,7 @@ package struct OptionDefinition: Sendable, Equatable {
     package var value: ValueKind?
     /// One sentence for `--help`, without a full stop.
     package var summary: String
-    /// What holds when the option is absent. Shown in the help and given by ``Invocation``.
+    /// The value when the option is absent. The help shows it and ``Invocation`` gives it.
     package var `default`: String?
     package var required: Bool
     /// May stand more than once; every value counts.
@@ -49,7 +49,8 @@ package struct PositionalDefinition: Sendable, Equatable {
     }
 }
 
-/// What a value may be. Checked while parsing, so that no command meets a value it cannot read.
+/// The allowed form of a value. Checked while parsing, so that no command meets a value it cannot
+/// read.
 package enum ValueKind: Sendable, Equatable {
     /// Anything but the empty string. The word stands for it in the help: `ID`, `NAME`.
     case text(String)

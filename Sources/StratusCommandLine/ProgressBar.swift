@@ -1,8 +1,9 @@
-/// Decides what a person at a terminal sees of something that takes its time. Pure: the shell says what
-/// time it is and writes what comes out.
+/// Decides what a person at a terminal sees of a long operation. It is pure: the shell passes the
+/// time in and writes the text that comes out.
 ///
-/// Nothing for the first second, so that quick things stay quiet; then one line that rewrites itself, at
-/// most ten times a second; at the end the line is cleared. Without a terminal nothing at all.
+/// It shows nothing for the first second, so that quick operations stay quiet; then one line that
+/// rewrites itself, at most ten times a second. At the end the line is cleared. Without a terminal
+/// it shows nothing at all.
 package struct ProgressBar: Sendable {
     private let title: String
     private let isTerminal: Bool

@@ -1,9 +1,9 @@
 /// Finds what somebody probably meant.
 package enum Suggestion {
-    /// The candidate nearest to `typed`, or nil when none is near enough to be worth saying.
+    /// The candidate nearest to `typed`, or nil if none is near enough to suggest.
     ///
-    /// Near enough: a third of the letters may differ, one at least. Among equals the first wins, so
-    /// the answer follows the order of the declaration.
+    /// A third of the letters may differ, but at least one. Among equals the first wins, so the
+    /// answer follows the order of the declaration.
     package static func nearest(to typed: String, among candidates: [String]) -> String? {
         // A key pasted from somewhere may be long; the table below is quadratic.
         guard typed.count <= 64 else { return nil }

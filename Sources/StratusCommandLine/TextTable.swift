@@ -22,7 +22,8 @@ package struct TextTable: Sendable {
         self.rows.append(row.map(Self.plain))
     }
 
-    /// Lines without trailing spaces, each ended. A column whose title is empty everywhere has none.
+    /// Writes lines without trailing spaces, each ended. A table whose titles are all empty has no
+    /// title line.
     package func write() -> String {
         let hasTitles = self.columns.contains { !$0.title.isEmpty }
         let all = (hasTitles ? [self.columns.map(\.title)] : []) + self.rows
@@ -43,7 +44,7 @@ package struct TextTable: Sendable {
         return text
     }
 
-    /// What comes from a node may hold anything; a cell is one line of printable text.
+    /// Makes a cell one line of printable text: text from a node may contain anything.
     private static func plain(_ cell: String) -> String {
         var out = String.UnicodeScalarView()
         for scalar in cell.unicodeScalars {

@@ -2,7 +2,7 @@ import CZlib
 
 /// Makes one gzip stream (RFC 1952) of pieces given one after another.
 package struct GzipEncoder: ~Copyable {
-    /// What is worth its time for an answer made on the spot; zlib counts from 1 to 9.
+    /// The level for answers compressed while the client waits; zlib counts from 1 to 9.
     package static let fast: Int32 = 1
 
     // zlib keeps a pointer back to the struct: it must not move while a stream is open.

@@ -20,7 +20,7 @@ package enum Zstd {
         // The two highest values say 'unknown' and 'not a frame'.
         guard size < UInt64.max - 1 else { throw .malformed }
         guard size <= UInt64(sizeMax) else { throw .tooLarge }
-        // What follows the frame would be taken for another one and expanded too.
+        // Bytes after the frame would be taken for another frame and expanded too.
         guard ZSTD_findFrameCompressedSize(frame, frame.count) == frame.count else {
             throw .malformed
         }

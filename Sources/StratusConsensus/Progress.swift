@@ -2,6 +2,9 @@ package import StratusModel
 
 /// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
 ///
+/// What was sent and is not on the peer's stable storage is counted until it is, however often it is sent and whatever
+/// the peer has in memory: a peer whose disk is full or hangs holds no more than one leader's bound.
+///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
 /// leadership ever falls, unless the peer says that its log was damaged or shows that it was set back.
 /// `match` too low is true all the same, and mended by the next acknowledgement.
@@ -30,18 +33,30 @@ package struct Progress: Sendable, Equatable {
     /// What the peer last said it knows to be committed, and what it was last told.
     var knownCommit = LogIndex.zero
     var toldCommit = LogIndex.zero
+    /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each entry once.
     var flights: [Flight] = []
-    var flightSize = 0
+    package internal(set) var flightSize = 0
+    /// The shell reads entries for it from the log: what comes next is sent when they are.
+    var awaitsLog = false
+    /// It has answered in this reign.
+    var isHeard = false
+    /// Until it has: what it may have, which is where the log began when the reign did.
+    let assumed: LogIndex
+    /// When it last had more on its stable storage than before, or took part of a snapshot.
+    var movedAt: MonotonicTime?
     /// Something unanswered is out; sent again at this time. Nil when nothing is.
     var resendAt: MonotonicTime?
+    /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at this time.
+    var stateResendAt: MonotonicTime?
     /// By the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
     var snapshotNext: UInt32 = 0
     /// It has acknowledged what it is known to have in its present life.
     var isProven = true
 
-    init(node: NodeID, next: LogIndex) {
+    init(node: NodeID, next: LogIndex, assumed: LogIndex = .zero) {
         self.node = node
+        self.assumed = assumed
         self.next = next
     }
 
@@ -54,11 +69,28 @@ package struct Progress: Sendable, Equatable {
         self.flights.removeFirst(count)
     }
 
+    /// The last entry that was ever sent.
+    var sentThrough: LogIndex { max(self.match, self.flights.last?.last ?? .zero) }
+
+    var isSentSnapshot: Bool { self.mode == .snapshot || self.stateResendAt != nil }
+
+    /// What was sent before is counted already.
+    mutating func sent(through last: LogIndex, size: Int) {
+        guard last > self.sentThrough else { return }
+        self.flights.append(Flight(last: last, size: size))
+        self.flightSize += size
+    }
+
+    /// Its memory is gone, or what it had.
+    mutating func forgetFlights() {
+        self.flights.removeAll()
+        self.flightSize = 0
+    }
+
     mutating func probe(from next: LogIndex) {
         self.mode = .probing
         self.next = next
-        self.flights.removeAll()
-        self.flightSize = 0
+        self.awaitsLog = false
         self.resendAt = nil
         self.toldCommit = self.knownCommit
     }

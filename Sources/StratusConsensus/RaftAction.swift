@@ -8,7 +8,8 @@ extension RaftGroup {
         case persist(LogWrite)
         case send(ConsensusMessage, to: NodeID)
         /// As `.send` of an append, with entries that are no longer in memory: read those after
-        /// `previous` from the log, as many as one message may carry, none past `through`.
+        /// `previous` from the log, as many as one message may carry, none past `through`. Answered by
+        /// `.sentFromLog`.
         case sendFromLog(
             to: NodeID, term: Term, previous: LogPoint, through: LogIndex, commit: LogIndex)
         /// Ask for `.woke` at this time, instead of any earlier request.
@@ -93,5 +94,6 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case installedInSlices, newTermWhileInstalling, endedWhileInstalling
     case sentFromLog, resent, inFlightFull, overloaded
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
+    case appendDropped, followerGivenUp, intakeSlowed
     case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain
 }

@@ -36,6 +36,9 @@ extension RaftGroup {
         /// The heartbeat said so: the leader of `term` leads no more.
         case leaderResigned(NodeID, term: Term)
 
+        /// Answers `.sendFromLog`: entries through here are on their way, of this size together; nil: none could be read.
+        case sentFromLog(to: NodeID, through: LogIndex?, size: Int)
+
         /// The state holds everything through here on stable storage, and the log may let it go.
         case released(through: LogIndex)
         /// All chunks of a snapshot have arrived and were verified.

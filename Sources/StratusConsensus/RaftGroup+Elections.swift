@@ -344,7 +344,7 @@ extension RaftGroup {
 
     private mutating func leaveLeadership(into actions: inout [Action]) {
         guard self.role == .leader else { return }
-        for peer in self.peers where peer.mode == .snapshot {
+        for peer in self.peers where peer.isSentSnapshot {
             actions.append(.stopSnapshot(to: peer.node))
         }
         self.peers = []

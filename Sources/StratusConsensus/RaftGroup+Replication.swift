@@ -28,10 +28,19 @@ extension RaftGroup {
         guard self.role == .leader else { return .notLeader(self.leader) }
         if let transfer = self.transfer { return .transferring(to: transfer.target) }
         let size = proposal.payload.count
-        if size > self.tuning.proposalSizeMax { return .tooLarge }
+        if size > self.tuning.proposalSizeMax || !self.isPlausible(proposal.after) {
+            return .tooLarge
+        }
         // Mail is never gated: its sender waits for it and cannot be told to try again later.
         if proposal.kind != .mail, self.uncommittedSize > 0,
             self.uncommittedSize + size > self.tuning.uncommittedSizeMax
+        {
+            return .overloaded
+        }
+        // Others may have made durable what the own disk has not: it must not wait here without bound.
+        if proposal.kind != .mail, self.unsyncedSize > 0,
+            self.unsyncedSize + size > self.tuning.uncommittedSizeMax,
+            !self.bugs.contains(.flowCountsReceived)
         {
             return .overloaded
         }
@@ -53,6 +62,7 @@ extension RaftGroup {
         self.log.append(entry)
         self.pendingWrite.entries.append(entry)
         self.uncommittedSize += entry.cost
+        self.unsyncedSize += entry.cost
         if kind == .configuration { self.syncPeers(into: &actions) }
         return LogPoint(index: entry.index, term: entry.term)
     }
@@ -90,24 +100,29 @@ extension RaftGroup {
             guard self.peers[position].resendAt == nil else { return }
             self.sendOne(toPeerAt: position, at: now, into: &actions)
         case .streaming:
-            while self.peers[position].mode == .streaming,
+            while self.peers[position].mode == .streaming, !self.peers[position].awaitsLog,
                 self.peers[position].next <= self.log.last
             {
-                guard
-                    self.peers[position].flights.count < self.tuning.inFlightMessageCountMax,
-                    self.peers[position].flightSize < self.tuning.inFlightSizeMax
-                else {
+                guard self.maySend(toPeerAt: position) else {
                     actions.append(.reached(.inFlightFull))
                     return
                 }
                 self.sendOne(toPeerAt: position, at: now, into: &actions)
             }
-            if self.peers[position].mode == .streaming,
+            if self.peers[position].mode == .streaming, !self.peers[position].awaitsLog,
                 self.peers[position].toldCommit < self.commit
             {
                 self.sendOne(toPeerAt: position, at: now, into: &actions)
             }
         }
+    }
+
+    /// What was sent before is counted already, wherever it is now.
+    private func maySend(toPeerAt position: Int) -> Bool {
+        let peer = self.peers[position]
+        return peer.next <= peer.sentThrough
+            || peer.flights.count < self.tuning.inFlightMessageCountMax
+                && peer.flightSize < self.tuning.inFlightSizeMax
     }
 
     /// Sends the next message to a peer: entries if there are any, else what is committed; a snapshot
@@ -126,7 +141,7 @@ extension RaftGroup {
             self.peers[position].resendAt = now + self.tuning.resendDelay
         }
         self.peers[position].toldCommit = self.commit
-        guard next <= self.log.last else {
+        guard next <= self.log.last, self.maySend(toPeerAt: position) else {
             self.say(
                 .append(previous: previous, entries: [], commit: self.commit), to: node,
                 into: &actions)
@@ -138,8 +153,8 @@ extension RaftGroup {
             let entries = self.log.entries(
                 from: next, through: through, sizeMax: self.tuning.appendSizeMax)
         else {
-            // Behind what is kept in memory: one message at a time, read from the log.
-            self.peers[position].mode = .probing
+            // Behind what is kept in memory: read from the log, the next when this one is on its way.
+            self.peers[position].awaitsLog = true
             actions.append(.reached(.sentFromLog))
             actions.append(
                 .sendFromLog(
@@ -147,21 +162,40 @@ extension RaftGroup {
                     commit: self.commit))
             return
         }
-        if self.peers[position].mode == .streaming {
-            let last = entries[entries.endIndex - 1].index
-            let size = entries.reduce(0) { $0 + $1.cost }
-            self.peers[position].next = last.next
-            self.peers[position].flights.append(Progress.Flight(last: last, size: size))
-            self.peers[position].flightSize += size
-        }
+        let last = entries[entries.endIndex - 1].index
+        self.peers[position].sent(through: last, size: entries.reduce(0) { $0 + $1.cost })
+        if self.peers[position].mode == .streaming { self.peers[position].next = last.next }
         self.say(
             .append(previous: previous, entries: Array(entries), commit: self.commit), to: node,
             into: &actions)
     }
 
+    mutating func sentFromLog(
+        to node: NodeID, through: LogIndex?, size: Int, at now: MonotonicTime,
+        into actions: inout [Action]
+    ) {
+        guard self.role == .leader,
+            let position = self.peers.firstIndex(where: { $0.node == node }),
+            self.peers[position].awaitsLog
+        else { return }
+        self.peers[position].awaitsLog = false
+        guard let through, through <= self.log.last else {
+            // Asked again when nothing is heard.
+            if self.peers[position].mode == .streaming { self.peers[position].mode = .probing }
+            return
+        }
+        self.peers[position].sent(through: through, size: size)
+        guard self.peers[position].mode == .streaming else { return }
+        self.peers[position].next = max(self.peers[position].next, through.next)
+        self.replicate(toPeerAt: position, at: now, into: &actions)
+    }
+
     mutating func resendIfDue(
         toPeerAt position: Int, at now: MonotonicTime, into actions: inout [Action]
     ) {
+        if let time = self.peers[position].stateResendAt, now >= time {
+            self.sendState(toPeerAt: position, at: now, into: &actions)
+        }
         guard let time = self.peers[position].resendAt, now >= time else { return }
         actions.append(.reached(.resent))
         if self.peers[position].mode == .snapshot {
@@ -199,6 +233,16 @@ extension RaftGroup {
             self.say(.appendRefused(previous: refused, hint: hint), to: from, into: &actions)
             return
         }
+        if self.unsyncedSize >= self.tuning.unsyncedSizeMax, let last = entries.last,
+            last.index > self.log.last
+                || !self.log.holds(LogPoint(index: last.index, term: last.term)),
+            !self.bugs.contains(.flowCountsReceived)
+        {
+            // The own disk is full or hangs: what would only wait in memory is not taken.
+            actions.append(.reached(.appendDropped))
+            self.acknowledge(to: from, into: &actions)
+            return
+        }
         var isNew = false
         for entry in entries where entry.index > self.log.base.index {
             if !isNew {
@@ -212,8 +256,14 @@ extension RaftGroup {
                 }
                 isNew = true
             }
+            guard entry.term >= self.log.lastPoint.term else {
+                // What the log begins behind was committed in a later term than this.
+                actions.append(.alarm(.conflictWithCommitted(entry.index, from: from)))
+                return
+            }
             self.log.append(entry)
             self.pendingWrite.entries.append(entry)
+            self.unsyncedSize += entry.cost
         }
         if !isNew, !entries.isEmpty { actions.append(.reached(.prefixAlreadyHere)) }
         if self.bugs.contains(.truncateOnOlderAppend), !isNew, !entries.isEmpty,
@@ -246,6 +296,7 @@ extension RaftGroup {
             self.durable = min(self.durable, index.previous)
         }
         self.verified = min(self.verified, index.previous)
+        self.countUnsynced()
         self.pendingWrite.truncateFrom = min(self.pendingWrite.truncateFrom ?? index, index)
     }
 
@@ -254,7 +305,12 @@ extension RaftGroup {
         guard self.durableHardState.term == self.term || self.bugs.contains(.voteNotSynced) else {
             return  // Follows when the term is durable.
         }
-        let received = max(self.verified, self.commit)
+        var received = max(self.verified, self.commit)
+        // A leader that counts what was received would send more: it is told of no more than fits.
+        if self.unsyncedSize > self.tuning.inFlightSizeMax, !self.bugs.contains(.flowCountsReceived)
+        {
+            received = min(received, self.durable)
+        }
         self.say(
             .appendAccepted(
                 match: min(received, self.durable), received: received, commit: self.commit),
@@ -276,11 +332,16 @@ extension RaftGroup {
         }
         let match = self.bugs.contains(.receivedCountsAsMatch) ? received : match
         let isMatchHigher = match > self.peers[position].match
-        if isMatchHigher { self.peers[position].match = match }
+        self.peers[position].isHeard = true
+        if isMatchHigher {
+            self.peers[position].match = match
+            self.peers[position].movedAt = now
+        }
         if match >= self.peers[position].match { self.peers[position].isProven = true }
         if received > self.peers[position].received { self.peers[position].received = received }
         self.peers[position].knownCommit = max(self.peers[position].knownCommit, commit)
-        self.peers[position].landed(through: received)
+        self.peers[position].landed(
+            through: self.bugs.contains(.flowCountsReceived) ? received : match)
         if self.peers[position].mode == .snapshot {
             guard self.log.term(at: match) != nil else { return }
             actions.append(.stopSnapshot(to: node))
@@ -313,6 +374,7 @@ extension RaftGroup {
         guard self.role == .leader,
             let position = self.peers.firstIndex(where: { $0.node == node })
         else { return }
+        self.peers[position].isHeard = true
         // Asked for what it had acknowledged before it restarted, it does not have it.
         let isGone =
             !self.peers[position].isProven && self.peers[position].mode == .probing
@@ -324,6 +386,7 @@ extension RaftGroup {
         if isLoss {
             self.peers[position].isProven = true
             self.peers[position].match = min(self.peers[position].match, hint.index)
+            self.peers[position].forgetFlights()
         }
         let peer = self.peers[position]
         // Late or repeated: what it says about an earlier question is no news.
@@ -416,13 +479,14 @@ extension RaftGroup {
             if let known = self.peers.first(where: { $0.node == node }) {
                 peers.append(known)
             } else {
-                var peer = Progress(node: node, next: self.log.last.next)
+                var peer = Progress(
+                    node: node, next: self.log.last.next, assumed: self.log.base.index)
                 peer.isReachable = !self.suspects.contains(node)
                 peers.append(peer)
             }
         }
         for old in self.peers
-        where old.mode == .snapshot && !peers.contains(where: { $0.node == old.node }) {
+        where old.isSentSnapshot && !peers.contains(where: { $0.node == old.node }) {
             actions.append(.stopSnapshot(to: old.node))
         }
         self.peers = peers
@@ -465,6 +529,7 @@ extension RaftGroup {
         self.stopSnapshot(toPeerAt: position, into: &actions)
         let match = self.peers[position].match
         self.peers[position].received = match
+        self.peers[position].forgetFlights()
         self.peers[position].knownCommit = .zero
         self.peers[position].isProven = match == .zero
         self.peers[position].probe(
@@ -472,9 +537,10 @@ extension RaftGroup {
         self.replicate(toPeerAt: position, at: now, into: &actions)
     }
 
-    private mutating func stopSnapshot(toPeerAt position: Int, into actions: inout [Action]) {
-        guard self.peers[position].mode == .snapshot else { return }
+    mutating func stopSnapshot(toPeerAt position: Int, into actions: inout [Action]) {
+        guard self.peers[position].isSentSnapshot else { return }
         actions.append(.stopSnapshot(to: self.peers[position].node))
-        self.peers[position].mode = .probing
+        self.peers[position].stateResendAt = nil
+        if self.peers[position].mode == .snapshot { self.peers[position].mode = .probing }
     }
 }

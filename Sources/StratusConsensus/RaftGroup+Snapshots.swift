@@ -10,21 +10,49 @@ extension RaftGroup {
     ) {
         actions.append(.reached(.snapshotNeeded))
         self.peers[position].mode = .snapshot
-        self.peers[position].flights = []
-        self.peers[position].flightSize = 0
+        self.peers[position].stateResendAt = nil
+        self.peers[position].awaitsLog = false
+        self.peers[position].forgetFlights()
+        self.peers[position].movedAt = self.peers[position].movedAt ?? now
         self.peers[position].resendAt = now + self.tuning.resendDelay
         actions.append(.sendSnapshot(to: self.peers[position].node, term: self.term))
     }
 
+    /// To a peer that has its log and lacks its rows. Entries go on beside it: the peer may be needed for the quorum,
+    /// and what it acknowledges of its log says nothing of its rows.
+    mutating func sendState(
+        toPeerAt position: Int, at now: MonotonicTime, into actions: inout [Action]
+    ) {
+        self.peers[position].stateResendAt = now + self.tuning.resendDelay
+        actions.append(.sendSnapshot(to: self.peers[position].node, term: self.term))
+    }
+
     mutating func peerTookChunk(
-        _ node: NodeID, index: LogIndex, next: UInt32, at now: MonotonicTime,
+        _ node: NodeID, index: LogIndex, next: UInt32, unneeded: Bool, at now: MonotonicTime,
         into actions: inout [Action]
     ) {
         guard self.role == .leader,
             let position = self.peers.firstIndex(where: { $0.node == node })
         else { return }
-        if index == .zero, self.peers[position].mode != .snapshot {
-            self.startSnapshot(toPeerAt: position, at: now, into: &actions)
+        self.peers[position].isHeard = true
+        self.peers[position].movedAt = now
+        if index == .zero, !self.peers[position].isSentSnapshot {
+            if self.log.term(at: self.peers[position].match) != nil {
+                actions.append(.reached(.snapshotNeeded))
+                self.sendState(toPeerAt: position, at: now, into: &actions)
+            } else {
+                self.startSnapshot(toPeerAt: position, at: now, into: &actions)
+            }
+        }
+        if index > .zero, self.peers[position].stateResendAt != nil {
+            guard !unneeded else {
+                self.stopSnapshot(toPeerAt: position, into: &actions)
+                return
+            }
+            self.peers[position].stateResendAt = now + self.tuning.resendDelay
+            actions.append(
+                .snapshotAcknowledged(by: node, index: index, next: next, term: self.term))
+            return
         }
         guard index > .zero, self.peers[position].mode == .snapshot else { return }
         self.peers[position].resendAt = now + self.tuning.resendDelay
@@ -37,7 +65,16 @@ extension RaftGroup {
     mutating func takeChunk(
         _ chunk: SnapshotChunk, from: NodeID, at now: MonotonicTime, into actions: inout [Action]
     ) {
-        guard self.installing == nil else { return }
+        guard self.installing == nil else {
+            if self.installing == chunk.identity {
+                // Nothing is missing: the leader hears that somebody is at work.
+                self.say(
+                    .snapshotAnswer(
+                        index: chunk.identity.index, next: chunk.sequence &+ 1, unneeded: false),
+                    to: from, into: &actions)
+            }
+            return
+        }
         if self.isUnneeded(chunk.identity), !self.bugs.contains(.lateSnapshotInstalled) {
             self.declineSnapshot(chunk.identity, from: from, into: &actions)
         } else {
@@ -114,6 +151,7 @@ extension RaftGroup {
             self.durable = max(self.durable, identity.index)
             self.handed = identity.index
             self.verified = max(self.verified, identity.index)
+            self.countUnsynced()
             if let leader = self.leader, leader != self.node {
                 self.acknowledge(to: leader, into: &actions)
             }
@@ -132,6 +170,7 @@ extension RaftGroup {
         self.commit = identity.index
         self.handed = identity.index
         self.verified = vouches ? self.log.last : identity.index
+        self.countUnsynced()
         self.standAgainIfWhole(at: now, into: &actions)
         if let leader = self.leader, leader != self.node {
             self.acknowledge(to: leader, into: &actions)

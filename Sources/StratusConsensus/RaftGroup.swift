@@ -30,7 +30,12 @@ package struct RaftGroup: ConsensusCore, Equatable {
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
-        /// Every entry of the log after `base`, all durable.
+        /// Entries of the log after `base` that a start does not read back, because the state stands for them: their
+        /// terms.
+        package var passedTerms: [Term] = []
+        /// Those of them that changed who votes.
+        package var passedConfigurations: [LogIndex: Configuration] = [:]
+        /// Every entry of the log after those, all durable.
         package var entries: [Entry]
         /// Of a log that has lost entries behind those: the last one it ever held, which may have been
         /// acknowledged. Its term may not be known: zero.
@@ -118,6 +123,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// The first entry of the own term: once committed, `commit` is current (thesis §6.4 step 1).
     var termStart = LogIndex.zero
     var uncommittedSize = 0
+    /// Of the entries behind `durable`: what waits in memory for the own disk.
+    package internal(set) var unsyncedSize = 0
     /// Runs while something is uncommitted.
     var quorumAt: MonotonicTime?
     var transfer: Transfer?
@@ -165,6 +172,11 @@ package struct RaftGroup: ConsensusCore, Equatable {
         self.log = ReplicatedLog(
             base: recovered.base, configuration: recovered.baseConfiguration,
             time: recovered.snapshot.time)
+        for term in recovered.passedTerms {
+            let index = self.log.last.next
+            self.log.pass(
+                index, term: term, configuration: recovered.passedConfigurations[index])
+        }
         for entry in recovered.entries { self.log.append(entry) }
         self.silentThrough = recovered.silentThrough
         self.durable = self.log.last
@@ -272,6 +284,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
             if self.leader == node, self.role != .leader, self.term == term {
                 self.loseLeader(at: now, into: &actions)
             }
+        case .sentFromLog(let node, let through, let size):
+            self.sentFromLog(to: node, through: through, size: size, at: now, into: &actions)
         case .released(let through):
             precondition(through <= self.handed, "released what is not applied")
             self.log.compact(through: through)
@@ -321,7 +335,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
             consider(self.quorumAt)
             consider(self.transfer?.deadline)
             consider(self.round.map { min($0.resendAt, $0.deadline) })
-            for peer in self.peers { consider(peer.resendAt) }
+            for peer in self.peers {
+                consider(peer.resendAt)
+                consider(peer.stateResendAt)
+            }
         }
         return earliest
     }
@@ -350,7 +367,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         _ message: ConsensusMessage, from: NodeID, at now: MonotonicTime,
         into actions: inout [Action]
     ) {
-        guard from != self.node, message.isWellFormed else {
+        guard from != self.node, message.isWellFormed, self.isPlausible(message) else {
             actions.append(.alarm(.malformedMessage(from: from)))
             return
         }
@@ -411,10 +428,35 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.loseLeader(at: now, into: &actions)
         case .snapshotChunk(let chunk):
             self.takeChunk(chunk, from: from, at: now, into: &actions)
-        case .snapshotAnswer(let index, let next, _):
-            self.peerTookChunk(from, index: index, next: next, at: now, into: &actions)
+        case .snapshotAnswer(let index, let next, let unneeded):
+            self.peerTookChunk(
+                from, index: index, next: next, unneeded: unneeded, at: now, into: &actions)
         }
     }
+
+    /// Terms rise by one in an election and times by the clock: what is beyond these bounds comes from a broken or
+    /// hostile peer, and taken in it would leave no term or time to go on with.
+    private func isPlausible(_ message: ConsensusMessage) -> Bool {
+        let (termMax, isEndless) = self.term.raw.addingReportingOverflow(Self.termLeap)
+        guard message.term.raw <= (isEndless ? .max - Self.termLeap : termMax) else { return false }
+        switch message.body {
+        case .append(_, let entries, _):
+            return entries.allSatisfy {
+                self.isPlausible($0.time) && $0.payload.count <= self.tuning.proposalSizeMax
+            }
+        case .snapshotChunk(let chunk): return self.isPlausible(chunk.identity.time)
+        default: return true
+        }
+    }
+
+    func isPlausible(_ time: HybridTime) -> Bool {
+        time.milliseconds <= max(0, self.log.lastTime.milliseconds) + Self.timeLeap
+            && time.milliseconds <= .max - Self.timeLeap
+    }
+
+    private static let termLeap: UInt64 = 1 << 32
+    /// Milliseconds: some nine thousand years.
+    static let timeLeap: Int64 = 1 << 48
 
     /// Tells a leader of an older term that its term is over. Other late messages need no answer.
     private mutating func answerStale(
@@ -467,6 +509,28 @@ package struct RaftGroup: ConsensusCore, Equatable {
 
     // MARK: The own log
 
+    /// Called before `durable` says so.
+    private mutating func noteSynced(through index: LogIndex) {
+        if index < self.log.last,
+            let entries = self.log.entries(
+                from: self.durable.next, through: index, sizeMax: .max)
+        {
+            for entry in entries { self.unsyncedSize -= entry.cost }
+        } else {
+            self.unsyncedSize = 0
+        }
+    }
+
+    /// After a cut or a snapshot: what is left of it.
+    mutating func countUnsynced() {
+        self.unsyncedSize = 0
+        guard self.durable < self.log.last,
+            let entries = self.log.entries(
+                from: self.durable.next, through: self.log.last, sizeMax: .max)
+        else { return }
+        for entry in entries { self.unsyncedSize += entry.cost }
+    }
+
     mutating func remember(_ hardState: HardState) {
         guard hardState != self.hardState else { return }
         precondition(hardState.term >= self.hardState.term, "terms never fall")
@@ -501,6 +565,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if !isPresent, through > self.durable { actions.append(.reached(.durableAfterCut)) }
         let advanced = isPresent && through > self.durable
         if advanced {
+            self.noteSynced(through: through)
             self.durable = through
             self.standAgainIfWhole(at: now, into: &actions)
         }

@@ -22,15 +22,20 @@ package struct RaftTuning: Sendable, Equatable {
     /// Entries of one message, by size and by number.
     package var appendSizeMax = 1 << 20
     package var appendCountMax = 1_024
-    /// Sent to one peer and not yet acknowledged as received.
+    /// Sent to one peer and not yet on its stable storage.
     package var inFlightSizeMax = 8 << 20
     package var inFlightMessageCountMax = 64
+    /// A follower that has so much in memory that its log has not yet made durable takes no more: twice what one leader
+    /// may have on its way to it, since leaders follow each other.
+    package var unsyncedSizeMax: Int { 2 * self.inFlightSizeMax }
     /// Proposals beyond this are refused until some are committed.
     package var uncommittedSizeMax = 32 << 20
     package var proposalSizeMax = 16 << 20
     /// Recent entries kept in memory for slow followers.
     package var tailSizeMax = 8 << 20
     package var waitingReadCountMax = 4_096
+    /// A follower that has made nothing durable for so long, and taken nothing of a snapshot, is not waited for.
+    package var followerPatience: Duration = .seconds(10)
     /// Messages held back until the term or vote they speak of is on stable storage.
     package var heldMessageCountMax = 64
 

@@ -97,6 +97,23 @@ package struct ReplicatedLog: Sendable, Equatable {
 
     // MARK: Changing
 
+    /// An entry that a start need not read back, because the state stands for it: its term is all that is kept. Only
+    /// before any other.
+    package mutating func pass(
+        _ index: LogIndex, term: Term, configuration: Configuration? = nil
+    ) {
+        precondition(self.tail.isEmpty, "an entry is passed behind one that was read")
+        precondition(index == self.last.next, "a gap in the log at \(index)")
+        precondition(term >= self.lastPoint.term, "terms fall at \(index)")
+        if term != self.lastPoint.term || self.runs.isEmpty {
+            self.runs.append(TermRun(first: index, term: term))
+        }
+        if let configuration {
+            self.changes.append(Change(index: index, configuration: configuration))
+        }
+        self.last = index
+    }
+
     package mutating func append(_ entry: Entry) {
         precondition(entry.index == self.last.next, "a gap in the log at \(entry.index)")
         let lastTerm = self.lastPoint.term

@@ -18,6 +18,7 @@ package final class CloudKitHandler: HTTPHandler {
     let settings: GatewaySettings
     let limits: Limits
     let log: Log
+    let operations: OperationTable
     /// Who people are; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
@@ -42,7 +43,8 @@ package final class CloudKitHandler: HTTPHandler {
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, feeds: TokenCipher? = nil, settings: GatewaySettings = GatewaySettings(),
         limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
-        people: SignInService? = nil, log: Log = .silent()
+        people: SignInService? = nil, operations: OperationTable = .standard,
+        log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
@@ -55,13 +57,14 @@ package final class CloudKitHandler: HTTPHandler {
         self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.limits = limits
         self.people = people
+        self.operations = operations
         self.log = log
     }
 
     package func bodyLimit(for head: RequestHead) -> ByteCount {
         if self.people != nil, SignInService.isPage(head.path) { return SignInService.bodySizeMax }
         // What goes nowhere need not be read.
-        return (try? Route(path: head.path)) == nil ? .kibibytes(64) : self.limits.requestSizeMax
+        return self.operations.operation(at: head.path)?.bodySizeMax(self.limits) ?? .kibibytes(64)
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -79,17 +82,17 @@ package final class CloudKitHandler: HTTPHandler {
             var token: String?
             do {
                 let room = AnswerRoom(of: self.answers)
-                let bytes = try await self.answer(request, token: &token, room)
-                try room.settle(bytes.count)
-                response = HTTPResponse(status: 200, body: .bytes(bytes))
-                response.held = room
+                response = try self.response(
+                    try await self.answer(request, token: &token, room), room)
             } catch {
                 response = self.failure(ClientError(error), uuid: uuid, cause: error)
             }
             if let token { Self.returnUserToken(token, in: &response) }
             // What one person was told is nobody else's to keep.
             response.headers.set("Cache-Control", "no-store")
-            response.headers.set("Content-Type", "application/json; charset=UTF-8")
+            if response.headers["Content-Type"] == nil {
+                response.headers.set("Content-Type", "application/json; charset=UTF-8")
+            }
             response.headers.set("X-Apple-CloudKit-Version", "1.0")
             if let rates { response.headers.set("RateLimit-Policy", rates.policy) }
         }
@@ -111,11 +114,12 @@ package final class CloudKitHandler: HTTPHandler {
 
     private func answer(
         _ request: HTTPRequest, token: inout String?, _ room: AnswerRoom
-    ) async throws -> Bytes {
+    ) async throws -> GatewayAnswer {
         try self.rates?.check(address: request.peer, at: self.world.now)
-        let route = try Route(path: request.head.path)
-        guard route.operation.takes(method: request.head.method) else {
-            throw InputRefusal.wrongMethod(route.operation, method: request.head.method)
+        let route = try Route(path: request.head.path, in: self.operations)
+        let operation = route.operation
+        guard operation.methods.contains(named: request.head.method) else {
+            throw InputRefusal.wrongMethod(operation.label, method: request.head.method)
         }
         let needsBody = self.authenticator.needsBody(request.head)
         var share = BodyBudget.Share(of: self.bodies)
@@ -128,24 +132,57 @@ package final class CloudKitHandler: HTTPHandler {
         try self.rates?.check(
             authentication.principal, request.head, from: request.peer, route.container,
             at: self.world.now)
-        guard route.operation.isIn(route.scope) else {
-            throw InputRefusal.operationNotInDatabase(route.operation, route.scope)
+        guard operation.scopes.has(route.scope) else {
+            throw InputRefusal.operationNotInDatabase(operation.label, route.scope)
         }
-        if !needsBody { body = try await self.collect(request.body, &share) }
         let turn = LongWork.Turn(at: request.longWork, for: Exchange.tenant(route))
         defer { turn.leave() }
-        let exchange = Exchange(
-            handler: self, route: route, authentication: authentication, head: request.head,
-            body: body, isSecure: request.isSecure, room: room, turn: turn)
-        await turn.take(for: body.count)
-        return try await exchange.answer(try self.input(body))
+        switch operation.action {
+        case .collected(let run):
+            if !needsBody { body = try await self.collect(request.body, &share) }
+            let exchange = Exchange(
+                handler: self, route: route, authentication: authentication, head: request.head,
+                body: body, isSecure: request.isSecure, room: room, turn: turn)
+            await turn.take(for: body.count)
+            let input = try self.input(body)
+            if operation.need == .user { try await exchange.requireUser() }
+            return try await run(exchange, input)
+        case .pulled(_, let run):
+            let exchange = Exchange(
+                handler: self, route: route, authentication: authentication, head: request.head,
+                body: body, isSecure: request.isSecure, room: room, turn: turn)
+            if operation.need == .user { try await exchange.requireUser() }
+            return try await run(exchange, needsBody ? CollectedBody(body) : request.body)
+        }
     }
 
+    private func response(
+        _ answer: GatewayAnswer, _ room: AnswerRoom
+    ) throws(RouteError) -> HTTPResponse {
+        var response: HTTPResponse
+        switch answer {
+        case .json(let bytes):
+            try room.settle(bytes.count)
+            response = HTTPResponse(status: 200, body: .bytes(bytes))
+        case .stream(let body, let length, let contentType):
+            response = HTTPResponse(
+                status: 200, headers: ["Content-Type": contentType],
+                body: .stream(body, length: length))
+        }
+        response.held = room
+        return response
+    }
+
+    /// Reads a body whole. A signature covers all of one, so that of an operation which pulls its body is read here
+    /// too where the request is signed, and then may be no larger than any other.
     private func collect(
         _ body: any RequestBody, _ share: inout BodyBudget.Share
     ) async throws(InputRefusal) -> Bytes {
         var whole: Bytes = []
         while let more = try await self.next(of: body) {
+            guard whole.count + more.count <= self.limits.requestSizeMax.raw else {
+                throw .bodyTooLarge(self.limits.requestSizeMax)
+            }
             guard share.grow(by: more.count) else { throw .noRoomForBody }
             // The common case is a body in one piece: it stays where it lies.
             if whole.isEmpty { whole = more } else { whole += more }

@@ -8,6 +8,9 @@ import StratusRuntime
 import StratusSealing
 
 /// One request whose sender is known, on its way to the partitions and back.
+///
+/// It is what all services share: who asks and where, commands and reads, tokens, the schema, the deadline. Services
+/// hold it and add what their operations mean.
 struct Exchange {
     let handler: CloudKitHandler
     let route: Route
@@ -49,63 +52,27 @@ struct Exchange {
             + handler.router.leadMilliseconds
     }
 
-    func answer(_ input: Input) async throws -> Bytes {
-        switch self.route.operation {
-        case .recordsQuery: try await self.queryRecords(input)
-        case .recordsLookup: try await self.lookUpRecords(input)
-        case .recordsModify: try await self.modifyRecords(input)
-        case .recordsChanges: try await self.recordChanges(input)
-        case .recordsResolve, .recordsAccept: try await self.resolveRecords(input)
-        case .zonesList: try await self.listZones()
-        case .zonesLookup: try await self.lookUpZones(input)
-        case .zonesModify: try await self.modifyZones(input)
-        case .zonesChanges: try await self.databaseChanges(input, as: .meta)
-        case .changesDatabase: try await self.databaseChanges(input, as: .database)
-        case .changesZone: try await self.zoneChanges(input)
-        case .recordsQueryBatch: try await self.queryRecordsInBatch(input)
-        case .usersCurrent, .usersCaller: try await self.currentUser()
-        case .usersDiscover: try await self.discoverUsers(input)
-        case .usersLookUpEmail, .usersLookUpID: try await self.lookUpUsers(input)
-        case .usersLookUpContacts: try await self.lookUpContacts()
-        case .usersRestrict, .usersUnrestrict: try await self.restrictUser()
-        case .usersSignOut: try await self.signOut(input)
-        case .usage: try await self.usage()
-        }
-    }
-
     // MARK: Where
 
-    /// A zone with the database that holds it.
-    struct Place: Sendable, Hashable {
-        var zone: ZoneID
-        var database: DatabaseID
-        /// Where the zone's records are spread over buckets: any one of them. They count, and know their siblings.
-        var buckets: Bucket?
-        /// Where the zone itself is asked about: in its first bucket.
-        var home: DatabaseID {
-            guard let buckets else { return self.database }
-            var database = self.database
-            database.bucket = Bucket(0, of: Int(buckets.count))
-            return database
-        }
-        var key: ShardKey { .database(self.home) }
-    }
-
     /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has none.
-    func place(_ address: ZoneAddress) -> Place? {
+    func place(_ address: ZoneAddress) -> ZonePlace? {
         guard self.route.scope != .shared,
             let zone = address.resolved(in: self.route.scope, caller: self.caller)
         else { return nil }
         let count = self.authentication.publicBucketCount
-        return Place(
+        return ZonePlace(
             zone: zone, database: self.ownDatabase,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
                 ? Bucket(0, of: count) : nil)
     }
 
-    func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> Place {
+    func requiredPlace(_ address: ZoneAddress) throws(InputRefusal) -> ZonePlace {
         guard let place = self.place(address) else { throw .zoneNotFound }
         return place
+    }
+
+    func id(_ zone: ZoneSummary) -> ZoneID {
+        ZoneID(name: zone.name, owner: self.ownDatabase.owner)
     }
 
     /// What an error says of a zone that resolves to nothing: what the client said.
@@ -171,6 +138,19 @@ struct Exchange {
             container: self.route.container, scope: self.route.scope, owner: owner, zone: zone)
     }
 
+    /// Default zones have no feed, and clients conclude that from the missing token.
+    func zoneToken(_ zone: ZoneSummary) -> String? {
+        zone.isDefault ? nil : self.token(zone.position, in: self.id(zone))
+    }
+
+    /// Writes the zone's current token, where the client asked for one.
+    func writeSyncToken(of zone: ZoneSummary?, in id: ZoneID, to writer: inout JSONWriter) {
+        guard self.wantsSyncToken else { return }
+        // A default zone that was never written has not begun.
+        let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
+        writer.member("syncToken", self.token(zone?.position ?? start, in: id))
+    }
+
     var cipher: TokenCipher { self.handler.cipher }
 
     // MARK: Commands and reads
@@ -194,6 +174,31 @@ struct Exchange {
         try self.room.keep(&answer)
         await self.turn.take(for: answer.body.count)
         return answer
+    }
+
+    /// The zone as it is; nil for one never written. Not found is the whole request's error.
+    func summary(of place: ZonePlace) async throws -> ZoneSummary? {
+        guard
+            case .zones(let zones) = try await self.read(
+                .zones(place.home, names: [place.zone.name]), at: place.key)
+        else { throw RouteError.refused("an answer of another kind") }
+        switch zones.first {
+        case .zone(let zone): return zone
+        case .refused(let refusal): throw ClientError(refusal)
+        case nil: return nil
+        }
+    }
+
+    /// What partitions hold records and databases against.
+    var rules: RecordRules {
+        var rules = RecordRules(
+            limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
+        let quota =
+            self.route.scope == .public
+            ? self.handler.limits.publicDatabaseSizeMax
+            : self.handler.limits.privateDatabaseSizeMax
+        rules.databaseSizeMax = UInt64(quota.raw)
+        return rules
     }
 
     /// - Throws: what the whole command was refused for.
@@ -248,7 +253,9 @@ struct Exchange {
 
     // MARK: Schema
 
-    /// The container's schema; with `atLeastAsNewAs` a version that a partition is known to be ahead with.
+    /// The container's schema, at most `schemaLifetime` old.
+    ///
+    /// - Parameter fresh: asks the container's home, whatever is in memory.
     func schema(fresh: Bool = false) async throws -> Schema {
         let container = self.route.container
         let now = self.handler.world.now
@@ -275,21 +282,21 @@ struct Exchange {
         return held?.version ?? 0 < schema.version
     }
 
-    /// Has the partition of a public database judge by this schema who may read what: by its own copy it lets in whom
-    /// an older one let in, and only a save would bring it up to date.
+    /// Makes sure that the partition of a public database decides by this schema who may read what. Its own copy may be
+    /// older and let in whom this one keeps out, and otherwise only a save brings it up to date.
     func teach(_ schema: Schema, to database: DatabaseID) async throws {
         let taught = self.handler.taughtSchemas
         guard database.scope == .public, !taught.holds(schema.version, at: database) else { return }
         let key = ShardKey.database(database)
         if try await self.isBehind(schema, at: key) {
-            // What it has against it, saves are told.
+            // A partition that refuses the schema says so to saves; reads go on.
             do { try await self.install(schema, at: key) } catch is ClientError {}
         }
         taught.note(schema.version, at: database)
     }
 
-    /// As old as a schema may be, or older where nobody can say now: credentials, which stand at the same home, are
-    /// then not believed for long.
+    /// The schema that reads are judged by; nil where the container's home does not answer within a second. Credentials
+    /// stand at the same home, so a gateway that cannot reach it soon believes none.
     func schemaToReadBy() async -> Schema? {
         let container = self.route.container
         let now = self.handler.world.now
@@ -332,7 +339,7 @@ struct Exchange {
         var writer = ByteWriter()
         writer.write(text: self.caller)
         writer.write(text: name)
-        writer.write(text: self.route.operation.rawValue)
+        writer.write(text: self.route.operation.label)
         writer.write(prefixed: self.body)
         writer.write(attempt)
         writer.write(raw: part)

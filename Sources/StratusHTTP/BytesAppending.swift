@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What both writers, JSON's and HTTP's, append.
+/// The appending functions that the JSON and HTTP writers share.
 extension Array where Element == UInt8 {
     @inline(__always)
     mutating func append(literal text: StaticString) {

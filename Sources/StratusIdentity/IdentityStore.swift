@@ -2,8 +2,8 @@ package import StratusCluster
 package import StratusModel
 package import StratusRecords
 
-/// Rows of who is asking, wherever their partitions are: commands and reads through the router, like
-/// everything else that must not be lost.
+/// The rows of people and credentials, wherever their partitions are. Commands and reads go through
+/// the router, like those for all other data that must not be lost.
 package struct IdentityStore: Sendable {
     package let router: any PartitionRouter
     package let world: any World

@@ -6,7 +6,8 @@ package struct Comparison {
 
     package init(_ rounds: [[LoadReport]]) { self.rounds = rounds }
 
-    /// Of each target: the median of its rounds, and the median, least and most of the first one's rounds over its own.
+    /// A table of targets: the median of each one's rounds, and the median, least and most of the
+    /// first one's rounds over its own.
     package var table: String {
         guard let first = self.rounds.first else { return "" }
         var table = TextTable([

@@ -10,8 +10,9 @@ package enum KeyChoice: Sendable, Equatable {
     case latest
 }
 
-/// Draws ranks so that rank r comes about as 1 / (r + 1) to the power of 0.99, by the method of Gray and others
-/// ("Quickly generating billion-record synthetic databases", 1994).
+/// Draws ranks so that rank r comes with a probability proportional to 1 / (r + 1) to the power of
+/// 0.99. The method is that of Gray and others ("Quickly generating billion-record synthetic
+/// databases", 1994).
 package struct Zipfian: Sendable {
     private static let skew = 0.99
     private let count: Int

@@ -2,7 +2,7 @@
 package struct Latencies: Sendable, Equatable {
     private var counts: [UInt32] = []
     package private(set) var count = 0
-    /// Of all, exact.
+    /// The largest of all latencies, exact.
     package private(set) var largestMicroseconds: UInt64 = 0
     private var sumMicroseconds: UInt64 = 0
 

@@ -1,8 +1,9 @@
 import Glibc
 import StratusCommandLine
+import StratusControl
 import StratusHTTP
 import StratusModel
-import StratusNode
+import StratusProcess
 import StratusRuntime
 import StratusSimulation
 

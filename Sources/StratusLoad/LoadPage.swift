@@ -1,7 +1,7 @@
 import StratusModel
 
-/// A report as a page that needs nothing else: throughput and latency over time, what was done to the servers
-/// meanwhile, and how latencies are distributed.
+/// A report as a self-contained page: throughput and latency over time, the faults injected
+/// meanwhile, and the distribution of latencies.
 package struct LoadPage {
     private let report: LoadReport
     private static let width = 900.0
@@ -87,7 +87,7 @@ package struct LoadPage {
     // MARK: Plots
 
     private func overTime(_ lines: [(style: String, values: [Double])], unit: String) -> String {
-        // What is left of a second at the end would look like a fall.
+        // The incomplete second at the end would look like a drop.
         let whole = max(1, Int(self.report.elapsed))
         let count = max(2, min(self.report.seconds.count, whole))
         let top = Self.ceiling(lines.flatMap(\.values).max() ?? 0)

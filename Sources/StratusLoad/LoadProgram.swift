@@ -1,8 +1,9 @@
 import Glibc
 package import StratusCommandLine
+import StratusControl
 import StratusHTTP
 import StratusModel
-import StratusNode
+import StratusProcess
 import StratusRuntime
 
 /// The program `stratus-load`, but for its main file.

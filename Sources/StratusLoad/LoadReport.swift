@@ -1,7 +1,7 @@
 import StratusHTTP
 package import StratusModel
 
-/// What a load measured.
+/// The results of a load.
 package struct LoadReport: Sendable {
     /// One second of it.
     package struct Second: Sendable {
@@ -27,7 +27,8 @@ package struct LoadReport: Sendable {
 
     package var target: String
     package var workload: String
-    /// Closed: so many clients, each waiting for its answer. Open: so many requests a second, come what may.
+    /// The number of clients of a closed load, each waiting for its answer. An open load sends
+    /// requests at the rate, even if answers are late.
     package var clientCount: Int
     package var rate: Double?
     package var seconds: [Second] = []

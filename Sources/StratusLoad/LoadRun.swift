@@ -5,9 +5,9 @@ import Synchronization
 
 /// Drives clients against a target and measures what they see.
 ///
-/// A client is one that tries again: what is refused for now, or was cut off, it asks for once more, at the next
-/// address, and the time it takes until it has its answer is one latency. With a rate, that time begins when the
-/// request was due, not when a client was free to send it: a server that stalls cannot hide it.
+/// A client retries: a request that is refused for now, or cut off, is sent again, to the next
+/// address. The time until its answer is one latency. With a rate, that time begins when the
+/// request was due, not when a client was free to send it, so a stalled server cannot hide it.
 package final class LoadRun: Sendable {
     package struct Settings: Sendable {
         package var clientCount = 16
@@ -192,7 +192,8 @@ package final class LoadRun: Sendable {
         _ step: Step, of client: inout LoadClient, over connection: LoadConnection,
         since start: MonotonicTime
     ) async -> String? {
-        // The same request each time: what was carried out unheard is carried out again, to the same end.
+        // The same request each time: one that was carried out unheard is carried out again, with
+        // the same result.
         let request = self.target.request(for: step, of: &client)
         let last = RealClock.now + self.settings.patience
         var pause = Duration.milliseconds(10)
@@ -236,8 +237,9 @@ final class LoadConnection: @unchecked Sendable {
     private var current: Int
     private var answersAway = 0
 
-    /// After so many answers elsewhere a client goes back to where it began: otherwise all of them end up with the
-    /// one server that never failed, and its failure would be everybody's.
+    /// The number of answers from elsewhere after which a client goes back to its first address.
+    /// Otherwise all clients end up with the one server that never failed, and its failure would
+    /// hit all of them.
     private static let answersAwayMax = 100
 
     init(_ endpoints: [HTTPEndpoint], first: Int, loop: EventLoop) {

@@ -2,7 +2,7 @@ import StratusHTTP
 package import StratusModel
 package import StratusRuntime
 
-/// What became of one request.
+/// The outcome of one request.
 package enum Verdict: Sendable, Equatable {
     case done
     /// Not carried out, or nobody knows: to be asked again. With the wait that was asked for.
@@ -10,10 +10,10 @@ package enum Verdict: Sendable, Equatable {
     case failed(String)
 }
 
-/// What one client of a load remembers.
+/// The memory of one client of a load.
 package struct LoadClient: Sendable {
     package let number: Int
-    /// Where it had come to in the feed.
+    /// The client's position in the feed.
     package var syncToken: String?
     package var generator: SeededGenerator
 
@@ -40,9 +40,11 @@ package struct LoadClient: Sendable {
 /// A server under load: how its requests look and what its answers mean.
 package protocol LoadTarget: Sendable {
     var name: String { get }
-    /// What it cannot do is refused before the load begins.
+    /// Whether the target can run this kind of step; otherwise the load is refused before it
+    /// begins.
     func supports(_ kind: Step.Kind) -> Bool
-    /// Requests that make the place for the records, in order. Each must succeed; some may find it done.
+    /// Requests that create the place for the records, in order. Each must succeed; some may find
+    /// it already done.
     func preparations() -> [HTTPClientRequest]
     func isPrepared(by status: Int, _ body: Bytes) -> Bool
     /// Makes records that the load will find; the answer is held against ``isPrepared(by:_:)``.

@@ -40,7 +40,7 @@ package struct EtcdTarget: LoadTarget {
     ) -> Verdict {
         if status == 503 { return .again(after: nil) }
         guard status == 200 else { return .failed("status \(status)") }
-        // A look-up that finds nothing is answered 200 too.
+        // A lookup that finds nothing is answered 200 too.
         if step.kind == .lookup, !body.contains("\"kvs\"") { return .failed("not found") }
         return .done
     }
@@ -58,7 +58,7 @@ package struct PocketBaseTarget: LoadTarget {
         kind == .save || kind == .lookup || kind == .query || kind == .readModifyWrite
     }
     package func preparations() -> [HTTPClientRequest] { [] }
-    /// What an earlier load left serves this one too.
+    /// Whether the place exists: one that an earlier load left serves this one too.
     package func isPrepared(by status: Int, _ body: Bytes) -> Bool {
         status == 200 || body.contains("validation_not_unique")
     }

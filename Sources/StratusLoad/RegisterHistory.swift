@@ -2,7 +2,7 @@ import StratusHTTP
 package import StratusModel
 package import StratusSimulation
 
-/// What clients saw of a few records used as registers: a history that can be checked.
+/// The observations of clients on a few records used as registers: a history that can be checked.
 package struct RegisterHistory: Sendable {
     package struct Entry: Sendable, Equatable {
         package var register: Int
@@ -25,7 +25,8 @@ package struct RegisterHistory: Sendable {
         package var verdict: LinearizabilityChecker.Verdict
     }
 
-    /// The registers that one order of operations does not explain, or of which nobody can tell. Empty: all is well.
+    /// The registers whose results no single order of operations explains, or for which the search
+    /// gave up. Empty if all is well.
     package func findings() -> [Finding] {
         var registers: [Int: [LinearizabilityChecker.Event]] = [:]
         for entry in self.entries { registers[entry.register, default: []].append(entry.event) }

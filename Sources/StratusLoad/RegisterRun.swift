@@ -4,8 +4,8 @@ package import StratusRuntime
 import StratusSimulation
 import Synchronization
 
-/// Clients that read, write, and change by change tag a few records, and remember exactly what they were told: what
-/// was never answered may have happened, at any time since.
+/// Clients that read, write, and conditionally write (by change tag) a few records, and remember
+/// exactly the answers. An unanswered write may have happened at any time since.
 package final class RegisterRun: Sendable {
     private let target: StratusTarget
     private let endpoints: [HTTPEndpoint]
@@ -50,7 +50,7 @@ package final class RegisterRun: Sendable {
         return (RegisterHistory(self.entries.withLock(\.self)), report)
     }
 
-    /// What a client last saw of a register: the ground of its next change by tag.
+    /// The last state of a register that a client saw: the base of its next change by tag.
     private struct Seen {
         var value: Int?
         var tag: String

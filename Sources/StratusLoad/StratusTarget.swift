@@ -35,7 +35,7 @@ package struct StratusTarget: LoadTarget {
         kind != .sync || self.place.database == "private"
     }
 
-    /// What the container's schema must have.
+    /// The types that the container's schema must have.
     package static let schema = """
         DEFINE SCHEMA
             RECORD TYPE LoadItem (

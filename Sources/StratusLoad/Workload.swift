@@ -8,9 +8,9 @@ package enum Step: Sendable, Equatable {
     case lookup(Int)
     /// The next `limit` records from a number on, sorted by it.
     case query(from: Int, limit: Int)
-    /// What has changed since this client asked last.
+    /// Asks for the changes since this client's last request.
     case sync
-    /// A look-up, then a save of the same record.
+    /// A lookup, then a save of the same record.
     case readModifyWrite(Int)
 
     package enum Kind: String, Sendable, CaseIterable {
@@ -30,7 +30,7 @@ package enum Step: Sendable, Equatable {
     }
 }
 
-/// What clients do, in which proportion, to which records.
+/// The operations of clients, their proportions, and the records they use.
 package struct Workload: Sendable, Equatable {
     package enum Part: Sendable, Equatable {
         case save, batch, lookup, query, sync, readModifyWrite
@@ -101,13 +101,15 @@ package struct StepSource: Sendable {
     private var generator: SeededGenerator
     /// Records that were there before.
     private let recordCount: Int
-    /// Of the others' inserts this source knows nothing: it asks for its own.
+    /// The number of its own inserts: this source does not know those of others, and asks only for
+    /// its own.
     private var insertedCount = 0
     private let offset: Int
     private let stride: Int
 
     /// - Parameters:
-    ///   - offset, stride: source number `offset` of `stride`, so that no two insert the same record.
+    ///   - offset, stride: source number `offset` of `stride`, so that no two insert the same
+    ///     record.
     package init(
         _ workload: Workload, recordCount: Int, seed: UInt64, offset: Int = 0, stride: Int = 1,
         zipfian: Zipfian? = nil

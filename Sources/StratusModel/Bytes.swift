@@ -14,7 +14,8 @@ package struct ByteCount: Sendable, Hashable, Comparable, ExpressibleByIntegerLi
 }
 
 extension String {
-    /// Text, if the bytes are UTF-8. For bytes in one piece; what takes any sequence costs several times as much.
+    /// The bytes as text, if they are UTF-8. Takes bytes in one piece: an initializer for any
+    /// sequence costs several times as much.
     @inline(__always)
     package init?(utf8 bytes: Span<UInt8>) {
         guard let text = try? UTF8Span(validating: bytes) else { return nil }

@@ -4,7 +4,8 @@ package struct Limits: Sendable, Equatable {
     package var operationCountMax = 200
     /// One record's encoded fields, assets not counted.
     package var recordSizeMax: ByteCount = .mebibytes(1)
-    /// What one user's records, and what a container's public ones, may come to; zero: no quota.
+    /// The quota of one user's records; the next one limits a container's public records. Zero
+    /// means no quota.
     package var privateDatabaseSizeMax: ByteCount = ByteCount(0)
     package var publicDatabaseSizeMax: ByteCount = ByteCount(0)
     /// Record and zone names.
@@ -25,7 +26,8 @@ package struct Limits: Sendable, Equatable {
     /// Commands waiting at one replica before it answers `TRY_AGAIN_LATER`.
     package var pendingCommandCountMax = 4_096
     package var pendingCommandSizeMax: ByteCount = .mebibytes(64)
-    /// Commands and reads that all replicas of a node together have taken and not answered. Beyond: the same.
+    /// The commands and reads that all replicas of a node together may hold unanswered. Beyond it:
+    /// the same.
     package var waitingCountMax = 16_384
     package var waitingSizeMax: ByteCount = .mebibytes(256)
     /// Commands that share one commit.

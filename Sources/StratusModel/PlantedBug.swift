@@ -11,7 +11,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case commitOlderTermByCounting, countSelfBeforeSync, acknowledgeBeforeSync
     case durableKeptOnCut, truncateOnOlderAppend, skipPreviousCheck, receivedCountsAsMatch
     case followerCommitsUnchecked, answerOfOlderTermCounts, durableIgnoresTerm
-    case commitByMinority, keepConflictingTail
+    case commitByMinority, keepConflictingTail, flowCountsReceived, releaseForgetsFollowers
     // Membership.
     case singleStepMembership, configurationOnCommit, changeBeforeOwnTermCommit
     case jointNeedsOnlyNew, snapshotWithStaleConfiguration

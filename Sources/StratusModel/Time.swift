@@ -26,7 +26,8 @@ extension Duration {
 
 /// The time of a log entry: wall milliseconds since 1970 and a counter that breaks ties.
 ///
-/// Within one group an entry's time is never before its predecessor's, whatever the wall clock does.
+/// Within one group an entry's time is never before its predecessor's, whatever the wall clock
+/// does.
 package struct HybridTime: Sendable, Hashable, Comparable {
     package var milliseconds: Int64
     package var count: UInt16

@@ -1,9 +1,9 @@
 package import StratusModel
 import StratusRecords
 
-/// Which commands may make the rows of a partition more than they are: what is refused while the disk has no more
-/// than its reserve. Everything else goes on: what deletes, what jobs and mail have to finish, sessions of those
-/// who come to delete, and whatever keeps the cluster together.
+/// Decides which commands may add rows to a partition: those are refused while the disk has no more
+/// than its reserve. Everything else continues: deletions, the work of jobs and mail, sessions of
+/// users who come to delete, and the commands that keep the cluster together.
 package enum AddingCommands {
     package static func contains(_ command: Command) -> Bool {
         switch command.kind {

@@ -1,4 +1,6 @@
 import Glibc
+import StratusConfiguration
+import StratusProcess
 import StratusTLS
 
 /// What is wrong with the certificates that a configuration names, before a node starts with them.

@@ -1,5 +1,7 @@
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
+import StratusProcess
 import StratusTLS
 
 /// The certificates of both listeners, and how they are read again.

@@ -2,7 +2,7 @@ import StratusPlacement
 import StratusRuntime
 
 extension ChangeWords {
-    /// As a line of the log has them: only those that the change has.
+    /// The fields of the change for a line of the log; only those that it has.
     var fields: LogFields {
         var fields: LogFields = ["change": .text(self.change)]
         if let node { fields.append("node", .text(node)) }

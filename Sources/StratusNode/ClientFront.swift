@@ -4,8 +4,8 @@ package import StratusModel
 package import StratusRuntime
 import Synchronization
 
-/// What stands between the clients' listener and the gateway: the two health pages, and the place where
-/// a reload puts a gateway with other limits.
+/// The handler between the clients' listener and the gateway: it serves the two health pages, and
+/// swaps the gateway when a reload brings other limits.
 ///
 /// A request keeps the gateway it began with. Nothing here leads to the administrators' API.
 package final class ClientFront: HTTPHandler {

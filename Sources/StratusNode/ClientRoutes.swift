@@ -14,7 +14,7 @@ package enum ClientRoutes {
         }
         // The container says whose app it is; within the log that is what somebody looks for first.
         return ObservedHandler.Route(
-            route.operation.rawValue,
+            route.operation.label,
             fields: [
                 "container": .text(route.container.container),
                 "environment": .text(route.container.environment.name),

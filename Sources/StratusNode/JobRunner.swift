@@ -2,11 +2,12 @@ package import StratusCluster
 package import StratusModel
 import StratusRecords
 
-/// Continues what commands left to be done: purging deleted zones, long cascades, old tombstones,
-/// filling new indexes.
+/// Continues the work that commands left behind: purging deleted zones, long cascades, old
+/// tombstones, filling new indexes.
 ///
-/// The work is itself commands, each of them one bounded slice, so it is durable, replayed and spread
-/// between clients' commands like everything else. Nothing is lost when this stops at any point.
+/// The work consists of commands itself, each one bounded slice, so it is durable, replayed and
+/// spread between clients' commands like everything else. Nothing is lost if this stops at any
+/// point.
 package struct JobRunner: Sendable {
     /// Rows a slice touches: a few milliseconds of the partition's time.
     private static let budget = 500
@@ -33,8 +34,8 @@ package struct JobRunner: Sendable {
         self.decided = decided
     }
 
-    /// Carries out one slice in each partition that is led here and has a job waiting. Only those are
-    /// looked at that have applied something since: the others have nothing new.
+    /// Carries out one slice in each partition that is led here and has a job waiting. It looks
+    /// only at partitions that have applied something since: the others have nothing new.
     /// - Returns: how long to wait before the next call.
     package func step() async -> Duration {
         var pause = await self.replicas.openNext() ? Self.breath : Self.patience
@@ -50,7 +51,8 @@ package struct JobRunner: Sendable {
         let query = RecordQuery(
             principal: principal, .work(asOf: self.world.wallMilliseconds)
         ).enveloped()
-        // What is applied here is near enough: the command decides over the rows of its own moment.
+        // The state applied here is near enough: the command decides over the rows of its own
+        // moment.
         guard let answer = await self.replicas.peek(query, in: group),
             case .work(let isWaiting, let willWait)? = try? RecordAnswer(decoding: answer.body)
         else { return false }
@@ -67,7 +69,7 @@ package struct JobRunner: Sendable {
             self.decided(outcome)
             return true
         } catch {
-            // The partition is busy or led elsewhere by now; whoever leads it looks for jobs itself.
+            // The partition is busy or led elsewhere by now; its new leader looks for jobs itself.
             await self.replicas.lookAgain(at: group)
             return false
         }

@@ -3,7 +3,8 @@ import StratusRecords
 import StratusRuntime
 import Synchronization
 
-/// What audits have mended of links between buckets, as far as this node submitted the commands that did it.
+/// The number of links between buckets that audits repaired, as far as this node submitted the
+/// repairing commands.
 final class MendedCount: Sendable {
     private let log: Log
     private let count = Atomic<Int>(0)

@@ -1,7 +1,9 @@
 import StratusCommandLine
+import StratusConfiguration
 import StratusHTTP
 import StratusHTTP2
 import StratusModel
+import StratusProcess
 import StratusRuntime
 import StratusStorage
 

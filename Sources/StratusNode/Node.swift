@@ -1,9 +1,11 @@
 import StratusAdmin
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusGateway
 import StratusIdentity
 import StratusModel
+import StratusProcess
 import StratusRecords
 package import StratusRuntime
 import StratusSealing
@@ -38,6 +40,7 @@ package final class Node: Sendable {
     private let scrubbing: Task<Void, Never>
     private let watchingRoom: Task<Void, Never>
     private let watchingThreads: Task<Void, Never>
+    private let watchingCluster: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -180,12 +183,15 @@ package final class Node: Sendable {
         let threads = ThreadWatch(
             cluster.replicas, loops: self.loops, world: world, health: health, log: log)
         self.watchingThreads = threads.run()
+        let partitions = ClusterWatch(cluster)
+        self.watchingCluster = partitions.run()
         systemPartition?.awaitFormation()
         self.announcing = systemPartition.map { part in
             Task { await part.takePart { try await LinkAudit(people).beginEverywhere() } }
         }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         NodeMetrics.register(threads, in: state.metrics)
+        NodeMetrics.register(partitions, of: state)
         state.health.clear("starting")
     }
 
@@ -271,6 +277,7 @@ package final class Node: Sendable {
         self.scrubbing.cancel()
         self.watchingRoom.cancel()
         self.watchingThreads.cancel()
+        self.watchingCluster.cancel()
         self.announcing?.cancel()
         let cluster = self.cluster
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }

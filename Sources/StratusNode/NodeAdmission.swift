@@ -1,7 +1,9 @@
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
 import StratusPlacement
+import StratusProcess
 import StratusRuntime
 
 /// The first start of a node that is to join a cluster: asks its members, one after the other, until one

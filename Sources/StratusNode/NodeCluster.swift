@@ -1,7 +1,9 @@
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
 import StratusPlacement
+import StratusProcess
 import StratusRecords
 import StratusRuntime
 import StratusSQLite
@@ -35,6 +37,8 @@ final class NodeCluster: Sendable {
     private let links: PeerLinks?
     /// For metrics; nil for a node alone.
     var peerLinks: PeerLinks? { self.links }
+    /// When the certificate among peers ends, in seconds since 1970; 0 for a node alone.
+    var certificateEnd: Int64 { self.certificates?.end ?? 0 }
     private let sockets: SocketLinks?
     /// Of the links, where they do not share one with clients.
     private let ownLoop: EventLoop?
@@ -172,6 +176,8 @@ final class NodeCluster: Sendable {
         setup.answers = answers
         setup.reserve = settings.size("storage.reserve")
         setup.snapshotRate = settings.size("storage.snapshotRate")
+        setup.retainedLogSizeMax = settings.size("storage.retainedLogSizeMax")
+        setup.tuning.retainedSizeMax = settings.size("storage.retainedSizeMax")
         setup.adds = AddingCommands.contains
         setup.events.reserveChanged = { isLow, free in
             if isLow {

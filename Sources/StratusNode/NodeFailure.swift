@@ -1,6 +1,7 @@
 package import StratusCommandLine
 
-/// Why a node did not start, in words for whoever started it, and how the program ends (O-17).
+/// The reason why a node did not start, in words for the person who started it, and the program's
+/// exit code (O-17).
 package struct NodeFailure: Error, Sendable, CustomStringConvertible {
     package var code: ExitCode
     package var description: String

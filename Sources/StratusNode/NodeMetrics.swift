@@ -2,6 +2,7 @@ import StratusCluster
 import StratusGateway
 import StratusHTTP
 import StratusModel
+import StratusProcess
 import StratusRuntime
 
 /// The metrics of a node as a whole. Those of its requests are ``ObservedHandler``'s.
@@ -13,7 +14,7 @@ enum NodeMetrics {
         state.observe(clients)
         metrics.gauge(
             "stratus_build_info", "1, with the version as a label",
-            ["version": Versions.stratus, "sqlite": Versions.libraries[0].version]
+            ["version": Versions.stratus, "sqlite": NodeVersions.libraries[0].version]
         ).set(1)
         metrics.gauge("stratus_ready", "1 while the node can serve") { [health = state.health] in
             health.isReady ? 1 : 0
@@ -101,6 +102,20 @@ enum NodeMetrics {
         metrics.counter(
             "stratus_disk_refused_total", "Commands that add, refused to keep the reserve"
         ) { Double(replicas.reserveFigures.refusedCount) }
+        metrics.gauge("stratus_log_bytes", "What the log takes on disk") {
+            Double(replicas.retentionFigures.logSize.raw)
+        }
+        metrics.gauge("stratus_log_queued_bytes", "What waits in memory for the log's disk") {
+            Double(replicas.retentionFigures.queuedSize.raw)
+        }
+        metrics.counter(
+            "stratus_followers_given_up_total",
+            "Followers that fell behind what the log keeps: they get a snapshot"
+        ) { Double(replicas.retentionFigures.givenUpCount) }
+        metrics.gauge(
+            "stratus_partitions_slowed",
+            "Partitions led here that take commands in more slowly while a follower catches up"
+        ) { Double(replicas.retentionFigures.slowedCount) }
     }
 
     private static func registerOwnState(_ state: NodeState) {

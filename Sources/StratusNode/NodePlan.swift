@@ -1,3 +1,4 @@
+package import StratusConfiguration
 package import StratusModel
 import StratusStorage
 

@@ -44,8 +44,8 @@ extension NodeState {
             if case .refused(let refusal) = decided { reason = refusal.subject }
         } catch { throw Self.failure(error) }
         if let reason { throw .refused(reason) }
-        // Two who replace the same version at once both hear its successor's number: only what stands
-        // there now says who won.
+        // If two callers replace the same version at once, both hear its successor's number. Only
+        // the schema that is stored now shows who won.
         guard try await self.schema(of: container) == schema else { throw .overtaken }
     }
 

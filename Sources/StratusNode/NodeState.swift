@@ -1,6 +1,8 @@
 import StratusAdmin
 import StratusCluster
+import StratusConfiguration
 import StratusModel
+import StratusProcess
 import StratusRecords
 import StratusRuntime
 import Synchronization
@@ -19,7 +21,7 @@ final class NodeState: NodeControl {
     let mended: MendedCount
     private let dataDirectory: String
     private let startedAt: MonotonicTime
-    private let startedAtMilliseconds: Int64
+    let startedAtMilliseconds: Int64
     private let addresses = Mutex((clients: [String](), admin: ""))
     private let clients = Mutex<ObservedHandler?>(nil)
 
@@ -114,7 +116,7 @@ final class NodeState: NodeControl {
         let groups = await self.cluster.replicas.status()
         let room = self.cluster.replicas.reserveFigures
         var status = NodeStatus(
-            version: Versions.stratus, libraries: Versions.libraries,
+            version: Versions.stratus, libraries: NodeVersions.libraries,
             startedAtMilliseconds: self.startedAtMilliseconds, uptime: self.uptime,
             dataDirectory: self.dataDirectory, clientURLs: self.clientURLs,
             adminURL: self.adminURL, residentBytes: ProcessFacts.residentBytes,

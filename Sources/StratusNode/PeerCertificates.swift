@@ -1,6 +1,8 @@
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
+import StratusProcess
 import StratusTLS
 import Synchronization
 

@@ -1,8 +1,8 @@
 import StratusRuntime
 import Synchronization
 
-/// Whether this node reaches a majority of its cluster, itself among them. One that does not can promise
-/// nothing, and is not ready: what stands in front sends its clients elsewhere.
+/// Whether this node reaches a majority of its cluster, itself included. A node that does not can
+/// promise nothing and is not ready, so load balancers send its clients elsewhere.
 final class PeerReach: Sendable {
     private let health: Health
     private let peerCount: @Sendable () -> Int
@@ -27,7 +27,7 @@ final class PeerReach: Sendable {
             self.health.clear("peers")
         } else {
             self.health.raise(
-                "peers", "reaches \(reached) of \(nodeCount) nodes, which is no majority")
+                "peers", "reaches \(reached) of \(nodeCount) nodes, which is not a majority")
         }
     }
 }

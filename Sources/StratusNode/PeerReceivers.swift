@@ -2,7 +2,8 @@ import StratusCluster
 import StratusModel
 import Synchronization
 
-/// Where what peers bring finds its way, once all of it stands: links are made before what they serve.
+/// The receivers of the peers' messages, set once all of them exist: links are made before the
+/// parts they serve.
 final class PeerReceivers: Sendable {
     private struct Ready {
         let questions: NodeQuestions

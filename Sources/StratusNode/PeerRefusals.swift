@@ -2,8 +2,9 @@ import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// Which peers refuse this node for what it is: because its data is not what they know, because its build is
-/// older than what the cluster writes, or because it is no member any more. While it is so, the node is not ready. And which of them it refuses itself, for their data.
+/// The peers that refuse this node, for one of three reasons: its data is not what they know, its
+/// build is older than what the cluster writes, or it is no longer a member. Meanwhile the node is
+/// not ready. It also lists the peers that this node refuses for their data.
 final class PeerRefusals: Sendable {
     private struct State {
         var data: [NodeID: String] = [:]
@@ -31,7 +32,7 @@ final class PeerRefusals: Sendable {
         }
     }
 
-    /// What this node answered to a member's hello.
+    /// Notes this node's answer to a member's hello.
     func greeted(_ name: String, _ refusal: PeerRefusal?) {
         self.state.withLock { state in
             guard state.turnedAway[name] != refusal?.text else { return }
@@ -40,7 +41,7 @@ final class PeerRefusals: Sendable {
         }
     }
 
-    /// Who is no member any more is nobody's concern.
+    /// Forgets nodes that are no longer members.
     func follow(_ members: [String]) {
         self.state.withLock { state in
             let left = state.turnedAway.filter { members.contains($0.key) }
@@ -76,7 +77,8 @@ final class PeerRefusals: Sendable {
             } else {
                 self.health.clear("data")
             }
-            // One that does not know us yet may be a moment behind. Most of them know better than we do.
+            // One peer that does not know this node yet may be a moment behind. Most of them
+            // together know better than this node does.
             if state.strange.count * 2 > self.count() {
                 self.health.raise(
                     "member",

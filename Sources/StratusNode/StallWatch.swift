@@ -2,7 +2,7 @@ import StratusModel
 
 /// Tells when a thread has been busy with one thing for too long, and when that is over: each once.
 struct StallWatch {
-    /// What a thread is doing now.
+    /// The present work of a thread.
     struct Busy {
         var thread: String
         var since: MonotonicTime
@@ -47,7 +47,7 @@ struct StallWatch {
         return news
     }
 
-    /// What `/readyz` and `doctor` say; nil: nothing is stuck.
+    /// The text for `/readyz` and `doctor`; nil: nothing is stuck.
     func text(at now: MonotonicTime) -> String? {
         if self.stalls.isEmpty { return nil }
         return self.stalls.map { stall in

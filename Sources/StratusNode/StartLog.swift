@@ -3,7 +3,7 @@ import StratusRuntime
 import StratusStorage
 import Synchronization
 
-/// The lines of a start that takes long: the log that is read back, and the partitions that are brought up to it.
+/// The log lines of a long start: reading the log back, and bringing the partitions up to it.
 final class StartLog: Sendable {
     private let log: Log
     private let world: any World

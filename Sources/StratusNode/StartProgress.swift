@@ -1,9 +1,10 @@
 package import StratusModel
 
-/// What a long part of a start says of itself: that it begins, now and then how far it is, and that it is done.
+/// The messages of a long part of a start: that it begins, now and then how far it is, and that it
+/// is done.
 ///
-/// A pure decision: whoever does the work says how far it is, as often as it likes, and writes down what is
-/// returned.
+/// A pure decision: the code that does the work reports its progress, as often as it likes, and
+/// writes down what is returned.
 package struct StartProgress: Sendable {
     package enum Word: Sendable, Equatable {
         case begun

@@ -36,7 +36,7 @@ extension SystemPartition {
         return await self.cluster.router.ask(question, of: node, within: .seconds(2))
     }
 
-    /// Lets a newcomer in if its token is good, and tells it what it will need. The connection has shown
+    /// Admits a newcomer if its token is good, and sends it what it needs. The connection has shown
     /// that it owns a certificate of the cluster's authority for its name.
     func admit(_ join: PeerJoin, _ fingerprint: Bytes) async -> Result<PeerAdmission, PeerRefusal> {
         let node = ClusterNode(

@@ -1,5 +1,6 @@
 import StratusAdmin
 import StratusCluster
+import StratusConfiguration
 import StratusModel
 import StratusPlacement
 import StratusRuntime

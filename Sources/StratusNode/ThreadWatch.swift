@@ -5,8 +5,8 @@ import StratusRecords
 import StratusRuntime
 import Synchronization
 
-/// Looks twice a second at what the storage thread and the event loops are doing, and says what holds them: in the
-/// log, in `/readyz` and as metrics. It runs on none of them.
+/// Checks twice a second what the storage thread and the event loops are doing. It reports what
+/// blocks them in the log, in `/readyz` and as metrics. It runs on none of them.
 final class ThreadWatch: Sendable {
     private static let interval = Duration.milliseconds(500)
 

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What a group's leader says of it.
+/// A group as its leader reports it.
 package struct GroupObservation: Sendable, Equatable {
     package var group: GroupID
     package var leader: NodeID
@@ -8,8 +8,8 @@ package struct GroupObservation: Sendable, Equatable {
     package var configuration: Configuration
     package var configurationIndex: LogIndex
     package var isCommitted: Bool
-    /// Members, learners among them, whose log is as good as the leader's: within a round trip of it,
-    /// with nothing of a snapshot missing. The leader is one.
+    /// Members, learners included, whose logs match the leader's: within a round trip of it, with
+    /// no snapshot incomplete. The leader is one of them.
     package var caughtUp: [NodeID]
 
     package init(
@@ -25,38 +25,40 @@ package struct GroupObservation: Sendable, Equatable {
     }
 }
 
-/// Decides, from what is committed and what is seen, what should be done next to bring every replica
-/// where the planner wants it: with one step per group at a time, and never below a majority.
+/// Decides what to do next to bring every replica where the planner wants it, from the committed
+/// state and from observations. It takes one step per group at a time, and never goes below a
+/// majority.
 ///
-/// It remembers nothing. The leader of the system group asks it again and again; a leader that dies
-/// between any two steps is followed by one that reads the same state and goes on. Every step may be
-/// carried out twice, late or not at all: a command names what it expects, and a configuration is
-/// proposed against the one it was decided from.
+/// It remembers nothing. The leader of the system group asks it again and again; if that leader
+/// dies between two steps, the next one reads the same state and goes on. Every step may be carried
+/// out twice, late or not at all: a command names what it expects, and a configuration is proposed
+/// against the one it was decided from.
 ///
 /// A move of one replica, and where each step is remembered:
 /// 1. `beginMove`, in the system partition: the newcomer's node opens an empty replica.
 /// 2. The newcomer becomes a learner: in the group's configuration. It is sent what it lacks.
 /// 3. When it has caught up: `fenceMove`, in the system partition, at that configuration.
-/// 4. One joint change makes it a voter and drops the old one; consensus leaves the joint configuration
-///    by itself.
-/// 5. `finishMove`, in the system partition, once the group's committed configuration says so: only now
-///    may the old node delete what it has.
+/// 4. One joint change makes it a voter and drops the old one; consensus leaves the joint
+///    configuration by itself.
+/// 5. `finishMove`, in the system partition, once the group's committed configuration says so: only
+///    now may the old node delete what it has.
 ///
-/// The configuration of a group is changed only at the fence of its move, so a voter is always a node
-/// that keeps a replica: two leaders of the system group, each with steps on the way, cannot give up a
-/// move and complete it.
+/// The configuration of a group is changed only at the fence of its move, so a voter is always a
+/// node that keeps a replica. Two leaders of the system group, each with steps on the way,
+/// therefore cannot give up a move and also complete it.
 package struct MembershipController: Sendable {
     package enum Step: Sendable, Equatable {
         /// To the system group.
         case command(SystemCommand)
-        /// To the group's leader: a change of configuration, if the latest one still stands at `index`.
+        /// Asks the group's leader to change the configuration, if the latest one still stands at
+        /// `index`.
         case configure(
             GroupID, leader: NodeID, at: LogIndex, voters: [NodeID], learners: [NodeID])
         case transfer(GroupID, leader: NodeID, to: NodeID)
     }
 
-    /// What is known of the world now. Groups without a leader have no observation. The view is read
-    /// first: an observation from before it may speak of an earlier move.
+    /// The known state of the world now. Groups without a leader have no observation. The view is
+    /// read first, so no observation speaks of an earlier move than the view does.
     package struct Situation: Sendable {
         package var view: ClusterView
         package var groups: [GroupID: GroupObservation]
@@ -94,13 +96,15 @@ package struct MembershipController: Sendable {
         self.bugs = bugs
     }
 
-    /// Where everything should be. Nodes that are being drained or are removed hold nothing in it.
+    /// The wanted place of every replica. Nodes that are being drained or are removed hold nothing
+    /// in it.
     package static func plan(for view: ClusterView) -> PlacementPlan {
         PlacementPlanner(replicaCount: view.settings.replicaCount).plan(
             from: view.table, nodes: view.placementNodes)
     }
 
-    /// As ``plan(for:)`` for the system group: a table of one row, whose weights do not matter.
+    /// The plan for the system group, like ``plan(for:)``: a table of one row, whose weights do not
+    /// matter.
     package static func systemPlan(for view: ClusterView) -> PlacementPlan {
         var table = PlacementTable(partitionCount: 1)
         table.setReplicas(view.systemReplicas, of: PartitionID(0))
@@ -109,8 +113,8 @@ package struct MembershipController: Sendable {
             nodes: view.placementNodes.map { PlacementNode($0.id, rack: $0.rack) })
     }
 
-    /// Moves still to be begun, most urgent first: what has too few replicas, then what lies on nodes
-    /// that leave, then what only balances.
+    /// Moves still to be begun, most urgent first: groups with too few replicas, then replicas on
+    /// nodes that leave, then moves that only balance.
     package static func wanted(for view: ClusterView) -> [ReplicaMove] {
         let system = Self.systemPlan(for: view).moves.map {
             ReplicaMove(.system, from: $0.from, to: $0.to)
@@ -127,7 +131,7 @@ package struct MembershipController: Sendable {
         }.map(\.element)
     }
 
-    /// Whether a replica is added that is missing, or that takes the place of one that will never be back.
+    /// Whether the move adds a missing replica, or replaces one that will never come back.
     private static func mends(_ move: ReplicaMove, in view: ClusterView) -> Bool {
         guard let from = move.from else { return true }
         return view.node(from)?.isMember != true
@@ -149,8 +153,9 @@ package struct MembershipController: Sendable {
         guard let seen = now.groups[move.group], self.isSettled(seen) else { return }
         let current = seen.configuration
         guard seen.configurationIndex >= move.fence else {
-            // Who has got a snapshot knows its configuration by the snapshot's index, which may be past the one
-            // that the next leader knows it by. Said once more it stands past the fence for everybody.
+            // A node that has received a snapshot knows its configuration by the snapshot's index,
+            // which may be past the index by which the next leader knows it. Proposed once more,
+            // the configuration stands past the fence for everybody.
             steps.append(
                 .configure(
                     move.group, leader: seen.leader, at: seen.configurationIndex,
@@ -194,7 +199,8 @@ package struct MembershipController: Sendable {
             move, seen, voters: voters, learners: current.learners.filter { $0 != move.to }, &steps)
     }
 
-    /// What may still be taken back, or is on its way to something else, is nothing to go on from.
+    /// Whether the observed configuration is final. A step never builds on one that may still be
+    /// taken back, or that is changing into another.
     private func isSettled(_ seen: GroupObservation) -> Bool {
         if self.bugs.contains(.moveFinishedUncommitted) { return !seen.configuration.isJoint }
         return seen.isCommitted && !seen.configuration.isJoint
@@ -256,7 +262,7 @@ package struct MembershipController: Sendable {
         var newcomers: [NodeID: Int] = [:]
         var busy = Set(now.view.moves.map(\.group))
         for move in now.view.moves { if let to = move.to { newcomers[to, default: 0] += 1 } }
-        // What is to be mended and whose newcomer cannot be had now.
+        // Groups to be repaired whose newcomer is not available now.
         var waiting: [GroupID: ReplicaMove] = [:]
         for move in Self.wanted(for: now.view) where room > 0 && !busy.contains(move.group) {
             guard let seen = now.groups[move.group], seen.isCommitted, !seen.configuration.isJoint
@@ -273,7 +279,7 @@ package struct MembershipController: Sendable {
                 }
                 newcomers[to, default: 0] += 1
             }
-            // A replica that is there stays for as long as one that is not is still a voter, or missing.
+            // A live replica stays as long as a dead one is still a voter, or a replica is missing.
             if let urgent = waiting[move.group] {
                 guard move.to != nil || urgent.from != nil else { continue }
                 fenced.from = urgent.from
@@ -295,8 +301,8 @@ package struct MembershipController: Sendable {
 
     // MARK: Leaders
 
-    /// Leaderships leave draining nodes at once, and spread so that no node leads two groups more than
-    /// its weight's part. Groups on the move are left alone.
+    /// Moves leaderships off draining nodes at once, and spreads the others so that no node leads
+    /// two groups more than its weight's part. Groups on the move are left alone.
     private func balanceLeaders(in now: Situation, _ steps: inout [Step]) {
         let moving = Set(now.view.moves.map(\.group))
         let groups = now.view.groups.compactMap { now.groups[$0] }.filter {

@@ -1,9 +1,9 @@
 package import StratusModel
 import Synchronization
 
-/// Memory that many share: whoever wants some asks first, and gives it back.
+/// A memory budget that many share: each user takes from it first, and gives back later.
 ///
-/// Large wishes may have three quarters: whoever makes them cannot keep out the small ones that most are.
+/// Large requests may use three quarters of it, so that they cannot crowd out the many small ones.
 package final class ByteBudget: Sendable {
     private let sizeMax: Int
     private let taken = Atomic(0)

@@ -1,10 +1,10 @@
-/// What waits, for several who take turns: the oldest of the one whose turn it is, then of the next.
+/// A fair queue of several owners: it gives out the oldest element of one owner, then of the next.
 ///
-/// Somebody with a thousand waiting keeps another from nothing but its own turn. Turns follow the order in which somebody
-/// first came to wait.
+/// An owner with a thousand waiting elements delays another by one turn only. Owners take turns in
+/// the order in which they first had to wait.
 package struct FairQueue<Key: Hashable, Element> {
     private var waiting: [Key: [Element]] = [:]
-    /// Who has something waiting, whose turn is next first.
+    /// The owners with elements waiting; the first has the next turn.
     private var turns: [Key] = []
 
     package init() {}

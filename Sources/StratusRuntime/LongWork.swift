@@ -1,11 +1,12 @@
 import StratusModel
 import Synchronization
 
-/// What takes long, so many at a time, the tenants in turn.
+/// Limits long pieces of work to a fixed number at a time, and lets the tenants take turns.
 ///
-/// One for each event loop is about what keeps the loop itself busy, a large body to read or a large answer to write: one
-/// piece at a time. Between two of them the loop looks at its sockets, so that small requests wait for one
-/// piece at most, and not for all that are ready. Those who wait are bounded by the loop's connections.
+/// Each event loop has one for the work that keeps the loop itself busy: reading a large body or
+/// writing a large answer, one piece at a time. Between two pieces the loop looks at its sockets,
+/// so small requests wait for one piece at most, not for all that are ready. The loop's connections
+/// bound the waiting pieces.
 package final class LongWork: Sendable {
     /// Up to this size nothing takes long.
     package static let sizeMin = 64 << 10
@@ -63,8 +64,8 @@ package final class LongWork: Sendable {
             self.tenant = tenant
         }
 
-        /// Returns when the loop may be busy with `size` bytes. Whoever waits for something afterwards calls
-        /// ``leave()`` before.
+        /// Returns when the loop may be busy with `size` bytes. A caller that then waits for
+        /// something else calls ``leave()`` before.
         package func take(for size: Int) async {
             guard size >= LongWork.sizeMin else { return }
             // Parts of one request that are read side by side have one turn together.

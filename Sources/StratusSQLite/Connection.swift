@@ -3,11 +3,12 @@ package import StratusModel
 
 /// One open SQLite database, all of whose I/O goes through a ``StratusModel/Files``.
 ///
-/// A class because its statements keep it alive. Not `Sendable`, so no two threads can use it at the same
-/// time; that is what lets us open it with `SQLITE_OPEN_NOMUTEX` and skip SQLite's own locking.
+/// A class because its statements keep it alive. Not `Sendable`, so no two threads can use it at
+/// the same time, and we may open it with `SQLITE_OPEN_NOMUTEX` and skip SQLite's own locking.
 ///
 /// Every connection: WAL, `wal_autocheckpoint=0`, no checkpoint on close, `mmap_size=0`,
-/// `temp_store=MEMORY`, `cache_spill=OFF`, a checksum in every page. See `Docs/internals/data-files.md`.
+/// `temp_store=MEMORY`, `cache_spill=OFF`, a checksum in every page. See
+/// `Docs/internals/data-files.md`.
 package final class Connection {
     package struct Options: Sendable, Equatable {
         package enum Synchronous: String, Sendable, Equatable {
@@ -41,7 +42,8 @@ package final class Connection {
     /// Registered while any connection uses it.
     private let system: FileSystem
 
-    /// Opens the database at `path`, making it if absent. The caller syncs the directory it lies in.
+    /// Opens the database at `path`, creating it if absent. The caller syncs the directory that
+    /// holds it.
     package init(_ path: DiskPath, in system: FileSystem, _ options: Options) throws(SQLiteError) {
         var handle: OpaquePointer?
         let flags =

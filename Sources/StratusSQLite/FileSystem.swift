@@ -2,13 +2,14 @@ import CSQLite
 package import StratusModel
 import Synchronization
 
-/// SQLite's way to a node's disk: a VFS that stands on ``StratusModel/Files`` and on nothing else.
+/// SQLite's access to a node's disk: a VFS built on ``StratusModel/Files`` and on nothing else.
 ///
-/// One for each life of a node. Assumes what ``StratusModel/Files/lock(_:)`` of the data directory
-/// grants: no other process has these files open. So the WAL's index lives in the heap and locks are
-/// counters.
+/// There is one for each life of a node. It assumes what ``StratusModel/Files/lock(_:)`` of the
+/// data directory grants: no other process has these files open. So the WAL's index lives in the
+/// heap and locks are counters.
 ///
-/// `@unchecked Sendable`: `vfs` is written once, before any other thread can see it; SQLite reads it.
+/// `@unchecked Sendable`: `vfs` is written once, before any other thread can see it; SQLite reads
+/// it.
 package final class FileSystem: @unchecked Sendable {
     private struct Weak { weak var database: SharedDatabase? }
 
@@ -72,18 +73,20 @@ package final class FileSystem: @unchecked Sendable {
         self.vfs.deallocate()
     }
 
-    /// Whether a sync of the database or its WAL ever failed: what this process believes to be on the
-    /// medium may not be, and no second try would prove otherwise. Only a new process may go on.
+    /// Whether a sync of the database or its WAL ever failed. Then the medium may lack data that
+    /// this process believes is there, and no second try would prove otherwise. Only a new process
+    /// may go on.
     package func hasFailedSync(_ path: DiskPath) -> Bool {
         self.failedSyncs.withLock { $0.contains(path) }
     }
-    /// Whether that is so of any database: the process has to end, since those will not work again in it.
+    /// Whether a sync of any database failed. The process then has to end, since those databases
+    /// will not work again in it.
     package var hasFailedSync: Bool { self.failedSyncs.withLock { !$0.isEmpty } }
     package func noteFailedSync(_ path: DiskPath) {
         self.failedSyncs.withLock { _ = $0.insert(path) }
     }
-    /// The database is gone, from memory and from the disk, and counted for nothing: what is made under its name
-    /// from here on are other files. Of a directory that was not synced nothing can be forgotten.
+    /// Forgets a deleted database: files made under its name from here on are other files. After a
+    /// failed sync of its directory this forgets nothing, since the deletion may not have lasted.
     package func forgetFailedSync(of path: DiskPath) {
         self.failedSyncs.withLock { failed in
             if !failed.contains(path.parent) { failed.remove(path) }
@@ -184,7 +187,7 @@ package final class FileSystem: @unchecked Sendable {
         }
 }
 
-/// What SQLite allocates for each file: its own part first, then our object.
+/// The memory SQLite allocates for each file: its own part first, then our object.
 private struct FileRecord {
     var base: sqlite3_file
     var object: Unmanaged<OpenFile>

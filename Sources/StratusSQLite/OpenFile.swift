@@ -110,8 +110,8 @@ final class OpenFile {
         if within == 0, buffer.count == Connection.pageSize {
             return try self.readPage(UInt32(number + 1), into: buffer)
         }
-        // The header, as a first hint: a checkpoint cut short may have torn it, and the WAL then holds
-        // the page. Whatever SQLite uses of it, it reads again with the whole page.
+        // The header, as a first hint: a checkpoint cut short may have torn it, and the WAL then
+        // holds the page. SQLite reads every part that it uses again with the whole page.
         guard offset + UInt64(buffer.count) <= 100 else { return SQLITE_IOERR_DATA }
         return try self.readPlain(buffer, at: offset)
     }
@@ -122,7 +122,7 @@ final class OpenFile {
         let offset = UInt64(number - 1) * UInt64(Connection.pageSize)
         let code = try self.readPlain(page, at: offset)
         if code == SQLITE_IOERR_SHORT_READ {
-            // SQLite would take the missing page for zeros. Only a database not yet made may be short.
+            // SQLite would take the missing page for zeros. Only a new database may be short.
             let isNew = try self.file.length == 0
             return isNew && number == 1 ? code : SQLITE_IOERR_DATA
         }

@@ -1,10 +1,10 @@
 package import StratusModel
 
-/// Reads a database file page by page as it lies on the disk and checks every checksum, beside whoever has
-/// the database open: cold pages, which nobody reads, rot unseen.
+/// Reads a database file page by page on the disk and checks every checksum, while others have the
+/// database open. Nobody else would notice that cold pages rot.
 ///
-/// Right only while no checkpoint of an earlier process is unfinished: what that left half-copied is no
-/// damage, and is copied again by the next one.
+/// Valid only while no checkpoint of an earlier process is unfinished: its half-copied pages are no
+/// damage, and the next checkpoint copies them again.
 package struct PageAudit {
     /// SQLite locks bytes there and never writes the page.
     private static let lockPage = UInt32(0x4000_0000 / Connection.pageSize) + 1

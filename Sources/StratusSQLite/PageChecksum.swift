@@ -4,7 +4,7 @@ import CShims
 //
 // | bytes | what                                                                                  |
 // | ----- | ------------------------------------------------------------------------------------- |
-// | 4     | CRC-32C of: the page without these 8 bytes, its number (4), the file's tag (4)         |
+// | 4     | CRC-32C of: the page without these 8 bytes, its number (4), the file's tag (4)        |
 // | 4     | the file's tag                                                                        |
 //
 // All integers little-endian. SQLite's header byte 20 (reserved bytes a page) is 8.

@@ -2,7 +2,7 @@ import CSQLite
 
 /// A failure reported by SQLite.
 package struct SQLiteError: Error, Sendable, CustomStringConvertible {
-    /// What the caller can act on. Everything else is for people.
+    /// The kind of an error that the caller can act on. Everything else is for people.
     package enum Kind: Sendable, Equatable {
         case busy, constraintViolated, corrupt, diskFull, io, memory, other
     }

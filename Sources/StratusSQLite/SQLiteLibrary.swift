@@ -6,7 +6,7 @@ package enum SQLiteLibrary {
 
     /// Flaws of this version that Stratus works around, one sentence each.
     package static var knownFlaws: [String] {
-        // sqlite.org/wal.html#walresetbug: in every version from 3.7.0 on, mended in 3.51.3.
+        // sqlite.org/wal.html#walresetbug: in every version from 3.7.0 on, fixed in 3.51.3.
         guard sqlite3_libversion_number() < 3_051_003 else { return [] }
         return [
             "the WAL-reset race (before 3.51.3): a checkpoint beside a commit can lose committed "

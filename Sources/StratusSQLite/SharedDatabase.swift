@@ -2,12 +2,12 @@ import CSQLite
 import StratusModel
 import Synchronization
 
-/// What all connections of this process to one database share: locks, the WAL's index, and what is
-/// known of the WAL's frames. Goes when the last of them closes.
+/// The state that all connections of this process to one database share: locks, the WAL's index,
+/// and what is known of the WAL's frames. Released when the last of them closes.
 ///
-/// `@unchecked Sendable`: `state` is guarded by its mutex; the regions are memory that SQLite itself
-/// shares between its connections under the locks kept here. It would go if SQLite's shared memory
-/// could be typed.
+/// `@unchecked Sendable`: `state` is guarded by its mutex; the regions are memory that SQLite
+/// itself shares between its connections under the locks kept here. It would go if SQLite's shared
+/// memory could be typed.
 final class SharedDatabase: @unchecked Sendable {
     private struct State {
         // File locks. Reserved, pending and exclusive have one holder.
@@ -131,8 +131,9 @@ final class SharedDatabase: @unchecked Sendable {
         self.state.withLock { frame < $0.frames.count ? $0.frames[frame] : nil }
     }
 
-    /// This SQLite loses committed rows when a COMMIT restarts the WAL beside a checkpoint. Whoever owns
-    /// the connections keeps the two apart; here it is asserted.
+    /// Notes that a checkpoint begins or ends. This SQLite loses committed rows if a COMMIT
+    /// restarts the WAL during a checkpoint. The owner of the connections keeps the two apart; here
+    /// it is asserted.
     func noteCheckpoint(isRunning: Bool) {
         self.state.withLock { $0.isCheckpointing = isRunning }
     }

@@ -3,8 +3,8 @@ package import StratusModel
 
 /// One prepared statement, kept for as long as its owner wants to run it again.
 ///
-/// A class because the connection's cache and the caller both hold it. Not `Sendable`: it belongs to the
-/// thread that uses its connection.
+/// A class because the connection's cache and the caller both hold it. Not `Sendable`: it belongs
+/// to the thread that uses its connection.
 package final class Statement {
     let handle: OpaquePointer
     private let sql: String

@@ -3,14 +3,15 @@ package import StratusModel
 
 /// AES-256-GCM (NIST SP 800-38D) with a nonce of 12 bytes and a tag of 16.
 ///
-/// Whoever calls it sees to it that no key meets the same nonce twice: one repetition gives both texts away, and the
-/// power to forge others.
+/// The caller makes sure that no key meets the same nonce twice: one repetition reveals both texts,
+/// and lets an attacker forge others.
 package enum AuthenticatedCipher {
     package static let keySize = 32
     package static let nonceSize = 12
     package static let tagSize = 16
 
-    /// - Returns: `prefix`, the sealed text, and the tag. The prefix is not authenticated: put it into `associated`.
+    /// - Returns: `prefix`, the sealed text, and the tag. The prefix is not authenticated: put it
+    ///   into `associated`.
     package static func seal(
         _ plain: Bytes, key: SecretBytes, nonce: Bytes, associated: Bytes, prefix: Bytes = []
     ) -> Bytes {
@@ -39,7 +40,8 @@ package enum AuthenticatedCipher {
         return sealed
     }
 
-    /// Opens what stands behind the first `prefixSize` bytes of `sealed`. Nil: altered, cut, or sealed otherwise.
+    /// Opens the text after the first `prefixSize` bytes of `sealed`. Nil: altered, cut, or sealed
+    /// otherwise.
     package static func open(
         _ sealed: Bytes, key: SecretBytes, nonce: Bytes, associated: Bytes, prefixSize: Int = 0
     ) -> Bytes? {
@@ -66,7 +68,7 @@ package enum AuthenticatedCipher {
                 var rest: Int32 = 0
                 var end: UInt8 = 0
                 done = done && EVP_DecryptFinal_ex(context, &end, &rest) == 1
-                // What does not authenticate is never seen.
+                // A text that does not authenticate is never seen.
                 if !done, let start = room.baseAddress { OPENSSL_cleanse(start, size) }
                 initialized = done ? size : 0
             }
@@ -101,10 +103,10 @@ package enum AuthenticatedCipher {
         return EVP_CipherUpdate(context, nil, &written, associated, Int32(associated.count)) == 1
     }
 
-    /// Fetched once: a fetch for each use costs more than the use.
+    /// Fetched once, because a fetch costs more than the use itself.
     ///
-    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable and
-    /// counted atomically, and this is never freed.
+    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable
+    /// and counted atomically, and this is never freed.
     private struct Algorithms: @unchecked Sendable {
         static let shared = Algorithms()
         let cipher: OpaquePointer

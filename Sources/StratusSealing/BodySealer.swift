@@ -1,10 +1,10 @@
 import StratusCoding
 package import StratusModel
 
-/// Seals the chunks of one body, and opens them: AES-256-GCM under a key that only this body has.
+/// Seals and opens the chunks of one body: AES-256-GCM under a key that only this body has.
 ///
-/// A body's name is drawn for each upload and each ordinal is sealed once, so no key meets a nonce twice: there is no
-/// counter that must survive a crash, a restored backup or a cloned disk.
+/// A body's name is drawn for each upload and each ordinal is sealed once, so no key meets a nonce
+/// twice. No counter has to survive a crash, a restored backup or a cloned disk.
 package struct BodySealer: Sendable {
     private let key: SecretBytes
     private let database: DatabaseID
@@ -38,10 +38,11 @@ package struct BodySealer: Sendable {
             associated: self.associated(coding, place), prefix: [coding.rawValue])
     }
 
-    /// What was sealed: the content and its coding. Nil for anything that was not sealed for this place of this body.
+    /// The content that was sealed, and its encoding. Nil for anything that was not sealed for this
+    /// place of this body.
     ///
-    /// A content that is raw has exactly the size of the place. One that is compressed is yet to be expanded, to no
-    /// more than that size.
+    /// A raw content has exactly the size of the place. A compressed one is still to be expanded,
+    /// to no more than that size.
     package func open(_ sealed: Bytes, at place: ChunkPlace) -> (
         content: Bytes, coding: ChunkCoding
     )? {

@@ -8,8 +8,8 @@ import StratusModel
 // | 1     | coding: 1 as it is, 2 one zstd frame; both under AES-256-GCM             |
 // | rest  | the sealed text, and a tag of 16 bytes                                   |
 //
-// The key is HKDF-SHA-256(database key, info: `stratus body 1`, 0, the 16 bytes of the body). The nonce is the ordinal
-// as 12 bytes, high byte first. Authenticated beside the text:
+// The key is HKDF-SHA-256(database key, info: `stratus body 1`, 0, the 16 bytes of the body). The
+// nonce is the ordinal as 12 bytes, high byte first. Authenticated beside the text:
 //
 // | bytes  | what                                          |
 // | ------ | --------------------------------------------- |

@@ -8,8 +8,8 @@ package enum KeyDerivation {
 
     /// Derives `count` bytes.
     ///
-    /// - Parameter info: which key this is. Two purposes must differ in it, and neither may be the beginning of the
-    ///   other with a text behind it that somebody else chooses.
+    /// - Parameter info: the purpose of the key. Two purposes must differ in it. Neither may be the
+    ///   beginning of the other, followed by a text that somebody else chooses.
     package static func derive(
         from key: SecretBytes, salt: Bytes = [], info: Bytes, count: Int = 32
     ) -> SecretBytes {

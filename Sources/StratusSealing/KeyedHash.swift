@@ -1,15 +1,15 @@
 import COpenSSL
 package import StratusModel
 
-/// HMAC-SHA256: what stands in tables instead of a token, and what keys are derived with.
+/// HMAC-SHA256: the hashes that tables hold instead of tokens, and the derivation of keys.
 package enum KeyedHash {
     package static func hmac(key: Bytes, parts: [Bytes]) -> Bytes {
         let context = EVP_MAC_CTX_new(Algorithms.shared.mac)
         defer { EVP_MAC_CTX_free(context) }
         var result = Bytes(repeating: 0, count: 32)
         var written = 0
-        // Parameters keep the pointers they are made of: both texts must outlive the call that reads them, and a
-        // literal handed to C does not.
+        // Parameters keep pointers to the texts: both texts must outlive the call that reads them,
+        // and a literal passed to C does not.
         var done = Algorithms.shared.parameterName.withUnsafeBufferPointer { parameter in
             Algorithms.shared.digestName.withUnsafeBufferPointer { digest in
                 var parameters = [
@@ -39,10 +39,10 @@ package enum KeyedHash {
         return Self.hmac(key: key, parts: [message])
     }
 
-    /// Fetched once: a fetch for each use costs more than the use.
+    /// Fetched once, because a fetch costs more than the use itself.
     ///
-    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable and
-    /// counted atomically, and this is never freed.
+    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable
+    /// and counted atomically, and this is never freed.
     private struct Algorithms: @unchecked Sendable {
         static let shared = Algorithms()
         let mac: OpaquePointer

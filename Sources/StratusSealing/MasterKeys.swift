@@ -1,4 +1,5 @@
-/// The keys that all others are wrapped under, by version. They come from a file, a command, or the cluster's secret.
+/// The keys under which all others are wrapped, by version. They come from a file, a command, or
+/// the cluster's secret.
 package protocol MasterKeys: Sendable {
     /// The version that wraps what is written from now on.
     var newest: UInt32 { get }

@@ -2,10 +2,11 @@ import CArgon2
 import COpenSSL
 package import StratusModel
 
-/// A password as it is stored: argon2id (RFC 9106) with the parameters it was hashed with, so that they
-/// may grow.
+/// A password in its stored form: argon2id (RFC 9106) with the parameters it was hashed with, so
+/// that later hashes may use larger ones.
 ///
-/// Each hash takes tens of milliseconds and megabytes, by design: call it from a thread that may block.
+/// Each hash takes tens of milliseconds and megabytes, by design: call it from a thread that may
+/// block.
 package struct PasswordHash: Sendable, Equatable {
     package var memoryKibibytes: UInt32
     package var passes: UInt32

@@ -4,7 +4,7 @@ package import StratusModel
 /// A hash of bytes that come in pieces. One thread at a time.
 package final class RunningHash {
     package enum Function: Sendable, Hashable, CaseIterable {
-        /// For the `fileChecksum` of CloudKit's wire format, and for nothing that must resist a collision.
+        /// Only for the `fileChecksum` of CloudKit's wire format: it does not resist collisions.
         case sha1
         case sha256
 

@@ -2,15 +2,16 @@ import COpenSSL
 package import StratusModel
 import Synchronization
 
-/// A key in memory: kept out of the swap file and of core dumps where the system allows it, wiped when the last
-/// reference goes.
+/// A key in memory: kept out of the swap file and of core dumps where the system allows it, and
+/// wiped when the last reference goes.
 ///
-/// `@unchecked Sendable`, since the compiler cannot see that the memory behind the pointer is written once, before
-/// the initialiser returns, and freed with the last reference.
+/// `@unchecked Sendable`, since the compiler cannot see that the memory behind the pointer is
+/// written once, before the initialiser returns, and freed with the last reference.
 package final class SecretBytes: @unchecked Sendable, CustomStringConvertible,
     CustomDebugStringConvertible, CustomReflectable
 {
-    /// Locked memory of this process, for about 32,000 keys. Beyond it keys lie in ordinary memory, and are wiped too.
+    /// The locked memory of this process, for about 32,000 keys. Further keys lie in ordinary
+    /// memory, and are wiped too.
     package static let poolSize = ByteCount.mebibytes(1)
 
     private let start: UnsafeMutableRawPointer
@@ -62,7 +63,8 @@ package final class SecretBytes: @unchecked Sendable, CustomStringConvertible,
 
     private enum Pool { case locked, unlocked, missing }
 
-    /// Made at the first key. The system may refuse to lock so much (`RLIMIT_MEMLOCK`); keys are wiped all the same.
+    /// Made for the first key. The system may refuse to lock so much (`RLIMIT_MEMLOCK`); keys are
+    /// wiped all the same.
     private static let pool: Pool =
         switch CRYPTO_secure_malloc_init(SecretBytes.poolSize.raw, 32) {
         case 1: .locked

@@ -3,8 +3,8 @@ package import StratusModel
 
 /// A server-to-server key's public half: ECDSA over P-256, and nothing else.
 ///
-/// Unchecked, since the compiler knows nothing of C: OpenSSL's keys are counted atomically and may be
-/// read by many threads; this one is never changed.
+/// Unchecked, since the compiler knows nothing of C: OpenSSL's keys are counted atomically and may
+/// be read by many threads; this one is never changed.
 package final class ServerPublicKey: @unchecked Sendable {
     private let key: OpaquePointer
 
@@ -82,10 +82,10 @@ package enum ServerSignature {
         return Bytes(result.prefix(Int(count) - padding))
     }
 
-    /// What a signed request is called: equal for a replay, and for the twin that anybody can make of a
-    /// signature without the key, by taking n − s for s.
+    /// The identity of a signed request. It is equal for a replay, and for the twin that anybody
+    /// can make of a signature without the key, with n − s for s.
     ///
-    /// Nil for what is no signature of P-256.
+    /// Nil if the bytes are not a P-256 signature.
     package static func identity(of signature: Bytes) -> Bytes? {
         let order = Self.order
         let parsed = signature.withUnsafeBufferPointer { bytes -> OpaquePointer? in

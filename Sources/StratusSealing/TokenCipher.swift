@@ -2,18 +2,18 @@ import COpenSSL
 package import StratusModel
 import Synchronization
 
-/// Seals what clients hold for us: positions in feeds and places in queries.
+/// Seals the tokens that clients hold for us: positions in feeds and places in queries.
 ///
-/// The synthetic IV of RFC 5297 with HMAC-SHA256 as its mac and AES-256-CTR as its cipher: equal
-/// content sealed for equal circumstances is equal text, nothing is told about content or position, and
-/// what was not sealed here, or was sealed for other circumstances, does not open.
+/// It uses the synthetic IV of RFC 5297 with HMAC-SHA256 as its mac and AES-256-CTR as its cipher.
+/// Equal content sealed for equal circumstances is equal text, which reveals nothing about content
+/// or position. A text sealed elsewhere, or for other circumstances, does not open.
 ///
 /// | bytes | what                                                              |
 /// | ----- | ----------------------------------------------------------------- |
 /// | 16    | the first 16 of HMAC(mac key, length of circumstances ‖ circumstances ‖ content) |
 /// | rest  | AES-256-CTR(cipher key, those 16 as counter, content)             |
 ///
-/// It starts with one key. ``adopt(sealing:opening:)`` gives it others, of which one seals and each opens.
+/// It starts with one key. ``adopt(sealing:opening:)`` gives it others: one seals, and each opens.
 package final class TokenCipher: Sendable {
     package static let overhead = 16
 
@@ -45,7 +45,8 @@ package final class TokenCipher: Sendable {
         self.ring = Mutex(Ring(sealing: self.first, opening: [self.first], made: [:]))
     }
 
-    /// From now on `sealing` seals, and what any of `opening` sealed opens. Nil: the key it was made with.
+    /// Changes the keys: `sealing` seals from now on, and any of `opening` opens. Nil stands for
+    /// the key it was made with.
     package func adopt(sealing: Bytes?, opening: [Bytes?]) {
         let known = self.ring.withLock { $0.made }
         var made: [Bytes: Keys] = [:]
@@ -83,8 +84,8 @@ package final class TokenCipher: Sendable {
         return nil
     }
 
-    /// 128 bits that nobody without the first key can foretell: equal for equal circumstances, whatever keys
-    /// came later.
+    /// Makes 128 bits that nobody without the first key can foretell: equal for equal
+    /// circumstances, even after later keys.
     package func identity(of circumstances: Bytes) -> RequestIdentity {
         let bytes = Self.initial([], circumstances, self.first)
         func word(_ part: ArraySlice<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
@@ -115,10 +116,10 @@ package final class TokenCipher: Sendable {
         return result
     }
 
-    /// Fetched once: a fetch for each use costs more than the use.
+    /// Fetched once, because a fetch costs more than the use itself.
     ///
-    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable and
-    /// counted atomically, and this is never freed.
+    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable
+    /// and counted atomically, and this is never freed.
     private struct Algorithms: @unchecked Sendable {
         static let shared = Algorithms()
         let counter: OpaquePointer

@@ -6,11 +6,11 @@ package enum DiskOperation: UInt8, Sendable, Equatable, CaseIterable {
     case syncDirectory, list, lock
 }
 
-/// What goes wrong at one numbered operation of a ``SimulatedFiles``.
+/// A fault at one numbered operation of a ``SimulatedFiles``.
 package struct DiskFault: Sendable, Equatable {
     package enum Effect: Sendable, Equatable {
-        /// The operation reports this. A failed write may have left a prefix; a failed sync has dropped
-        /// what it should have kept, and the next one will say success (fsyncgate).
+        /// The operation reports this. A failed write may have left a prefix. A failed sync has
+        /// dropped data that it should have kept, and the next one will report success (fsyncgate).
         case fail(DiskError.Kind)
         /// The process dies here: the operation may or may not have happened, every later one fails
         /// until ``SimulatedFiles/restart(after:)``.
@@ -23,8 +23,8 @@ package struct DiskFault: Sendable, Equatable {
         case flipBit
     }
 
-    /// Counted from 1 over the life of the files, restarts included; only operations of `kinds` count
-    /// as hit.
+    /// Counted from 1 over the life of the files, restarts included; only operations of `kinds`
+    /// count as hit.
     package var number: Int
     package var effect: Effect
     /// Whether every later operation (of `kinds`) suffers too.
@@ -65,8 +65,8 @@ package struct DiskFaultRates: Sendable, Equatable {
 package enum DiskRestart: Sendable, Equatable {
     /// `kill -9`: what was written is still in the system's cache.
     case processCrash
-    /// What was not synced is there or not, sector by sector, as the seed says.
+    /// Unsynced data survives or not, sector by sector, as the seed decides.
     case powerLoss
-    /// As ``powerLoss``, but nothing unsynced survived.
+    /// Like ``powerLoss``, but nothing unsynced survives.
     case powerLossLosingAll
 }

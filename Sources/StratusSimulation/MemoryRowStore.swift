@@ -1,6 +1,7 @@
 package import StratusModel
 
-/// Rows in sorted arrays: the store that needs no disk, and the model that the one on disk is held to.
+/// Rows in sorted arrays: the store that needs no disk, and the model that the store on disk is
+/// compared with.
 package struct MemoryRowStore: RowStore, Sendable, Equatable {
     package struct Row: Sendable, Equatable {
         package let key: Bytes
@@ -57,7 +58,7 @@ package struct MemoryRowStore: RowStore, Sendable, Equatable {
         }
     }
 
-    /// Where `key` is, or would be.
+    /// The position of `key`, or the one it would have.
     private static func position(of key: Bytes, in rows: [Row]) -> Int {
         var low = 0
         var high = rows.count

@@ -1,8 +1,8 @@
 package import StratusCoding
 package import StratusModel
 
-// The body of a register command, versions 1 and 2: the same but for their number, so that there is a format of
-// feature level 2 to upgrade to
+// The body of a register command, versions 1 and 2. They differ only in their number, and exist so
+// that there is a format of feature level 2 to upgrade to
 //
 // | bytes    | what                                                                     |
 // | -------- | ------------------------------------------------------------------------ |
@@ -12,7 +12,7 @@ package import StratusModel
 // | 1 (+ prefixed) | compare and set only: whether a value is expected, and which       |
 // | prefixed | the new value; absent in a remove                                        |
 
-/// What a command does to one register.
+/// The operation of a command on one register.
 package enum RegisterCommand: Sendable, Equatable {
     case write(Bytes, value: Bytes)
     /// Takes effect only if the register holds `expected`; nil expects it to be absent.
@@ -81,7 +81,7 @@ extension RegisterCommand: Levelled {
     package var level: FeatureLevel { NumberFamily.registerCommand.needed(by: self.number) }
 }
 
-/// What a register held before a command, and whether the command took effect.
+/// The register's content before a command, and whether the command took effect.
 package struct RegisterOutcome: FixedLevel, Sendable, Equatable {
     package static var level: FeatureLevel { .one }
 
@@ -139,8 +139,8 @@ package struct RegisterChange: Sendable, Equatable {
     package var value: Bytes?
 }
 
-/// The reference state: registers with compare-and-set, and a feed of their changes. What tests and the
-/// simulator replicate, because everything about it can be checked.
+/// The reference state: registers with compare-and-set, and a feed of their changes. Tests and the
+/// simulator replicate it, because everything about it can be checked.
 package struct RegisterState: ReplicatedState {
     package init() {}
 

@@ -3,13 +3,14 @@ import Synchronization
 
 /// A disk in memory that behaves as badly as disks may.
 ///
-/// - What is written is lost or torn by a power cut, per sector, unless ``File/sync()`` returned.
-/// - A name made, replaced or removed is undone by a power cut unless its directory was synced.
-/// - Each call is one numbered operation, and a ``DiskFault`` strikes at a number: that is how a test
-///   fails or crashes a workload at every operation in turn.
+/// - A power cut loses or tears written data, per sector, unless ``File/sync()`` returned.
+/// - A power cut undoes a name made, replaced or removed, unless its directory was synced.
+/// - Each call is one numbered operation, and a ``DiskFault`` strikes at a number. So a test can
+///   fail or crash a workload at every operation in turn.
 /// - The same seed and the same calls give the same disk.
 ///
-/// After a crash the old process is dead: every handle and lock from before ``restart(after:)`` only fails.
+/// After a crash the old process is dead: every handle and lock from before ``restart(after:)``
+/// only fails.
 package final class SimulatedFiles: Files {
     enum Node: Equatable {
         case file(Int)
@@ -63,7 +64,7 @@ package final class SimulatedFiles: Files {
     package func setRates(_ rates: DiskFaultRates...) { self.state.withLock { $0.rates = rates } }
     /// How many operations failed by themselves, as the rates say.
     package var strikeCount: Int { self.state.withLock { $0.strikeCount } }
-    /// What all files take up.
+    /// The size of all files together.
     package var usedSize: ByteCount { ByteCount(self.state.withLock { Self.usedSize($0) }) }
     /// Writes that would make the files' sum larger than this fail with `.full`; nil is no limit.
     package func setCapacity(_ capacity: ByteCount?) {
@@ -85,7 +86,7 @@ package final class SimulatedFiles: Files {
                     Self.apply(change, to: &state.durableNames)
                 }
                 state.unsyncedNames = []
-                // What lies in a directory that is gone is gone too.
+                // Files in a deleted directory are gone too.
                 let durable = state.durableNames
                 state.durableNames = durable.filter { entry in
                     var path = entry.key
@@ -243,7 +244,8 @@ package final class SimulatedFiles: Files {
     }
 
     package func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock {
-        // The lock is made outside: one that dies with a crash gives itself back, which takes the state.
+        // The lock is made outside: a lock that dies with a crash releases itself, which takes the
+        // state.
         let number = try self.perform(.lock, path) { (state, _) throws(DiskError) in
             guard state.locks[path] == nil else {
                 throw DiskError(.denied, during: "lock", path: path, code: 11)
@@ -261,7 +263,8 @@ package final class SimulatedFiles: Files {
         return SimulatedLock(self, path, number)
     }
 
-    /// Not an operation: nothing is asked of the disk. Without a capacity there is more than anybody uses.
+    /// Not an operation: it does not touch the disk. Without a capacity there is more than anybody
+    /// uses.
     package func space() throws(DiskError) -> DiskSpace {
         self.state.withLock { state in
             let used = Self.usedSize(state)
@@ -325,7 +328,8 @@ package final class SimulatedFiles: Files {
 
     func sync(_ number: Int, _ path: DiskPath, life: Int) throws(DiskError) {
         try self.perform(.sync, path, life: life) { (state, isCrash) throws(DiskError) in
-            // Cut off inside the call: what is pending stays pending, and the restart draws its fate.
+            // Interrupted inside the call: pending data stays pending, and the restart draws its
+            // fate.
             if !isCrash { state.inodes[number].sync() }
         } failing: { state in
             state.inodes[number].failSync(&state.random)
@@ -364,7 +368,8 @@ package final class SimulatedFiles: Files {
             switch Self.effect(on: kind, path, at: offset, &state) {
             case .crash:
                 state.isCrashed = true
-                // It may have happened, a write even in part, and then it is as unsynced as all else.
+                // It may have happened, a write even in part, and is then as unsynced as everything
+                // else.
                 switch Int.random(in: 0..<3, using: &state.random) {
                 case 0: break
                 case 1 where kind == .write: failing(&state)

@@ -10,7 +10,7 @@ struct SimulatedInode {
     static let sectorSize = 512
 
     private(set) var current: Bytes = []
-    /// What the medium holds. Changed only by a sync, a power cut, or rot.
+    /// The content of the medium. Changed only by a sync, a power cut, or rot.
     private(set) var durable: Bytes = []
     private var pending: [Change] = []
     /// A sync failed: the system may hold pages as clean that the medium never got.

@@ -1,8 +1,8 @@
 package import StratusModel
 import Synchronization
 
-/// The outside world of one simulated node: a clock that moves when told, draws from a seed, a disk in
-/// memory.
+/// The outside world of one simulated node: a clock that moves when told, random draws from a seed,
+/// a disk in memory.
 package final class SimulatedWorld: World {
     private struct State {
         var now = MonotonicTime(nanoseconds: 0)

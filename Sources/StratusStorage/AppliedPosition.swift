@@ -18,7 +18,7 @@ package struct AppliedPosition: Sendable, Equatable {
     package var term: Term
     package var time: HybridTime
     package var digest: StateDigest
-    /// Opaque here: what a configuration says is the business of whoever replicates.
+    /// Opaque here: only the code that replicates reads a configuration.
     package var configuration: Bytes
 
     package static let start = AppliedPosition(
@@ -62,7 +62,7 @@ package struct AppliedPosition: Sendable, Equatable {
         try reader.finish()
     }
 
-    /// What the rows say of themselves; ``start`` for a new database.
+    /// Reads the position that the rows record; ``start`` for a new database.
     package static func read(from rows: borrowing some RowReader) throws(StoreError) -> Self {
         guard let row = try rows.row(.meta, Self.key.span.bytes) else { return .start }
         do throws(DecodingError) { return try Self(decoding: row) } catch {

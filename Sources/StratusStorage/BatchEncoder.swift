@@ -1,12 +1,12 @@
 import CShims
 import StratusModel
 
-/// Puts batches together as bytes, in one buffer that is used again for each: header, items, payloads.
-/// The tables stand in `LogFormat.swift`.
+/// Encodes batches as bytes, in one buffer that is reused for each: header, items, payloads. The
+/// tables stand in `LogFormat.swift`.
 ///
 /// Owned by the thread that flushes.
 struct BatchEncoder: ~Copyable {
-    /// Where the payloads went and their checksums, one of each for every queued item.
+    /// The places of the payloads and their checksums, one of each for every queued item.
     struct Places {
         var offsets: [Int] = []
         var crcs: [UInt32] = []
@@ -18,7 +18,7 @@ struct BatchEncoder: ~Copyable {
 
     deinit { self.buffer.deallocate() }
 
-    /// What was put together last.
+    /// The bytes of the last encoded batch.
     var bytes: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self.buffer[..<self.size])
     }

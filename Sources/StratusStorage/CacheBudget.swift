@@ -1,11 +1,12 @@
 package import StratusModel
 import Synchronization
 
-/// Memory for the page caches of all partitions of a node.
+/// The memory for the page caches of all partitions of a node.
 ///
-/// A node that serves few partitions gives each of them much: a page that is not in the cache costs a read, its checksum
-/// and a copy. The more are open, the less the next one gets; none less than ``sizeMin``. What one has got it keeps until
-/// it is closed, so all of them together stay below the total times the logarithm of their number, or their minimum.
+/// A node that serves few partitions gives each of them much, because a page outside the cache
+/// costs a read, its checksum and a copy. The more are open, the less the next one gets, but none
+/// less than ``sizeMin``. A partition keeps its part until it is closed. So all parts together stay
+/// below the total times the logarithm of their number, or their minimum.
 package final class CacheBudget: Sendable {
     private static let sizeMin = ByteCount.mebibytes(2)
     private static let sizeMax = ByteCount.mebibytes(32)

@@ -1,10 +1,10 @@
 package import StratusModel
 
-/// Applies commands exactly once: deadline first, then what is remembered, then the state.
+/// Applies commands exactly once: checks the deadline first, then the remembered outcomes, then the
+/// state.
 ///
-/// The one place where `design.md` §4 stands in code; the local replica and the partition store both
-/// apply through it. Mail is the exception: it is applied once by its own numbers, so it has no deadline and is not
-/// remembered.
+/// The partition store applies everything through it. Mail is the exception: its own numbers apply
+/// it once, so it has no deadline and is not remembered.
 package struct CommandApplication<State: ReplicatedState>: Sendable {
     package var state: State
     private var requests = RequestTable()

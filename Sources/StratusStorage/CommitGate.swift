@@ -1,11 +1,11 @@
 import StratusModel
 import Synchronization
 
-/// Keeps the COMMITs and the checkpoints of one database apart, and carries what was committed from the
-/// one to the other.
+/// Keeps the COMMITs and the checkpoints of one database apart, and tells the checkpoints what was
+/// committed.
 ///
-/// SQLite 3.40 loses committed rows when a COMMIT restarts the WAL beside a checkpoint (fixed in 3.51.3):
-/// neither may run while the other does. The VFS asserts it.
+/// SQLite 3.40 loses committed rows if a COMMIT restarts the WAL during a checkpoint (fixed in
+/// 3.51.3): neither may run while the other does. The VFS asserts it.
 final class CommitGate: Sendable {
     private struct State {
         var committed = LogIndex.zero

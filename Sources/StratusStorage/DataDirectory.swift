@@ -10,10 +10,11 @@ package import StratusModel
 // | 8 + 8 | identity: drawn when the directory was made, the same ever after  |
 // | 4     | CRC-32C of the bytes before                                       |
 
-/// A node's data directory: whose it is, which version wrote it, and a lock that keeps a second process
-/// out.
+/// A node's data directory: the node it belongs to, the version that wrote it, and a lock that
+/// keeps a second process out.
 ///
-/// Nothing in the directory is written before its version is known to be one we can write.
+/// Nothing in the directory is written before its version is known to be one that this build can
+/// write.
 package final class DataDirectory: Sendable {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case inUse
@@ -133,7 +134,7 @@ extension Files {
         try self.open(path, create: false).bytes(limit, at: 0)
     }
 
-    /// Puts `bytes` in the place of what is at `path`: after a crash one or the other is there, whole.
+    /// Replaces the file at `path` by `bytes`: after a crash one or the other is there, whole.
     package func replace(_ path: DiskPath, with bytes: Bytes) throws(DiskError) {
         let unfinished = DiskPath(path.raw + ".new")
         let file = try self.open(unfinished, create: true)

@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What the shared log knows of one group: which entries it holds, and where.
+/// The shared log's knowledge of one group: which entries it holds, and where.
 ///
 /// A value without I/O. Invariant: `slots[i]` is the entry at index `start.index + 1 + i`.
 struct GroupTail {
@@ -15,8 +15,8 @@ struct GroupTail {
 
     enum Place {
         case located(Location)
-        /// Submitted and not yet synced; the token tells it from another entry at the same index. `copy` is
-        /// the segment that holds it until then, when it is only being moved.
+        /// Submitted and not yet synced; the token tells it from another entry at the same index.
+        /// `copy` is the segment that holds it until then, if it is only being moved.
         case pending(Entry, token: UInt64, copy: UInt32? = nil)
         /// It was here and its bytes are damaged or gone: to be fetched from a peer.
         case damaged
@@ -26,14 +26,25 @@ struct GroupTail {
         var term: Term
         var place: Place
 
+        /// Its approximate size on disk.
+        var cost: Int {
+            switch self.place {
+            case .located(let location): Int(location.size) + LogFormat.itemSize
+            case .pending(let entry, _, _): entry.payload.count + LogFormat.itemSize
+            case .damaged: LogFormat.itemSize
+            }
+        }
+
         var isDamaged: Bool { if case .damaged = self.place { true } else { false } }
     }
 
     /// The entry before the first one kept.
     private(set) var start: LogPoint
     private(set) var slots: [Slot] = []
+    /// The approximate size of all slots on disk.
+    private(set) var heldSize = 0
     var hardState: HardState?
-    /// As of the last sync.
+    /// The hard state as of the last sync.
     var durableHardState: HardState?
     /// The newest start that a sync has covered: segments go by it.
     var durableStart: LogPoint
@@ -71,6 +82,7 @@ struct GroupTail {
     mutating func cut(from index: LogIndex) {
         guard index <= self.last else { return }
         let keep = index > self.start.index ? Int(index.raw - self.start.index.raw - 1) : 0
+        for slot in self.slots[keep...] { self.heldSize -= slot.cost }
         self.slots.removeLast(self.slots.count - keep)
         self.durableThrough = min(self.durableThrough, self.last)
     }
@@ -88,7 +100,7 @@ struct GroupTail {
                 {
                     self.cut(from: index.next)
                 }
-                self.slots[position] = slot
+                self.replace(at: position, by: slot)
                 return false
             }
             if self.slots[position].term == slot.term {
@@ -98,7 +110,7 @@ struct GroupTail {
                     case .pending(_, _, let copy): copy
                     case .damaged: nil
                     }
-                self.slots[position] = slot
+                self.replace(at: position, by: slot)
                 if case .pending(let entry, let token, _) = slot.place {
                     self.slots[position].place = .pending(entry, token: token, copy: copy)
                 }
@@ -108,15 +120,25 @@ struct GroupTail {
         }
         var hasGap = false
         while self.last.next < index {
-            self.slots.append(Slot(term: .zero, place: .damaged))
+            self.append(Slot(term: .zero, place: .damaged))
             hasGap = true
         }
-        self.slots.append(slot)
+        self.append(slot)
         return hasGap
     }
 
-    /// What becomes of the entries behind one that is damaged, once one of `term` takes its place: they followed
-    /// from what stood there.
+    private mutating func append(_ slot: Slot) {
+        self.slots.append(slot)
+        self.heldSize += slot.cost
+    }
+
+    private mutating func replace(at position: Int, by slot: Slot) {
+        self.heldSize += slot.cost - self.slots[position].cost
+        self.slots[position] = slot
+    }
+
+    /// The fate of the entries behind a damaged one, once one of `term` takes its place: they
+    /// followed from the damaged one.
     enum Followers { case stay, go, inDoubt }
 
     func followers(of index: LogIndex, as term: Term) -> Followers {
@@ -129,7 +151,7 @@ struct GroupTail {
         if old > .zero || behind.contains(where: { $0.term > .zero && $0.term < term }) {
             return .go
         }
-        // Of an entry whose term nobody knows, who comes next decides, if that one's is known.
+        // If the term of the entry is unknown, the next entry decides, if its term is known.
         return next.isDamaged ? .stay : .inDoubt
     }
 
@@ -158,12 +180,14 @@ struct GroupTail {
         self.durableHardState = self.hardState
     }
 
-    /// What lies there is not what was written; an entry that is being written again is not lost.
+    /// Marks an entry whose stored bytes are not those that were written; an entry that is being
+    /// written again is not lost.
     mutating func markDamaged(at index: LogIndex) {
         guard let position = self.position(of: index),
             case .located = self.slots[position].place
         else { return }
-        self.slots[position].place = .damaged
+        self.replace(
+            at: position, by: Slot(term: self.slots[position].term, place: .damaged))
         self.durableThrough = min(self.durableThrough, index.previous)
     }
 
@@ -172,7 +196,9 @@ struct GroupTail {
         guard index > self.start.index else { return }
         precondition(index <= self.last, "released \(index) of \(self.last)")
         let term = self.term(at: index)!
-        self.slots.removeFirst(Int(index.raw - self.start.index.raw))
+        let count = Int(index.raw - self.start.index.raw)
+        for slot in self.slots[..<count] { self.heldSize -= slot.cost }
+        self.slots.removeFirst(count)
         self.start = LogPoint(index: index, term: term)
         guard index > self.durableThrough else { return }
         self.durableThrough = index
@@ -183,11 +209,12 @@ struct GroupTail {
     mutating func restart(after start: LogPoint) {
         self.start = start
         self.slots = []
+        self.heldSize = 0
         self.durableThrough = start.index
     }
 
-    /// As the log's own record of a start says it: keeps what follows the start if it is known here.
-    /// A start of zero is that of a group that was forgotten: nothing of it counts.
+    /// Replays the log's own record of a start: keeps the entries after it that are known here. A
+    /// start of zero is that of a forgotten group: nothing of it counts.
     mutating func replay(start: LogPoint) {
         if start.index == .zero { return self.restart(after: start) }
         guard start.index > self.start.index else { return }
@@ -204,8 +231,8 @@ struct GroupTail {
         self.restart(after: start)
     }
 
-    /// The last entry that this log has ever reported durable, as far as it knows: it may be missing, or one
-    /// before it, and is owed then.
+    /// The last entry that this log has ever reported durable, as far as it knows. If it or an
+    /// earlier one is missing, that is owed.
     var owedThrough: LogPoint {
         var index = self.last
         while index > self.durableThrough, let slot = self.slot(at: index),
@@ -216,15 +243,16 @@ struct GroupTail {
         return LogPoint(index: index, term: self.term(at: index) ?? .zero)
     }
 
-    /// Takes from `other`, an earlier state of this log, what the entries known here prove to be in it still.
+    /// Takes from `other`, an earlier state of this log, the entries that those known here prove to
+    /// be in it still.
     ///
-    /// A log that holds an entry of a term agrees, up to there, with that of the term's leader. So every earlier entry of
-    /// the same term is in it, with all that stands before that.
+    /// A log that holds an entry of a term agrees, up to there, with that of the term's leader. So
+    /// every earlier entry of the same term is in it, with all that stands before that.
     ///
     /// - Parameter last: the last entry of the log, if its head says so.
     mutating func adopt(_ other: Self, last: LogPoint?) {
         if self.start.index < other.start.index {
-            // What the head says counts: it began anew.
+            // The state at the segment's head counts: the log began anew.
             guard last == nil else { return }
             self.replay(start: other.start)
         }
@@ -253,12 +281,12 @@ struct GroupTail {
         }
     }
 
-    /// Entries through `point` were here and are lost: room for them, so that nobody takes the log for
-    /// whole before they are back.
+    /// Makes room for entries through `point` that were here and are lost, so that nobody takes the
+    /// log for whole before they are back.
     mutating func owe(through point: LogPoint) {
         while self.last < point.index {
             let term = self.last.next == point.index ? point.term : .zero
-            self.slots.append(Slot(term: term, place: .damaged))
+            self.append(Slot(term: term, place: .damaged))
         }
     }
 
@@ -286,6 +314,16 @@ extension GroupTail {
     var isSettled: Bool {
         self.unsyncedCutCount == 0 && self.hardState == self.durableHardState
             && !self.slots.contains { if case .pending = $0.place { true } else { false } }
+    }
+
+    /// The approximate size of the group's entries in a segment.
+    func size(in segment: UInt32) -> Int {
+        self.slots.reduce(0) { sum, slot in
+            guard case .located(let location) = slot.place, location.segment == segment else {
+                return sum
+            }
+            return sum + slot.cost
+        }
     }
 
     func indexes(in segment: UInt32) -> [LogIndex] {

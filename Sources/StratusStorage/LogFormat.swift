@@ -3,9 +3,9 @@ import StratusModel
 
 // The shared log, version 1. All integers little-endian.
 //
-// A segment is a file of fixed size, written full of zeros when it is made, and used again and again. It
-// starts with a header, then holds batches one behind the other, each 8-byte aligned. What was written
-// between two syncs is one batch.
+// A segment is a file of fixed size, written full of zeros when it is made, and used again and
+// again. It starts with a header, then holds batches one behind the other, each 8-byte aligned.
+// All bytes written between two syncs are one batch.
 //
 // Segment header, 64 bytes
 //
@@ -31,7 +31,8 @@ import StratusModel
 // | 4     | number of items                                                             |
 // | 4     | size of the payloads together                                               |
 //
-// Item, 40 bytes: what an entry is stands apart from its bytes, so that damage to the bytes can be named
+// Item, 40 bytes: the description of an entry stands apart from its bytes, so that damage to the
+// bytes can be named
 //
 // | bytes | what                                                                        |
 // | ----- | --------------------------------------------------------------------------- |
@@ -40,17 +41,18 @@ import StratusModel
 // | 2     | group                                                                       |
 // | 2     | of an entry: its time's count                                               |
 // | 2     | zero                                                                        |
-// | 8     | index: of an entry; the first one cut; the one before the first kept; the last kept. Of a hard state: 1 + the vote, or 0 |
+// | 8     | index: of an entry; the first one cut; the one before the first kept; the   |
+// |       | last kept. Of a hard state: 1 + the vote, or 0                              |
 // | 8     | term                                                                        |
 // | 8     | of an entry: its time's milliseconds                                        |
 // | 4     | size of the payload                                                         |
 // | 4     | CRC-32C of the payload                                                      |
 //
-// The first batch of a segment begins with the state of every group before it: its start, the last index
-// it holds, its hard state. So older segments are needed for their entries only, and what was in a lost one
-// can be named.
+// The first batch of a segment begins with the state of every group before it: its start, the last
+// index it holds, its hard state. So older segments are needed for their entries only, and the
+// content of a lost one can be named.
 //
-// The salt is unknown to whoever chooses payloads, so no payload can pass for a batch.
+// The salt is unknown to clients that choose payloads, so no payload can pass for a batch.
 
 enum LogFormat {
     static let segmentHeaderSize = 64
@@ -160,7 +162,7 @@ enum LogFormat {
         var payloadOffset: Int {
             LogFormat.batchHeaderSize + self.itemCount * LogFormat.itemSize
         }
-        /// Of the whole batch, padding included.
+        /// The size of the whole batch, padding included.
         var size: Int { (self.payloadOffset + self.payloadSize + 7) & ~7 }
 
         /// To be called when the items stand behind the header: the checksum covers them.
@@ -179,7 +181,8 @@ enum LogFormat {
             batch.storeBytes(of: crc.littleEndian, toByteOffset: 4, as: UInt32.self)
         }
 
-        /// The batch at `position` of a segment, if there is one and its header and items are sound.
+        /// Reads the batch at `position` of a segment, if there is one and its header and items are
+        /// sound.
         static func read(_ segment: UnsafeRawBufferPointer, at position: Int) -> BatchHeader? {
             guard position + LogFormat.batchHeaderSize <= segment.count,
                 LogFormat.half(segment, position) == LogFormat.batchMark,

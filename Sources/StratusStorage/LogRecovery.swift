@@ -1,14 +1,16 @@
 import CShims
 import StratusModel
 
-/// Reads a shared log back at start: cuts a torn tail, names damage, and makes what it keeps durable.
+/// Reads a shared log back at start: cuts a torn tail, names damage, and makes what it keeps
+/// durable.
 ///
-/// Sound batches are taken in the order of their numbers. Where one is not sound:
-/// - and a sound one follows, in this segment or the next: it was synced before that was written, so this
-///   is damage;
-/// - and none follows: it is the tail, torn by the end of the last process.
+/// Sound batches are taken in the order of their numbers. A batch that is not sound means one of
+/// two things:
+/// - A sound one follows, in this segment or the next. The bad one was synced before that was
+///   written, so this is damage.
+/// - None follows. It is the tail, torn by the end of the last process.
 ///
-/// The bytes of the last segment that are kept are written again and synced: if a sync failed in the last
+/// The kept bytes of the last segment are written again and synced: if a sync failed in the last
 /// process, the system may show them although the medium never got them.
 struct LogRecovery {
     private let directory: DiskPath
@@ -27,11 +29,11 @@ struct LogRecovery {
 
     /// The number the next batch must have; nil before the first.
     private var expected: UInt64?
-    /// What was read before a loss of unknown content, by group, until the state of the groups behind it is read.
-    /// The lost batch may have replaced any of it.
+    /// The entries read before a loss of unknown content, by group, until the state of the groups
+    /// behind it is read. The lost batch may have replaced any of them.
     private var doubted: [GroupID: GroupTail]?
 
-    /// A batch is lost, and nobody knows what it held. What follows is gathered by itself.
+    /// A batch is lost, and its content is unknown. Later entries are gathered apart.
     private mutating func doubtAll() {
         if self.limits.bugs.contains(.unknownLossForgiven) {
             self.damage.hasUnknownLoss = true
@@ -70,7 +72,7 @@ struct LogRecovery {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: largest, alignment: 16)
         defer { buffer.deallocate() }
         for found in unlabelled { try self.readUnlabelled(found, known, buffer) }
-        // A spare that was not used again looks as it did when it was let go.
+        // A spare that was not used again looks as it did when it was freed.
         self.segments.sort { $0.header!.sequence < $1.header!.sequence }
         try self.setBackBegun(buffer, isNew: isNew)
         if self.segments.isEmpty, !isNew {
@@ -84,9 +86,10 @@ struct LogRecovery {
             if number > 0,
                 segment.header!.sequence != self.segments[number - 1].header!.sequence + 1
             {
-                // The oldest go first: what stands before was let go, and is a spare that was not used again yet. With
-                // what replaced its entries gone it would contradict what follows. Or what is missing is a loss:
-                // the state behind it says how far every group had come, whatever was before.
+                // Segments are freed oldest first, so an earlier segment was freed and is a spare
+                // not yet used again. Its entries would contradict what follows, since the entries
+                // that replaced them are gone. Otherwise the gap is a loss. Then the state behind
+                // it shows how far every group had come, whatever was before.
                 self.groups = [:]
                 self.doubted = nil
                 self.damage.hasUnknownLoss = true
@@ -174,9 +177,11 @@ struct LogRecovery {
         return unlabelled
     }
 
-    /// A segment without a readable header is a spare, or one whose header rotted: its batches tell.
+    /// Reads a segment without a readable header: a spare, or one whose header rotted. Its batches
+    /// tell which.
     ///
-    /// - Parameter known: the sizes that other segments have. One that is shorter than any of them was cut short.
+    /// - Parameter known: the sizes of the other segments. One that is shorter than all of them was
+    ///   cut short.
     private mutating func readUnlabelled(
         _ found: Unlabelled, _ known: [Int], _ buffer: UnsafeMutableRawBufferPointer
     ) throws(DiskError) {
@@ -191,7 +196,8 @@ struct LogRecovery {
             if found.length == self.limits.segmentSize.raw {
                 try self.keepAsSpare(segment)
             } else {
-                // Being made when the process ended, or a spare of another size. It held nothing yet.
+                // It was being made when the process ended, or is a spare of another size. It held
+                // nothing yet.
                 try self.world.files.remove(segment.path)
             }
             return
@@ -218,9 +224,9 @@ struct LogRecovery {
         }
     }
 
-    /// The newest segment may have been begun by a batch that was torn: nothing in it counts then, and it is
-    /// a spare again. As the active one it would get a first batch that does not say where every group
-    /// stands, and what was torn in the segment before would pass for damage.
+    /// Turns the newest segment back into a spare if its first batch was torn: then nothing in it
+    /// counts. If it stayed active, its first batch would not say where every group stands. A torn
+    /// batch in the segment before would then pass for damage.
     private mutating func setBackBegun(
         _ buffer: UnsafeMutableRawBufferPointer, isNew: Bool
     ) throws(DiskError) {
@@ -249,9 +255,10 @@ struct LogRecovery {
 
     private static let readSize = 1 << 20
 
-    /// As much of the segment as the buffer takes, the whole one mostly; where the file is short, zeros.
+    /// Loads as much of the segment as the buffer takes, mostly all of it; where the file is short,
+    /// zeros.
     ///
-    /// - Parameter start: what stands before it is in the buffer already.
+    /// - Parameter start: the bytes before it are in the buffer already.
     private func load(
         _ segment: LogSegment, _ buffer: UnsafeMutableRawBufferPointer, from start: Int = 0
     ) throws(DiskError) -> UnsafeRawBufferPointer {
@@ -292,8 +299,9 @@ struct LogRecovery {
             let end = position + batch.size
             let isTail =
                 isLast && self.search(bytes, from: end, for: header) == nil
-            // The first batch of a segment holds the state of every group: whatever was lost before it is
-            // known by name now. What it was is not, so nothing read before it counts unless that state proves it.
+            // The first batch of a segment holds the state of every group, so a loss before it is
+            // now known by name. Its content is not known, so nothing read before it counts unless
+            // that state proves it.
             self.replay(batch, bytes, segment, isTail: isTail)
             if position == LogFormat.segmentHeaderSize {
                 self.doubted = nil
@@ -362,7 +370,7 @@ struct LogRecovery {
         }
     }
 
-    /// What items of one group, one behind the other, have come to.
+    /// The combined result of consecutive items of one group.
     private struct Run {
         let group: GroupID
         var tail: GroupTail
@@ -405,7 +413,8 @@ struct LogRecovery {
             // A copy that was only being moved: the one it was made from still counts.
             if !isSound, let slot = run.tail.slot(at: index), slot.term.raw == item.term { return }
             guard isSound || !isTail else {
-                // Torn: it and what follows it in its group never were acknowledged, if it was torn.
+                // If it was torn, neither it nor anything after it in its group was ever
+                // acknowledged.
                 if !self.damage.suspectTail.contains(where: { $0.group == item.group }) {
                     self.damage.suspectTail.append(
                         .init(group: item.group, index: index, term: Term(item.term)))
@@ -431,7 +440,7 @@ struct LogRecovery {
 
     // MARK: Making sure
 
-    /// Writes what is kept of the last segment over itself and syncs it, with a last batch that cuts what
+    /// Writes the kept part of the last segment over itself and syncs it. A last batch cuts what
     /// was torn, so that no later start takes it for damage.
     private mutating func makeDurable(
         _ segment: LogSegment, _ kept: UnsafeMutableRawBufferPointer
@@ -445,8 +454,9 @@ struct LogRecovery {
             try segment.file.write(UnsafeRawBufferPointer(rebasing: part), at: UInt64(offset))
             offset = part.endIndex
         }
-        // A batch like every other: not before what stands in front of it is on the medium. A process that
-        // was killed while it wrote leaves a torn batch that only the system's cache holds.
+        // Like every other batch, this one is written only once everything before it is on the
+        // medium. A process killed while it wrote leaves a torn batch that only the system's cache
+        // holds.
         if !self.damage.suspectTail.isEmpty,
             !self.limits.bugs.contains(.tornBatchCutInOneSync)
         {
@@ -464,7 +474,7 @@ struct LogRecovery {
             position: self.position, number: self.expected ?? 1, itemCount: suspects.count,
             payloadSize: 0)
         header.position = self.position
-        // A torn batch at the very end of a segment: the cuts go with the next batch, in the next one.
+        // A torn batch ends the segment: the cuts go with the next batch, in the next segment.
         guard self.position + header.size <= segment.size else {
             self.unwrittenCuts = suspects.map { .cut($0.group, from: $0.index) }
             return

@@ -2,10 +2,10 @@ import StratusModel
 
 /// One file of the shared log.
 ///
-/// `@unchecked Sendable`: everything but `file` is guarded by the log's lock; `file` takes positioned
-/// reads and writes from any thread. It would go if `File` were `Sendable`.
+/// `@unchecked Sendable`: everything but `file` is guarded by the log's lock; `file` takes
+/// positioned reads and writes from any thread. Remove this once `File` is `Sendable`.
 final class LogSegment: @unchecked Sendable {
-    /// What a segment may be: a multiple of 8 between these.
+    /// The sizes that a segment may have: multiples of 8 between these.
     static let sizes = 4_096...(1 << 30)
 
     static func isPossible(size: UInt64) -> Bool {
@@ -16,14 +16,15 @@ final class LogSegment: @unchecked Sendable {
     let number: UInt32
     let path: DiskPath
     let file: any File
-    /// Of the whole file. A segment keeps the size that it was made with, whatever newer ones are given.
+    /// The size of the whole file. A segment keeps the size that it was made with, even if newer
+    /// ones get another.
     let size: Int
-    /// Of its present use; nil for a spare.
+    /// The header of its present use; nil for a spare.
     var header: LogFormat.SegmentHeader?
     /// The last index of each group that has entries here.
     var lastIndexes: [GroupID: LogIndex] = [:]
-    /// Whether all of it is known to be on the medium. Not of a spare that an earlier process left: the sync
-    /// that was to see to that may have failed, and the system shows it in full length all the same.
+    /// Whether all of it is known to be on the medium. False for a spare from an earlier process:
+    /// its sync may have failed, although the system shows its full length.
     let isWhole: Bool
 
     init(
@@ -53,8 +54,8 @@ final class LogSegment: @unchecked Sendable {
         return UInt32(name.dropLast(4))
     }
 
-    /// Makes a segment full of zeros, durably. Its blocks are then allocated and written: a later sync
-    /// has only data to move. One that is there already is made again, in its place.
+    /// Makes a segment full of zeros, durably. Its blocks are then allocated and written, so a
+    /// later sync only has data to move. An existing file of this number is overwritten.
     static func make(
         _ number: UInt32, in directory: DiskPath, size: Int, of files: any Files
     ) throws(DiskError) -> LogSegment {

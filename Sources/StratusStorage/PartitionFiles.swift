@@ -1,19 +1,21 @@
 import StratusModel
 import StratusSQLite
 
-/// Where one partition's files lie, and which of them count.
+/// The places of one partition's files, and which of them count.
 ///
 /// ```text
 /// partitions/00012/rows-3.db        the rows; the highest number is the one that counts
 /// partitions/00012/rows-3.db-wal    SQLite's, beside it
 /// partitions/00012/unfinished.db    a snapshot being installed: worthless after a restart
-/// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose their
-/// partitions/00012/arrivals         name as soon as they are open, and are worthless after a restart
-/// partitions/00012/damaged.db       rows that rotted, set aside until a snapshot has taken their place
+/// partitions/00012/snapshot         a snapshot being sent, arrivals one being received: both lose
+/// their partitions/00012/arrivals         name as soon as they are open, and are worthless after a
+/// restart partitions/00012/damaged.db       rows that rotted, set aside until a snapshot has taken
+/// their place
 /// ```
 ///
-/// Installing a snapshot makes a file and renames it to the next number: one atomic step, and nothing of
-/// the older database, above all not its WAL, can be taken for a part of the new one.
+/// Installing a snapshot makes a file and renames it to the next number. That is one atomic step,
+/// and nothing of the older database, above all not its WAL, can be taken for a part of the new
+/// one.
 struct PartitionFiles: Sendable {
     let directory: DiskPath
     let tag: UInt32
@@ -34,7 +36,7 @@ struct PartitionFiles: Sendable {
 
     func rows(_ number: Int) -> DiskPath { self.directory.appending("rows-\(number).db") }
 
-    /// The number of the database that counts, after removing whatever does not; nil if there is none.
+    /// Removes every database but the one that counts. Returns its number; nil if there is none.
     func settle(in files: any Files) throws(DiskError) -> Int? {
         guard try files.exists(self.directory) else { return nil }
         let names = try files.list(self.directory).map(\.raw)
@@ -48,8 +50,8 @@ struct PartitionFiles: Sendable {
         return current
     }
 
-    /// Puts the rows that count where nobody takes them for the partition. Their WAL goes second: a crash
-    /// between leaves a WAL without its database, which the next start removes.
+    /// Moves the rows that count to a name that nobody takes for the partition. Their WAL moves
+    /// second: a crash in between leaves a WAL without its database, which the next start removes.
     func setAside(in files: any Files) throws(DiskError) {
         guard let current = try self.settle(in: files) else { return }
         try self.discardAside(in: files)

@@ -2,10 +2,11 @@ import StratusCoding
 import StratusModel
 import StratusSQLite
 
-/// Builds a database from a snapshot's frames beside the one in use, a frame a slice, and puts it in its place
-/// with the last.
+/// Builds a database from a snapshot's frames beside the one in use, one frame a slice, and
+/// replaces the old one after the last.
 ///
-/// What some slices have written is synced before the next begins, so that no sync has to wait for all of it.
+/// The bytes of some slices are synced before the next slice begins, so that no sync has to wait
+/// for all of them.
 final class PartitionInstallation: SnapshotWork {
     private let path: DiskPath
     private let identity: SnapshotIdentity
@@ -20,12 +21,12 @@ final class PartitionInstallation: SnapshotWork {
     private var rowCount: UInt64 = 0
     /// Frames since the last sync.
     private var unsyncedCount = 0
-    /// What the rows stand for, once they are whole and synced.
+    /// The position of the rows, once they are whole and synced.
     private var position: AppliedPosition?
     private var isDone = false
 
     /// - Parameters:
-    ///   - path: where it is built. What an earlier one left there is discarded.
+    ///   - path: the place of the new file. The rest of an earlier one there is discarded.
     ///   - takeOver: the file at `path` is whole, closed and synced: it becomes the partition.
     init(
         _ path: DiskPath, _ identity: SnapshotIdentity, from source: any SnapshotSource,
@@ -110,7 +111,8 @@ final class PartitionInstallation: SnapshotWork {
         }
     }
 
-    /// What the rows stand for, as they are to say it themselves.
+    /// Checks the snapshot's end against the rows. Returns the position that the rows are to
+    /// record.
     private func checked(_ end: AppliedPosition, _ rowCount: UInt64, _ digest: StateDigest)
         throws(StoreError) -> AppliedPosition
     {

@@ -2,8 +2,8 @@ package import StratusModel
 
 /// Deletes what a node kept of partitions that live elsewhere now.
 package enum PartitionRemoval {
-    /// Rows that rotted: the partition is found without rows at its next opening. They stay beside it, for
-    /// somebody to look at or to bring back, until a snapshot has taken their place.
+    /// Sets aside rows that rotted: the next opening finds the partition without rows. The files
+    /// stay beside it, to be examined or restored, until a snapshot has replaced them.
     package static func setAside(_ group: GroupID, in parent: DiskPath, from files: any Files)
         throws(StoreError)
     {
@@ -12,9 +12,9 @@ package enum PartitionRemoval {
         }
     }
 
-    /// Removes the files of `groups`; those that are gone already are no error. The directory stays: it is
-    /// empty, and a partition may come back. The newest rows go last, so that what a crash leaves is what a
-    /// replica was, or nothing.
+    /// Removes the files of `groups`, and ignores those that are gone already. The directory stays:
+    /// it is empty, and a partition may come back. The newest rows go last, so that a crash leaves
+    /// what a replica was, or nothing.
     package static func remove(_ groups: [GroupID], in parent: DiskPath, from files: any Files)
         throws(StoreError)
     {

@@ -14,7 +14,7 @@ package final class PartitionScrub {
         case busy
     }
 
-    /// Also says, to ``PartitionStore/isCurrent(_:)``, whether the file is still that of the partition.
+    /// Also tells ``PartitionStore/isCurrent(_:)`` whether the file is still that of the partition.
     package let checkpointer: PartitionCheckpointer
     private let makeAudit: () throws(DiskError) -> PageAudit
     private let discardAside: () throws(DiskError) -> Void
@@ -45,7 +45,7 @@ package final class PartitionScrub {
             let (count, damaged) = try self.audit!.next(countMax)
             if let page = damaged.first { return .damaged(page: page) }
             if count == countMax { return .more }
-            // What was set aside before is not needed beside rows that are whole.
+            // Rows set aside earlier are not needed beside rows that are whole.
             try self.discardAside()
             return .whole
         }

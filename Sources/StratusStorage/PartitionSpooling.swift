@@ -2,23 +2,23 @@ import StratusCoding
 import StratusModel
 import StratusSQLite
 
-/// Writes a partition's rows as they were at one moment into a file, a frame a slice. In the file each frame
-/// stands behind its length (4 bytes, little-endian).
+/// Writes a partition's rows as they were at one moment into a file, one frame a slice. In the file
+/// each frame stands behind its length (4 bytes, little-endian).
 ///
-/// Beside the owner's connection it has one of its own, with a read transaction open: what is applied between
-/// two slices it does not see. Meanwhile no checkpoint is complete and the WAL only grows, which
-/// ``PartitionStore`` bounds.
+/// It has a connection of its own beside the owner's, with a read transaction open, so it does not
+/// see commands applied between two slices. Meanwhile no checkpoint is complete and the WAL only
+/// grows, which ``PartitionStore`` bounds.
 final class PartitionSpooling: SnapshotSpooling {
     private let file: any File
     private let frameSize: Int
     private let bugs: PlantedBugs
-    /// Of the rows that are spooled.
+    /// The position of the spooled rows.
     private let position: AppliedPosition
     /// Nil when all of it is spooled.
     private var view: RowDatabase?
-    /// Whose rows are not all spooled.
+    /// The tables whose rows are not all spooled.
     private var tables: ArraySlice<Table>
-    /// Where the first of them goes on.
+    /// The key where the first of them continues.
     private var nextKey = Bytes()
     private var length: UInt64 = 0
     private var frameCount: UInt64 = 0
@@ -49,8 +49,8 @@ final class PartitionSpooling: SnapshotSpooling {
             // An earlier one may have kept its name.
             if try files.exists(path) { try files.remove(path) }
             let file = try files.open(path, create: true)
-            // Each stream has a file of its own, without a name: two at a time do not mix, and the room
-            // comes back when the stream ends.
+            // Each stream has a file of its own, without a name: two at a time do not mix, and the
+            // space is freed when the stream ends.
             try files.remove(path)
             return file
         }
@@ -79,7 +79,7 @@ final class PartitionSpooling: SnapshotSpooling {
         }
     }
 
-    /// What is left in one go. A failure is told to whoever asks for the next slice.
+    /// Writes all remaining rows at once. The next call for a slice reports a failure.
     func hurry() { try? self.finish() }
 
     /// Closes its view of the rows, which nobody may hold any longer.

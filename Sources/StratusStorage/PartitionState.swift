@@ -4,26 +4,28 @@ package import StratusModel
 ///
 /// Owned by one executor. `durable <= applied`, and neither goes back except by ``reset()``.
 package protocol PartitionState: AnyObject {
-    /// What reads see.
+    /// The index that reads see.
     var applied: LogIndex { get }
-    /// What a power cut leaves; never behind the log's start.
+    /// The index that survives a power cut; never behind the log's start.
     var durable: LogIndex { get }
-    /// Of the rows at `applied`; equal on every replica.
+    /// The digest of the rows at `applied`; equal on every replica.
     var digest: StateDigest { get }
 
-    /// Applies entries in order, appending one outcome for each. Entries at or below `applied` are a
-    /// bug. A command with a known identity is not applied again: its stored outcome is appended.
+    /// Applies entries in order, appending one outcome for each. Entries at or below `applied` are
+    /// a bug. A command with a known identity is not applied again: its stored outcome is appended.
     ///
-    /// Stops before the first entry that only a newer build can apply: then there are fewer outcomes than
-    /// entries, and ``newer`` names that entry.
+    /// Stops before the first entry that only a newer build can apply: then there are fewer
+    /// outcomes than entries, and ``newer`` names that entry.
     func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome]) throws(StoreError)
     /// The entry that the last ``apply(_:into:)`` stopped before, if any.
     var newer: NewerEntry? { get }
     /// Which builds can apply the command.
     func reading(of command: Command) -> CommandReading
-    /// Makes what was applied one commit. Bounded: the caller commits every 512 row writes or 20 ms.
+    /// Makes the applied entries one commit. Bounded: the caller commits every 512 row writes or 20
+    /// ms.
     func commit() throws(StoreError)
-    /// An error left it where only ``reset()`` may be called: also one of a checkpoint or a snapshot.
+    /// Whether an error left it so that only ``reset()`` may be called; errors of a checkpoint or a
+    /// snapshot count too.
     var mustReset: Bool { get }
     /// After any error: back to the last commit. Returns the index to replay from.
     func reset() throws(StoreError) -> LogIndex
@@ -31,13 +33,16 @@ package protocol PartitionState: AnyObject {
     func answer(_ query: Query) throws(StoreError) -> QueryAnswer
     /// The same, and what can be asked for in pages ends its page when the time is over.
     func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer
-    /// The rows at `applied`, in key order, in chunks, the digest at the end. Entries may be applied between its
-    /// slices; a snapshot begun before that is not whole is given up.
+    /// Begins a snapshot of the rows at `applied`, in key order, in chunks, the digest at the end.
+    /// Entries may be applied between its slices. An earlier snapshot that is not whole is given
+    /// up.
     func snapshot() throws(StoreError) -> any SnapshotSpooling
-    /// Where a snapshot that arrives is kept until it is whole.
+    /// The most that a snapshot of the rows may take on disk while it is sent; 0: unknown.
+    var snapshotSize: ByteCount { get throws(StoreError) }
+    /// Makes the place that keeps an arriving snapshot until it is whole.
     func makeSpool() throws(StoreError) -> any SnapshotSpool
-    /// Replaces everything by a snapshot, at the last slice: until then, and after an error or a crash, the rows
-    /// are what they were. One at a time.
+    /// Replaces everything by a snapshot, at the last slice: until then, and after an error or a
+    /// crash, the rows stay as they were. One at a time.
     func install(_ identity: SnapshotIdentity, from source: any SnapshotSource) throws(StoreError)
         -> any SnapshotWork
 }
@@ -48,7 +53,7 @@ extension PartitionState {
     }
 }
 
-/// What takes long with a snapshot, done a slice at a time so that others get their turn in between.
+/// The slow work on a snapshot, done a slice at a time so that other work can run in between.
 package protocol SnapshotWork: AnyObject {
     /// Does one slice more.
     /// - Returns: the bytes that went through it; nil when all is done.
@@ -62,9 +67,9 @@ extension SnapshotWork {
 }
 
 package protocol SnapshotSpooling: SnapshotWork {
-    /// It holds up what has to be let go: nothing should slow it down.
+    /// Whether it keeps a full WAL from being freed: then nothing should slow it down.
     var isUrgent: Bool { get }
-    /// What was spooled, from the first chunk. To be called when all is done.
+    /// The spooled bytes, from the first chunk. Call it when all work is done.
     func source() -> any SnapshotSource
 }
 

@@ -102,6 +102,14 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             return ByteCount(try self.openRows().sparePageCount() * Connection.pageSize)
         }
     }
+    package var snapshotSize: ByteCount {
+        get throws(StoreError) {
+            guard self.number != nil else { return ByteCount(0) }
+            let rows = try self.openRows()
+            let count = try rows.pageCount() - rows.sparePageCount()
+            return ByteCount(max(0, count) * Connection.pageSize)
+        }
+    }
     package var isOpen: Bool { self.rows != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0

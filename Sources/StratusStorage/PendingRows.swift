@@ -1,13 +1,13 @@
 import StratusModel
 
-/// What a transaction has put and removed in one table and SQLite has not been told: a row that every command of
-/// a batch writes again reaches SQLite once.
+/// The rows that a transaction has put and removed in one table before SQLite is told. A row that
+/// every command of a batch writes again reaches SQLite once.
 struct PendingRows {
     struct Change {
         let key: Bytes
         /// Nil: removed.
         var row: Bytes?
-        /// Of `row`, as it stands in the digest.
+        /// The hash of `row` that is part of the digest.
         var hash: StateDigest?
         /// Whether SQLite has a row under this key.
         let isStored: Bool
@@ -51,7 +51,7 @@ struct PendingRows {
             return old
         }
         let old = try stored()
-        // What is not there need not be removed.
+        // An absent row need not be removed.
         if row == nil, old == nil { return nil }
         self.positions[Key(bytes: key)] = self.changes.count
         self.changes.append(Change(key: key, row: row, hash: hash, isStored: old != nil))
@@ -59,7 +59,7 @@ struct PendingRows {
         return old
     }
 
-    /// Everything that SQLite has to be told, in the order of the keys; afterwards nothing is pending.
+    /// Takes every pending change, in the order of the keys; afterwards nothing is pending.
     mutating func take() -> [Change] {
         defer { self.removeAll() }
         return self.changes.filter { $0.row != nil || $0.isStored }

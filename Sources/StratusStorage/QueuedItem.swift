@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What waits for the log's next batch.
+/// An item that waits for the log's next batch.
 enum QueuedItem {
     case entry(GroupID, Entry, token: UInt64)
     case hardState(GroupID, HardState)

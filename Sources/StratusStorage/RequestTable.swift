@@ -14,16 +14,16 @@ package import StratusModel
 // | 1      | the outcome's verdict                                         |
 // | rest   | the outcome's body                                            |
 
-/// Remembers what each command answered until its deadline, so that a second copy answers the same and
-/// does nothing.
+/// Remembers the outcome of each command until its deadline, so that a second copy answers the same
+/// and does nothing.
 ///
-/// Rows lie in the order of their deadlines: remembering appends, forgetting removes from the front, and
-/// a commit dirties few pages. Where an identity's row lies is kept in memory, read back from the rows
-/// when first needed.
+/// Rows lie in the order of their deadlines: remembering appends, forgetting removes from the
+/// front, and a commit dirties few pages. Memory keeps the place of each identity's row, read back
+/// from the rows when first needed.
 ///
 /// Invariants:
-/// - Whether an identity is known depends only on the rows and the entry's time, never on what has been
-///   cleaned up: every replica answers the same.
+/// - Whether an identity is known depends only on the rows and the entry's time, never on what has
+///   been cleaned up: every replica answers the same.
 /// - A row is removed only after its deadline.
 package struct RequestTable: Sendable {
     /// Every so many entries, so many rows are removed at most: twice as many as can have come.
@@ -38,7 +38,8 @@ package struct RequestTable: Sendable {
     /// How many are remembered, as far as is known without reading rows.
     package var count: Int { self.deadlines?.count ?? 0 }
 
-    /// What the command answered, if it was applied and `time` is not past the deadline it came with.
+    /// The outcome of the command, if it was applied and `time` is not past the deadline it came
+    /// with.
     package mutating func outcome(
         of identity: RequestIdentity, at time: HybridTime, in rows: borrowing some RowReader
     ) throws(StoreError) -> Outcome? {
@@ -69,7 +70,7 @@ package struct RequestTable: Sendable {
         self.deadlines?[identity] = deadline
     }
 
-    /// Removes rows whose deadline is past, oldest first. To be called for every entry, so that every
+    /// Removes rows whose deadline is past, oldest first. Call it for every entry, so that every
     /// replica removes the same rows at the same index.
     package mutating func cleanUp(
         at position: EntryPosition, in rows: inout some RowStore, bugs: PlantedBugs = PlantedBugs()

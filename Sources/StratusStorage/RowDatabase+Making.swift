@@ -26,7 +26,7 @@ extension RowDatabase {
     {
         let unfinished = DiskPath(path.raw + ".new")
         try Self.throwAway(unfinished, in: system)
-        // What lies beside an absent database belongs to one that is gone: never merged.
+        // Files beside an absent database belong to one that is gone: they are never merged.
         try Self.discard(path, in: system.files)
         try storing { () throws(SQLiteError) in
             let options = Connection.Options(synchronous: .normal, fileTag: fileTag)
@@ -53,19 +53,22 @@ extension RowDatabase {
         }
     }
 
-    /// Removes a database that nobody has open and that counts for nothing. After a failed sync its content is not
-    /// known, and need not be: the next one under its name is a new file, which may be synced.
+    /// Removes a database that nobody has open and that no longer counts. After a failed sync its
+    /// content is unknown, but it is not needed either. The next one under its name is a new file,
+    /// which may be synced.
     static func throwAway(_ path: DiskPath, in system: FileSystem) throws(StoreError) {
         try Self.discard(path, in: system.files)
         system.forgetFailedSync(of: path)
     }
 
-    /// Makes what a database and its WAL show durable. To be done before the first open of a process.
+    /// Makes the visible content of a database and its WAL durable. Call it before the first open
+    /// of a process.
     ///
-    /// If a sync failed in an earlier one, the system may show pages as clean that the medium never got,
-    /// and commits appended behind them would be lost with them: the WAL's bytes are written back over
-    /// themselves and synced. If an earlier one died between making a file and syncing its directory, a
-    /// power cut would take the file: all directories above are synced.
+    /// After a failed sync in an earlier process, the system may show pages as clean that the
+    /// medium never got. Commits appended behind them would be lost with them, so the WAL's bytes
+    /// are written back over themselves and synced. If an earlier process died between making a
+    /// file and syncing its directory, a power cut would take the file. So all directories above
+    /// are synced.
     package static func makeDurable(_ path: DiskPath, in files: any Files) throws(StoreError) {
         try onDisk { () throws(DiskError) in
             try files.syncDirectories(upFrom: path.parent)

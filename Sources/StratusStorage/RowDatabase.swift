@@ -1,13 +1,15 @@
 package import StratusModel
 package import StratusSQLite
 
-/// Ordered tables of rows in one SQLite file: one `WITHOUT ROWID` table for each ``StratusModel/Table``.
+/// Ordered tables of rows in one SQLite file: one `WITHOUT ROWID` table for each
+/// ``StratusModel/Table``.
 ///
 /// The digest follows every put and remove, which therefore read the row they replace. Rows of
 /// `Table.meta` are not in it.
 ///
-/// Within a transaction rows are kept back until the commit, or until their table is scanned: of what a batch of
-/// commands writes again and again SQLite sees the last. Every read here sees them all the same.
+/// Within a transaction rows are kept back until the commit, or until their table is scanned. If a
+/// batch of commands writes a row again and again, SQLite sees only the last write. Every read here
+/// sees the kept rows too.
 ///
 /// Not `Sendable`: it belongs to the executor that owns the partition.
 package final class RowDatabase: RowStore {
@@ -15,18 +17,19 @@ package final class RowDatabase: RowStore {
         case get, put, remove, ascending, ascendingTo, descending, descendingTo
     }
 
-    /// Of all rows but those of `Table.meta`. Whoever commits stores it; whoever rolls back restores it.
+    /// The digest of all rows but those of `Table.meta`. A commit stores it; a rollback restores
+    /// it.
     package var digest: StateDigest
     /// Rows put and removed so far: what bounds a commit.
     package private(set) var writeCount = 0
-    /// Of them, rows put into `Table.mail`: whoever carries mail looks only where this has moved.
+    /// The number of rows put into `Table.mail`: the mail carrier looks only if this has changed.
     package private(set) var mailCount = 0
 
     /// Bytes kept back in one table before they are written after all.
     private static let pendingSizeMax = 1 << 20
     private static let pendingCountMax = 4_096
 
-    /// What is kept back, by the number of the table.
+    /// The rows kept back, by the number of the table.
     private var pending = Array(repeating: PendingRows(), count: Table.all.count)
     private var isKeepingBack = false
 
@@ -78,7 +81,8 @@ package final class RowDatabase: RowStore {
         try storing { () throws(SQLiteError) in try self.end.run() }
     }
 
-    /// Gives SQLite all that was kept back. What a commit does too; before it, no lock is held meanwhile.
+    /// Gives SQLite all rows that were kept back. A commit does that too; doing it earlier holds no
+    /// lock meanwhile.
     package func writePending() throws(StoreError) {
         for table in Table.all { try self.writePending(table) }
     }
@@ -109,6 +113,12 @@ package final class RowDatabase: RowStore {
 
     package func checkpoint() throws(StoreError) -> Connection.CheckpointResult {
         try storing { () throws(SQLiteError) in try self.connection.checkpoint() }
+    }
+
+    package func pageCount() throws(StoreError) -> Int {
+        try storing { () throws(SQLiteError) in
+            Int(try self.connection.text("PRAGMA page_count")) ?? 0
+        }
     }
 
     /// Pages of the file that hold nothing any more.
@@ -243,7 +253,7 @@ package final class RowDatabase: RowStore {
         }
     }
 
-    /// Of the row that SQLite has under `key`.
+    /// The hash of the row that SQLite has under `key`.
     private func storedHash(_ table: Table, _ key: UnsafeRawBufferPointer) throws(StoreError)
         -> StateDigest?
     {

@@ -3,8 +3,8 @@ package import StratusModel
 /// The keyed 128-bit hash of one row, of which a partition's digest is the sum: SipHash-2-4-128
 /// (Aumasson, Bernstein 2012) of table, key and row under a key that is fixed for ever.
 ///
-/// The key is no secret. It tells replicas apart that went different ways; it does not stand against
-/// somebody who can choose rows and wants two states to collide.
+/// The key is no secret. The hash shows when replicas have diverged; it does not withstand somebody
+/// who can choose rows and wants two states to collide.
 package enum RowHash {
     // On disk and between peers for ever, through the digests made with it.
     private static let key: (UInt64, UInt64) = (0x5374_7261_7475_7352, 0x6F77_4469_6765_7374)

@@ -3,9 +3,9 @@ import StratusModel
 /// The files of a shared log: those in use, oldest first, and those that wait to be used again.
 ///
 /// A value without I/O, guarded by the log's lock. Invariants:
-/// - The oldest go first, without gaps: a sequence that is missing is damage.
-/// - A segment goes only when no group holds it: every entry in it is released, cut or written elsewhere,
-///   and the record of that is synced.
+/// - The oldest are freed first, without gaps: a missing sequence is damage.
+/// - A segment is freed only when no group holds it: every entry in it is released, cut or written
+///   elsewhere, and the record of that is synced.
 struct SegmentPool {
     private let size: Int
     private let spareCountMax: Int
@@ -13,7 +13,7 @@ struct SegmentPool {
     /// In the order of their sequence; the last is the active one.
     private(set) var inUse: [LogSegment]
     private(set) var spares: [LogSegment]
-    /// Something was let go since it was last looked.
+    /// Whether something was released since the last look.
     private var mayFree = false
 
     init(inUse: [LogSegment], spares: [LogSegment], limits: SegmentedLog.Limits) {
@@ -65,7 +65,8 @@ struct SegmentPool {
 
     mutating func noteRelease() { self.mayFree = true }
 
-    /// A synced cut: what it removed is needed no more, but for what the batch of the cut itself brought.
+    /// Notes a synced cut: the entries it removed are no longer needed, except those in the batch
+    /// of the cut itself.
     mutating func noteCut(of group: GroupID, from index: LogIndex, by segment: LogSegment) {
         self.mayFree = true
         for other in self.inUse where other !== segment {
@@ -78,7 +79,8 @@ struct SegmentPool {
     func holders(of segment: LogSegment, among groups: [GroupID: GroupTail]) -> [GroupID] {
         segment.lastIndexes.filter { group, last in
             guard let tail = groups[group], last > tail.durableStart.index else { return false }
-            // Released, and the record of that is not on disk: a crash would bring it back as damaged.
+            // Released, but the record of that is not on disk yet: a crash would bring it back as
+            // damaged.
             if tail.start.index > tail.durableStart.index,
                 !self.bugs.contains(.segmentFreedOnRelease)
             {

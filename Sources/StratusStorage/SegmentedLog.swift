@@ -2,35 +2,40 @@ import CShims
 package import StratusModel
 import Synchronization
 
-/// One log for all groups of a node: what waits is written as one batch and synced once.
+/// One log for all groups of a node: waiting items are written as one batch and synced once.
 ///
-/// ``submit(_:)`` queues and returns; ``flush()`` writes, on the log's own thread in a node, when the
-/// simulator says so in a simulation. The file format stands in `LogFormat.swift`.
+/// ``submit(_:)`` queues and returns. ``flush()`` writes: on the log's own thread in a node, on the
+/// simulator's order in a simulation. The file format stands in `LogFormat.swift`.
 ///
 /// Promises:
-/// - An event says "durable" only after the sync that covers everything submitted for its group up to
-///   there. A failed write or sync is final: one ``LogEvent/failed(_:)``, then nothing.
-/// - A batch is written only after the one before it was synced. So whatever lies before a sound batch
+/// - An event says "durable" only after the sync that covers everything submitted for its group up
+///   to there. A failed write or sync is final: one ``LogEvent/failed(_:)``, then nothing.
+/// - A batch is written only after the one before it was synced. So everything before a sound batch
 ///   was on stable storage, and if it is not sound it is damage, never a tear.
-/// - A segment is used again only when every entry in it is released or cut, and the record of that is
-///   itself synced.
-/// - What was submitted is read back at once, whether durable yet or not.
+/// - A segment is used again only when every entry in it is released or cut, and the record of that
+///   is itself synced.
+/// - A submitted entry can be read back at once, whether durable yet or not.
 ///
-/// `@unchecked Sendable`: `lock` guards all state but what only the flushing thread touches (`encoder`,
-/// `written`, and writing to the active segment). It would go with a mutex that could hold non-`Sendable` files.
+/// `@unchecked Sendable`: `lock` guards all state except what only the flushing thread touches
+/// (`encoder`, `written`, and writing to the active segment). Remove this once a mutex can hold
+/// non-`Sendable` files.
 package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package struct Limits: Sendable, Equatable {
-        /// Of segments that are made from now on. Each segment's header says what its own is.
+        /// The size of segments that are made from now on. Each segment's header holds its own
+        /// size.
         package var segmentSize: ByteCount = .mebibytes(64)
         /// More waits for the next sync. A single larger entry goes alone.
         package var batchSizeMax: ByteCount = .mebibytes(4)
         /// Segments kept for the next use; more are removed.
         package var spareCountMax = 2
+        /// The size of the queue at which callers stop submitting entries of other nodes: see
+        /// ``takesMore``.
+        package var queueSizeMax: ByteCount = .mebibytes(64)
         package var bugs = PlantedBugs()
         package init() {}
     }
 
-    /// What was found wrong when the log was opened. Nothing of it was cut.
+    /// The damage found when the log was opened. Nothing of it was cut.
     package struct Damage: Sendable, Equatable {
         package struct Entries: Sendable, Equatable {
             package var group: GroupID
@@ -41,15 +46,16 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
                 self.indexes = indexes
             }
         }
-        /// Entries known to be missing or damaged: the replica must fetch them from a peer and submit
-        /// them again before it votes or serves.
+        /// Entries known to be missing or damaged: the replica must fetch them from a peer and
+        /// submit them again before it votes or serves.
         package var entries: [Entries] = []
-        /// A batch is gone with the list of what it held: any group may have lost entries or a vote.
+        /// A batch is gone with the list of its items: any group may have lost entries or a vote.
         package var hasUnknownLoss = false
-        /// The last batch was not whole: a tear, unless the medium rotted just there. For each group the
-        /// first entry that was dropped and its term. Nobody can tell the two apart: a torn entry was never
-        /// acknowledged, one that rotted may have been. The replica takes it for torn, and a leader that had
-        /// heard it acknowledged raises an alarm (``RaftGroup/Alarm/acknowledgedGone(through:at:)``).
+        /// The first dropped entry of each group and its term, if the last batch was not whole: a
+        /// tear, unless the medium rotted just there. Nobody can tell the two apart: a torn entry
+        /// was never acknowledged, a rotten one may have been. The replica takes it for torn, and a
+        /// leader that had received its acknowledgement raises an alarm
+        /// (``RaftGroup/Alarm/acknowledgedGone(through:at:)``).
         package var suspectTail: [Suspect] = []
         package struct Suspect: Sendable, Equatable {
             package var group: GroupID
@@ -85,7 +91,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var syncingSince: MonotonicTime?
     private var tokenCount: UInt64 = 0
     private var segments: SegmentPool
-    /// Where the next batch goes in the active segment, and its number.
+    /// The place of the next batch in the active segment, and its number.
     private var position: Int
     private var batchNumber: UInt64
     private var failure: LogError?
@@ -101,9 +107,11 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
 
     /// Opens the log in `directory` and reads it back, or makes an empty one.
     ///
-    /// - Parameter isNew: whether there may be none. A log that is gone is never begun afresh under an
-    ///   old identity: the caller remembers durably, after this has returned once, that there is one.
-    /// - Parameter progress: called while the log is read back, which takes a second for each gigabyte or so.
+    /// - Parameter isNew: whether there may be none. A missing log is never begun afresh under an
+    ///   old identity. So the caller remembers durably, after this has returned once, that there is
+    ///   one.
+    /// - Parameter progress: called while the log is read back, which takes about a second per
+    ///   gigabyte.
     package init(
         in directory: DiskPath, of world: any World, isNew: Bool, limits: Limits = Limits(),
         onEvent: @escaping @Sendable (LogEvent) -> Void,
@@ -134,7 +142,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         if self.segments.active == nil { try self.begin() }
     }
 
-    /// A new log begins with a segment that holds a batch of nothing: from then on a directory without
+    /// Begins a new log with a segment that holds an empty batch: from then on a directory without
     /// one has lost it.
     private func begin() throws(LogError) {
         do throws(DiskError) {
@@ -152,6 +160,28 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package func hardState(of group: GroupID) -> HardState? {
         self.lock.withLock { _ in self.groups[group]?.hardState }
     }
+    /// Which of the entries from `from` through `through` change who votes.
+    package func configurationIndexes(
+        of group: GroupID, from: LogIndex, through: LogIndex
+    ) -> [LogIndex] {
+        self.lock.withLock { _ in
+            guard let tail = self.groups[group] else { return [] }
+            var found: [LogIndex] = []
+            var index = from
+            while index <= through, let slot = tail.slot(at: index) {
+                switch slot.place {
+                case .located(let location) where location.kind == .configuration:
+                    found.append(index)
+                case .pending(let entry, _, _) where entry.kind == .configuration:
+                    found.append(index)
+                default: break
+                }
+                index = index.next
+            }
+            return found
+        }
+    }
+
     /// The index before the first entry kept, and its term.
     package func start(of group: GroupID) -> (index: LogIndex, term: Term) {
         self.lock.withLock { _ in
@@ -165,7 +195,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             return (tail.last, tail.term(at: tail.last) ?? .zero)
         }
     }
-    /// nil for an index outside the log. Of a damaged entry whose term is not known either: zero.
+    /// The term of the entry; nil for an index outside the log, zero for a damaged entry of unknown
+    /// term.
     package func term(of group: GroupID, at index: LogIndex) -> Term? {
         self.lock.withLock { _ in self.groups[group]?.term(at: index) }
     }
@@ -173,18 +204,46 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package func durable(of group: GroupID) -> LogIndex {
         self.lock.withLock { _ in self.groups[group]?.durableThrough ?? .zero }
     }
-    /// When what has waited longest for its sync was submitted; nil when nothing waits. What heartbeats
-    /// say of the disk.
+    /// The time when the longest-waiting item was submitted; nil if none waits. Heartbeats report
+    /// the disk by it.
     package var oldestUnsyncedAt: MonotonicTime? {
         self.lock.withLock { _ in self.syncingSince ?? self.queuedSince }
     }
     package var hasWork: Bool { self.lock.withLock { _ in !self.queue.isEmpty } }
     package var queuedSize: ByteCount { self.lock.withLock { _ in ByteCount(self.queueSize) } }
+    package var takesMore: Bool {
+        self.lock.withLock { _ in
+            !self.hasNoRoom && self.queueSize < self.limits.queueSizeMax.raw
+        }
+    }
+    package func held(of group: GroupID) -> (size: ByteCount, count: Int) {
+        self.lock.withLock { _ in
+            guard let tail = self.groups[group] else { return (ByteCount(0), 0) }
+            return (ByteCount(tail.heldSize), tail.slots.count)
+        }
+    }
+    /// The size of the segments that hold something.
+    package var sizeInUse: ByteCount {
+        self.lock.withLock { _ in ByteCount(self.segments.inUse.reduce(0) { $0 + $1.size }) }
+    }
+    /// Whether the content of the oldest segment is small enough to be written again at the end:
+    /// half of it at most. More would fill as much as it frees, and the log would go round in
+    /// circles.
+    package var isOldestWorthMoving: Bool {
+        self.lock.withLock { _ in
+            guard let oldest = self.segments.oldest else { return false }
+            let holders = self.segments.holders(of: oldest, among: self.groups)
+            let size = holders.reduce(0) {
+                $0 + (self.groups[$1]?.size(in: oldest.number) ?? 0)
+            }
+            return size <= oldest.size / 2
+        }
+    }
     package var segmentCount: Int { self.lock.withLock { _ in self.segments.inUse.count } }
     package var fault: LogError? { self.lock.withLock { _ in self.failure } }
 
-    /// The groups whose entries keep the oldest segment from being used again: to be checkpointed, or, if
-    /// what they hold is not committed, ``moveForward(_:)``d.
+    /// The groups whose entries keep the oldest segment from being used again. They are to be
+    /// checkpointed or, if their entries are not committed, moved by ``moveForward(_:)``.
     package var holdersOfOldest: [GroupID] {
         self.lock.withLock { _ in
             self.segments.oldest.map { self.segments.holders(of: $0, among: self.groups) } ?? []
@@ -239,8 +298,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.enqueue(.cut(group, from: index))
     }
 
-    /// An entry is put where one is damaged. What may have followed from that and no other goes too, but stays owed
-    /// unless it is known to be none of the leader's: the replica may have acknowledged it.
+    /// Cuts the followers of a damaged entry that is replaced, if they may have followed only from
+    /// the damaged one. They stay owed unless they are known not to be the leader's: the replica
+    /// may have acknowledged them.
     private func cutFollowers(of entry: Entry, in tail: inout GroupTail, of group: GroupID) {
         let followers = tail.followers(of: entry.index, as: entry.term)
         guard followers != .stay, !self.limits.bugs.contains(.tailBehindDamageKept) else { return }
@@ -271,8 +331,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return entries
     }
 
-    /// The first entry at or behind `index` that was on this disk and is not any more, and the last that
-    /// ever was. What an entry's term was may not be known: zero.
+    /// The first entry at or behind `index` that was on this disk and is gone, and the last that
+    /// ever was. An entry's term may be unknown: zero.
     package func loss(of group: GroupID, from index: LogIndex) -> (
         first: LogIndex, last: LogIndex, lastTerm: Term
     )? {
@@ -306,7 +366,7 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.schedule(on: executor)
     }
 
-    /// Forgets what the group held, for good: its replica here is deleted. What it voted is kept.
+    /// Forgets all entries of the group, for good: its replica here is deleted. Its vote is kept.
     package func forget(_ group: GroupID) {
         guard self.start(of: group).index > .zero || self.last(of: group).index > .zero else {
             return
@@ -335,8 +395,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         }
     }
 
-    /// Writes the group's entries in the oldest segment again, at the log's end, so that the segment can
-    /// go. For uncommitted tails, which no checkpoint releases.
+    /// Writes the group's entries in the oldest segment again, at the log's end, so that the
+    /// segment can be freed. For uncommitted tails, which no checkpoint releases.
     package func moveForward(_ group: GroupID) throws(LogError) {
         let indexes = self.lock.withLock { _ -> [LogIndex] in
             guard let oldest = self.segments.oldest, let tail = self.groups[group] else {
@@ -370,8 +430,9 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return self.endFlush()
     }
 
-    /// The first half of ``flush()``: takes what waits and writes it. Returns whether there is anything to
-    /// sync; if so, ``endFlush()`` must follow, and whatever is submitted until then waits for the next.
+    /// The first half of ``flush()``: takes the waiting items and writes them. Returns whether
+    /// there is anything to sync. If so, ``endFlush()`` must follow, and items submitted until then
+    /// wait for the next flush.
     package func beginFlush() -> Bool {
         precondition(self.written == nil, "a flush begins before the one before has ended")
         let (taken, failed) = self.lock.withLock { _ in (self.takeBatch(), self.failure != nil) }
@@ -385,8 +446,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return self.written != nil
     }
 
-    /// For want of room for a segment nothing is written. What waits goes on waiting; its age is what
-    /// the node's peers hear of. ``retryIfFull()`` looks for room again.
+    /// Whether the disk has no room for a segment, so that nothing is written. Items then go on
+    /// waiting, and the node's peers hear of their age. ``retryIfFull()`` looks for room again.
     package var isFull: Bool { self.lock.withLock { _ in self.hasNoRoom } }
 
     /// Tries again to write what waits for room, if anything does.
@@ -442,7 +503,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.onEvent(.failed(failure))
     }
 
-    /// Makes a spare segment if there is none, so that no batch waits for one to be filled with zeros.
+    /// Makes a spare segment if there is none, so that no batch waits while one is filled with
+    /// zeros.
     package func prepareSpare() {
         let number = self.lock.withLock { _ -> UInt32? in
             if self.failure != nil { return nil }
@@ -463,8 +525,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         self.queueSize += item.size
     }
 
-    /// - Parameter thoughFull: looking for room means to fill all that is left of it with zeros: not to be
-    ///   done for every submission.
+    /// - Parameter thoughFull: whether to look for room even if the disk was full. That fills all
+    ///   remaining room with zeros, so do not do it for every submission.
     private func claimSchedule(thoughFull: Bool = false) -> (any TaskExecutor)? {
         guard let executor, !self.isScheduled, !self.queue.isEmpty, thoughFull || !self.hasNoRoom
         else { return nil }
@@ -494,14 +556,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         for item in self.queue {
             size += item.size
             let sizeMax = min(self.limits.batchSizeMax.raw, self.limits.segmentSize.raw / 2)
-            // What is owed is said together with what it was lost by.
+            // The record of owed entries is written in one batch with the item that lost them.
             if count > 0, size > sizeMax, !item.isOwed { break }
             count += 1
         }
         let taken = Array(self.queue.prefix(count))
         self.queue.removeFirst(count)
         self.queueSize -= taken.reduce(0) { $0 + $1.size }
-        // What is left of the queue is not older than that.
+        // The rest of the queue is not older than that.
         self.syncingSince = taken.isEmpty ? nil : self.queuedSince
         if self.queue.isEmpty { self.queuedSince = nil }
         return taken
@@ -619,14 +681,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return segment
     }
 
-    /// Where every group starts and what it voted, at the head of every segment: so that older segments
-    /// are needed for their entries only.
+    /// The start and hard state of every group, written at the head of every segment, so that older
+    /// segments are needed for their entries only.
     private func stateItems() -> [LogFormat.Item] {
         var items: [LogFormat.Item] = []
         for group in self.groups.keys.sorted() {
             let tail = self.groups[group]!
-            // What a snapshot left out was never here: its start goes with the last entry that follows from it, though the
-            // record of it may be in a later batch.
+            // Entries that a snapshot left out were never here: their group's start goes with the
+            // last entry that follows from it, though its record may be in a later batch.
             let isRestarted =
                 tail.unsyncedCutCount > 0 && tail.start.index > tail.durableStart.index
             let start = isRestarted ? tail.start : tail.durableStart
@@ -696,14 +758,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
         return (slots.isEmpty ? nil : LogIndex(from.raw + UInt64(slots.count)), nil)
     }
 
-    /// Whether everything that was submitted for the group is on stable storage: then it may be read back as
+    /// Whether everything submitted for the group is on stable storage: then it may be read back as
     /// after a restart.
     package func isSettled(_ group: GroupID) -> Bool {
         self.lock.withLock { _ in self.groups[group]?.isSettled ?? true }
     }
 
-    /// Gives up an entry that cannot be read any more: ``loss(of:from:)`` tells of it. Only while nobody
-    /// works with the group, who would take what follows for durable.
+    /// Gives up an entry that can no longer be read: ``loss(of:from:)`` reports it. Call it only
+    /// while nobody works with the group, since they would take later entries for durable.
     package func giveUp(_ group: GroupID, _ index: LogIndex) {
         self.lock.withLock { _ in self.groups[group]?.markDamaged(at: index) }
     }
@@ -728,7 +790,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
             index: index, term: term, time: location.time, kind: location.kind, payload: payload)
     }
 
-    /// What was looked up a moment ago is not there: released, moved forward, or damaged.
+    /// Reads an entry again whose location has changed meanwhile: it was released, moved forward,
+    /// or damaged.
     private func readAgain(
         _ group: GroupID, _ index: LogIndex, after location: GroupTail.Location
     ) throws(LogError) -> Entry {

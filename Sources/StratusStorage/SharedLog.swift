@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What one group asks of the log in one turn: cut, append, remember, in that order.
+/// The log operations of one group in one pass: cut, append, remember, in that order.
 package struct LogBatch: Sendable, Equatable {
     package var group: GroupID
     package var hardState: HardState?
@@ -45,10 +45,15 @@ package protocol SharedLog: AnyObject {
     func read(_ group: GroupID, from: LogIndex, limit: ByteCount) throws(LogError) -> [Entry]
     /// Forgets the group's entries: a snapshot replaces everything through its index.
     ///
-    /// - Parameter last: of a log that has lost entries, the last one it ever held. What of it lies behind
-    ///   the snapshot is still owed.
+    /// - Parameter last: of a log that has lost entries, the last one it ever held. Its entries
+    ///   after the snapshot are still owed.
     func restart(
         _ group: GroupID, after snapshot: SnapshotIdentity, owing last: (LogIndex, Term)?)
     /// The state of `group` is on stable storage through `index`. Only this lets segments go.
     func release(_ group: GroupID, through index: LogIndex)
+    /// The part of the log that a group holds, released entries left out: approximate bytes on
+    /// disk, and entries.
+    func held(of group: GroupID) -> (size: ByteCount, count: Int)
+    /// Whether it may be given more: its disk has room for what waits, and not too much waits.
+    var takesMore: Bool { get }
 }

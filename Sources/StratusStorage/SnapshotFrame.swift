@@ -13,8 +13,8 @@ import StratusModel
 // | rest     | rows: for each, 1 table · prefixed key · prefixed row        |
 // |          | end: 8 number of rows · prefixed applied position            |
 //
-// Rows come in the order of their tables and keys; `Table.meta` is left out. The applied position in the
-// last frame carries index, term, time, configuration and the digest of all rows.
+// Rows come in the order of their tables and keys; `Table.meta` is left out. The applied position
+// in the last frame carries index, term, time, configuration and the digest of all rows.
 
 enum SnapshotFrame: Equatable {
     struct Row: Equatable {

@@ -1,16 +1,18 @@
 package import StratusModel
 
-/// Takes in the chunks of a snapshot that arrives, until all are there. Gone with its last reference.
+/// Receives the chunks of an arriving snapshot, until all are there. Deleted with its last
+/// reference.
 package protocol SnapshotSpool: AnyObject {
     func append(_ chunk: Bytes) throws(StoreError)
     /// The chunks from the first, as far as they have come.
     func source() throws(StoreError) -> any SnapshotSource
 }
 
-/// On disk, in a file that has no name any more: the system gives its room back when nobody has it open,
-/// whatever becomes of the process.
+/// A spool on disk, in a file without a name: the system frees its space once nobody has it open,
+/// even if the process crashes.
 ///
-/// Not synced: what is read back is checked frame by frame, and a process that ends begins again.
+/// Not synced: the bytes read back are checked frame by frame, and a restarted process begins
+/// again.
 final class FileSpool: SnapshotSpool {
     private let file: any File
     private var length: UInt64 = 0
@@ -54,6 +56,7 @@ package final class MemorySpool: SnapshotSpool {
 
 extension PartitionState {
     package func makeSpool() throws(StoreError) -> any SnapshotSpool { MemorySpool() }
+    package var snapshotSize: ByteCount { get throws(StoreError) { ByteCount(0) } }
 }
 
 /// A spooled snapshot, frame by frame. A receiver that has some frames already skips them.

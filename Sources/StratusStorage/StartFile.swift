@@ -11,13 +11,13 @@ package import StratusModel
 // | 256 × 8 | the incarnations of the last ones, oldest first; zeros behind fewer           |
 // | 4       | CRC-32C of the bytes before                                                   |
 
-/// Which starts a data directory has seen.
+/// The starts that a data directory has seen.
 ///
 /// Promises:
-/// - What ``begin(in:as:bugs:)`` returns is on disk, in both slots: whoever is told of a start finds it in the
-///   directory ever after, whatever end the process comes to, and whichever one slot rots.
-/// - A slot is written only while the other one holds every start that was told. It is written in its place:
-///   once the file is there, a full disk keeps nobody from starting.
+/// - The result of ``begin(in:as:bugs:)`` is on disk, in both slots. A start that was announced is
+///   in the directory ever after, however the process ends and whichever one slot rots.
+/// - A slot is written only while the other one holds every announced start. It is written in
+///   place: once the file is there, a full disk keeps no node from starting.
 package struct StartFile: Sendable {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case damaged
@@ -55,8 +55,8 @@ package struct StartFile: Sendable {
             guard let (newest, offset) = try Self.read(file) else { throw Refusal.damaged }
             var starts = newest
             starts.add(incarnation)
-            // What was read may stand in memory only, and the slot it was read from is the last to be touched: an end
-            // before this one may have torn the other.
+            // The content just read may be in memory only, and the slot it came from must be
+            // written last: the end of an earlier process may have torn the other.
             if !bugs.contains(.startToldUnsynced) { try file.sync() }
             let slot = Self.encode(starts)
             for offset in Self.slots.filter({ $0 != offset }) + [offset] {
@@ -73,7 +73,8 @@ package struct StartFile: Sendable {
         } catch { preconditionFailure("\(error)") }
     }
 
-    /// Either slot will do; where an end came between the two, nobody was told of what only one has.
+    /// Reads the newest of the two slots. Either is sound: if a process ended between the two
+    /// writes, nobody was told of the start that only one holds.
     private static func read(_ file: any File) throws(DiskError)
         -> (newest: NodeStarts, offset: UInt64)?
     {

@@ -1,5 +1,5 @@
-// The level that readers need for what this module encodes. A new case of an enumeration gets its number
-// here as well as in its encoder. See `Docs/internals/levels.md`.
+// The level that readers need for what this module encodes. A new case of an enumeration gets its
+// number here as well as in its encoder. See `Docs/internals/levels.md`.
 
 package import StratusModel
 
@@ -15,7 +15,7 @@ extension StartFile: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-/// Of the log's segments and batches, which ``BatchEncoder`` writes.
+/// The level of the log's segments and batches, which ``BatchEncoder`` writes.
 extension LogFormat: FixedLevel {
     static var level: FeatureLevel { .one }
 }

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// A certificate with its private key, both as PEM.
 package struct CertificateAndKey: Sendable, Equatable {
-    /// The certificate, followed by what stands between it and its authority.
+    /// The certificate, followed by those between it and its authority.
     package var certificatePEM: [UInt8]
     package var privateKeyPEM: [UInt8]
 
@@ -19,7 +19,7 @@ package struct CertificateAndKey: Sendable, Equatable {
 package struct CertificateAuthority: Sendable {
     package enum Purpose: Sendable { case server, client, both }
 
-    /// What a certificate is to say.
+    /// The content of a new certificate.
     package struct Order: Sendable {
         package var commonName: String
         package var dnsNames: [String]

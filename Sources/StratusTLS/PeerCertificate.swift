@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// The verified certificate of a peer: it was signed by an authority that was asked for, and the peer
+/// The verified certificate of a peer: one of the requested authorities signed it, and the peer
 /// holds its key.
 package struct PeerCertificate: Sendable, Hashable {
     /// The whole name as RFC 2253 writes it: `CN=…,O=…`.

@@ -4,7 +4,7 @@ import COpenSSL
 ///
 /// Not `Sendable`: one thread at a time, the one that owns the socket.
 package final class TLSSession {
-    /// What came of one attempt.
+    /// The result of one attempt.
     package enum Transfer: Sendable, Equatable {
         case moved(Int)
         /// Try again when the socket is readable, writable.
@@ -32,7 +32,8 @@ package final class TLSSession {
         self.context = context
         SSL_set_connect_state(self.pointer)
         let parameters = SSL_get0_param(self.pointer)
-        // Addresses stand in certificates as bytes, and a name indication must not be one (RFC 6066 §3).
+        // Certificates hold addresses as bytes, and a name indication must not be one (RFC 6066
+        // §3).
         if X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1 {
             ERR_clear_error()
             return
@@ -74,8 +75,8 @@ package final class TLSSession {
         return code == 1 ? .moved(count) : self.outcome(of: code, "read")
     }
 
-    /// May move a part. After `.wantsRead` or `.wantsWrite` the same bytes must come again; they may
-    /// stand elsewhere in memory.
+    /// Writes all or part of the bytes. After `.wantsRead` or `.wantsWrite` the same bytes must be
+    /// passed again; they may lie elsewhere in memory.
     package func write(_ bytes: UnsafeRawBufferPointer) -> Transfer {
         ERR_clear_error()
         var count = 0
@@ -90,7 +91,8 @@ package final class TLSSession {
         ERR_clear_error()
     }
 
-    /// Bytes were taken from the socket already that `read` has not given out: the loop will not tell.
+    /// Whether the session holds bytes from the socket that `read` has not returned: the event loop
+    /// will not report those.
     package var hasPending: Bool { SSL_has_pending(self.pointer) == 1 }
 
     package var isResumed: Bool { SSL_session_reused(self.pointer) == 1 }
@@ -119,7 +121,8 @@ package final class TLSSession {
         case SSL_ERROR_WANT_READ: return .wantsRead
         case SSL_ERROR_WANT_WRITE: return .wantsWrite
         case SSL_ERROR_ZERO_RETURN: return .ended
-        // The socket failed, or OpenSSL 3.0 met the end of the stream in an odd place: nothing is queued.
+        // The socket failed, or OpenSSL 3.0 met the end of the stream in an unusual place: no error
+        // is queued.
         case SSL_ERROR_SYSCALL:
             ERR_clear_error()
             return .failed(TLSError(.cut, during: operation, message: "the socket failed"))

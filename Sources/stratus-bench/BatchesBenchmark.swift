@@ -21,16 +21,17 @@ extension Benchmark {
     }
 }
 
-/// Batches of 8.5 records and 7 KB, four indexed fields each: by a partition's store, which decides them from commands,
-/// and by SQLite as anybody would use it, which is given the rows ready made. Both commit each batch, WAL, synchronous
-/// NORMAL, 4 KiB pages, a cache of 64 MiB, checkpoints of 16 MiB inside the time.
+/// Batches of 8.5 records and 7 KB, four indexed fields each. A partition's store decides the rows
+/// from commands. SQLite, used in the ordinary way, is given the rows ready made. Both commit each
+/// batch, WAL, synchronous NORMAL, 4 KiB pages, a cache of 64 MiB, checkpoints of 16 MiB inside the
+/// time.
 struct BatchesBench {
     private static let group = GroupID(2)
     let directory: String
     /// Batches of each round.
     let count: Int
 
-    /// What one batch writes: every row there is, and of those the records and their index rows.
+    /// One row that a batch writes or removes.
     private struct Write {
         var table: UInt8
         var key: Bytes
@@ -140,7 +141,7 @@ struct BatchesBench {
 
     // MARK: The rows
 
-    /// What the same commands write, batch by batch.
+    /// The rows that the same commands write, batch by batch.
     private static func writes(
         of setup: [Command], _ before: [Command], _ commands: [Command]
     ) throws -> (before: [[Write]], measured: [[Write]]) {

@@ -45,7 +45,8 @@ struct Benchmark: Sendable {
         return arguments[index + 1]
     }
 
-    /// Where a benchmark keeps its files: `--directory`, or one of its own where temporary files go.
+    /// The directory for a benchmark's files: `--directory`, or one of its own among temporary
+    /// files.
     static func directory(in arguments: [String]) -> String {
         if let directory = self.option("directory", in: arguments) { return directory }
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"

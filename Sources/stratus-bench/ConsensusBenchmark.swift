@@ -28,8 +28,8 @@ extension Benchmark {
     }
 }
 
-/// Replicas of one group whose messages arrive at once and whose disks answer at once: what is left is
-/// the cost of deciding.
+/// Replicas of one group with instant messages and disks, so that only the cost of deciding
+/// remains.
 struct ConsensusRoom {
     private var groups: [RaftGroup]
     private var now = MonotonicTime(nanoseconds: 0)
@@ -73,7 +73,7 @@ struct ConsensusRoom {
         self.now = self.now + .microseconds(100)
         self.events.append((0, .proposed(proposals)))
         self.drain()
-        // What an applied state would release, so that memory stays as it is.
+        // Releases the entries that an applied state would release, so that memory does not grow.
         for position in self.groups.indices {
             let handed = self.groups[position].handed
             guard handed.raw % 1_024 < UInt64(count) else { continue }
@@ -113,8 +113,8 @@ struct ConsensusRoom {
         self.events.removeAll(keepingCapacity: true)
     }
 
-    /// A node's watch over two peers, with all its groups following a leader that is well: nothing but
-    /// heartbeats happens, whatever the number of groups.
+    /// A node's watch over two peers, with all its groups following a healthy leader: only
+    /// heartbeats happen, whatever the number of groups.
     static func idle(groups count: Int, seconds: Int) {
         var rooms = (0..<count).map { ConsensusRoom(nodes: 3, group: UInt16($0)) }
         for position in rooms.indices { rooms[position].elect() }

@@ -8,8 +8,8 @@ extension Benchmark {
     /// `http-server [--port N] [--loops N] [--certificates DIRECTORY]`: the server alone, under a
     /// handler that reads the body and answers 300 bytes. Runs until its input ends.
     ///
-    /// Prints its address, and with `--certificates` writes `ca.pem`, `server.pem` and `server.key` there
-    /// and a second address that speaks TLS.
+    /// Prints its address, and with `--certificates` writes `ca.pem`, `server.pem` and `server.key`
+    /// there and a second address that speaks TLS.
     static let httpServer = Benchmark(
         name: "http-server", summary: "answers 300 bytes to every request, until its input ends"
     ) { arguments in

@@ -1,8 +1,9 @@
 import StratusModel
 
-/// Rows in hash tables: what the records' state costs without a store beneath it.
+/// Rows in hash tables: the cost of the records' state without a store beneath it.
 ///
-/// A final class so that handing it over copies nothing. A scan sorts the keys once after each write.
+/// A final class so that handing it over copies nothing. A scan sorts the keys once after each
+/// write.
 final class HashRows: RowStore {
     private var tables: [[Bytes: Bytes]] = Array(repeating: [:], count: 16)
     private var sorted: [[Bytes]?] = Array(repeating: nil, count: 16)

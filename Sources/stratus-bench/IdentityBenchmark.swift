@@ -228,7 +228,8 @@ private struct TimingBench {
         }
     }
 
-    /// Welch's t over the tries, without the slowest tenth of all: what interrupts a machine hits both.
+    /// Welch's t over the tries, without the slowest tenth of all: interruptions of the machine hit
+    /// both.
     private func compare(
         _ name: String, _ tries: Int, _ once: (Int, Int) async throws -> Void
     ) async throws {

@@ -88,8 +88,8 @@ extension Benchmark {
         return counts
     }
 
-    /// Fewest replicas that must arrive anywhere, whoever plans: what partitions have lost, and what
-    /// nodes hold below their share rounded down.
+    /// The fewest replicas that must arrive anywhere, with any planner: those that partitions have
+    /// lost, and those that nodes lack to reach their share rounded down.
     private static func movesMin(_ table: PlacementTable, _ shares: FairShares) -> Int {
         let present = Set(shares.nodes.map(\.id))
         let missing = table.partitions.reduce(0) { sum, partition in
@@ -108,8 +108,8 @@ extension Benchmark {
 
     private static func rounded(_ value: Double) -> Double { (value * 1_000).rounded() / 1_000 }
 
-    /// Small clusters with uneven weights and racks, each changed forty times: all movement beside all
-    /// that was unavoidable.
+    /// Small clusters with uneven weights and racks, each changed forty times: all movement
+    /// compared with the unavoidable part.
     private static func randomHistories(_ count: Int) {
         var moved = 0
         var least = 0

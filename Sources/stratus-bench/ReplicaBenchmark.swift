@@ -11,12 +11,12 @@ import StratusTLS
 
 extension Benchmark {
     /// `replica --certificates DIR`: writes certificates for three nodes there.
-    /// `replica --node N --peers P,P,P --port P --certificates DIR --directory DIR`: node N of three, until its
-    /// input ends.
+    /// `replica --node N --peers P,P,P --port P --certificates DIR --directory DIR`: node N of
+    /// three, until its input ends.
     ///
-    /// One group of registers, the state that tests replicate, over the real links, log and rows, and no more of
-    /// a node than that. `POST /` with any body writes the register `first`, `GET /` reads it; 421 where this node
-    /// does not lead.
+    /// One group of registers, the state that tests replicate, over the real links, log and rows,
+    /// without the rest of a node. `POST /` with any body writes the register `first`, `GET /`
+    /// reads it; 421 if this node does not lead.
     static let replica = Benchmark(
         name: "replica",
         summary: "one of three nodes that replicate registers, until its input ends"
@@ -41,7 +41,7 @@ extension Benchmark {
     }
 }
 
-/// What a node is below its records: links, log, replicas.
+/// The lower layers of a node without records: links, log, replicas.
 private final class BenchmarkNode: Sendable {
     private static let group = GroupID(2)
     private static let count: UInt32 = 3

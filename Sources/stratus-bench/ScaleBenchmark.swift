@@ -27,8 +27,9 @@ extension Benchmark {
     }
 }
 
-/// One partition's store with one zone of so many records, as the comparison with PocketBase has them: a title, a body of
-/// 300 letters, an indexed number of which a hundred records share each value. Loaded in key order, in batches of 200.
+/// One partition's store with one zone of so many records, like those of the comparison with
+/// PocketBase. A record has a title, a body of 300 letters, and an indexed number; a hundred
+/// records share each value. Loaded in key order, in batches of 200.
 final class ScaleBench {
     private static let container = ContainerReference(
         container: "iCloud.org.example.Library", environment: .development)

@@ -7,7 +7,8 @@ import StratusSQLite
 import StratusStorage
 import Synchronization
 
-/// The log, the rows and what they cost, each beside the plainest way to do the same, in the same run.
+/// The log, the rows and their costs, each compared in the same run with the simplest way to do the
+/// same.
 extension Benchmark {
     static let storage = Benchmark(
         name: "storage",
@@ -69,7 +70,8 @@ struct StorageBenchmark {
 
     // MARK: The log
 
-    /// Writers of 1-KiB entries, each waiting for its entry to be durable, beside append and fdatasync.
+    /// Writers of 1-KiB entries, each waiting for its entry to be durable, compared with append and
+    /// fdatasync.
     func log() async throws {
         var plain: [Double] = []
         var shared: [Int: [Double]] = [:]
@@ -107,7 +109,7 @@ struct StorageBenchmark {
         Double(duration.clampedNanoseconds) / 1e9
     }
 
-    /// What the writers share, on their own thread.
+    /// The state that the writers share, on their own thread.
     private final class Writers: Sendable {
         struct State {
             var log: SegmentedLog?
@@ -337,8 +339,8 @@ struct StorageBenchmark {
 
     // MARK: Checkpoints
 
-    /// Latency of a synced entry with 8 writers: alone, and beside a partition that checkpoints all the
-    /// time.
+    /// The latency of a synced entry with 8 writers: alone, and during the constant checkpoints of
+    /// a partition.
     func checkpoint() async throws {
         var quiet: [Double] = []
         var beside: [Double] = []

@@ -4,8 +4,8 @@ import StratusConsensus
 import StratusModel
 import StratusSimulation
 
-/// Plants every bug in turn and counts the seeds until the simulation finds it: a bug that is not found
-/// says that the simulation is too tame.
+/// Plants every bug in turn and counts the seeds until the simulation finds it: if it misses a bug,
+/// the simulation is too tame.
 struct PlantedBugHunt {
     let seedCountMax: Int
     /// Those named, or all there are.

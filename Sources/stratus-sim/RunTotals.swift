@@ -1,7 +1,7 @@
 import StratusConsensus
 import StratusSimulation
 
-/// What many runs came to.
+/// The totals of many runs.
 struct RunTotals {
     private(set) var runCount = 0
     private(set) var failureCount = 0

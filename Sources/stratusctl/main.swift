@@ -1,3 +1,3 @@
-import StratusNode
+import StratusControl
 
 ControlProgram.main()

@@ -3,30 +3,31 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program of one's own, started, listened to and ended, for tests.
+/// A child program of a test: started, listened to and ended.
 ///
-/// Why not Foundation's `Process`: its pipes, and the socket by which it hears of an end, can leak into
-/// children that another thread starts at the same moment. Whoever waits for the end of such a pipe
-/// waits for a stranger's end too, and for ever if the stranger is a server. Here:
+/// Why not Foundation's `Process`: its pipes, and the socket by which it hears of an end, can leak
+/// into children that another thread starts at the same moment. A test that waits for the end of
+/// such a pipe waits for another child's end too, for ever if that is a server. Here:
 /// - every descriptor is made with `O_CLOEXEC`, and a child closes whatever else it inherits;
 /// - every wait has a deadline, and waits without holding a thread of the test's pool;
-/// - a child that outlives `lifetime` is killed, whoever has forgotten it.
+/// - a child that outlives `lifetime` is killed, even if its test has forgotten it.
 ///
-/// One thread for each child reads, writes and reaps. It holds the state alone, so that a child ends with
-/// the last reference to it.
+/// One thread for each child reads, writes and reaps. It holds the state alone, so that a child
+/// ends with the last reference to it.
 public final class ChildProcess: Sendable {
-    /// What a child reads as its input.
+    /// The input that a child reads.
     public enum Input: Sendable {
         case nothing
         /// These bytes, then the end.
         case bytes([UInt8])
-        /// Nothing, but open until ``ChildProcess/closeInput()``, the last reference or the death of this
-        /// process: whatever ends first.
+        /// Nothing, but open until ``ChildProcess/closeInput()``, the last reference or the death
+        /// of this process, whichever comes first.
         case leash
     }
 
     public struct Ended: Sendable, Equatable {
-        /// The exit code; of a child that a signal ended, 128 and the signal's number, as in a shell.
+        /// The exit code. For a child that a signal ended it is 128 plus the signal's number, as in
+        /// a shell.
         public var code: Int32
         public var output: String
         public var errors: String
@@ -109,7 +110,8 @@ public final class ChildProcess: Sendable {
 
     public func closeInput() { self.state.closeInput() }
 
-    /// Waits for the end. A child that has not ended within `limit` is killed, and that is the failure.
+    /// Waits for the end. A child that has not ended within `limit` is killed, and that is the
+    /// failure.
     public func end(within limit: Duration = .seconds(180)) async throws -> Ended {
         if await self.waits(within: limit, until: { self.state.ended != nil }),
             let ended = self.state.ended

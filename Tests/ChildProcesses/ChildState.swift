@@ -1,7 +1,7 @@
 import Glibc
 import StratusRuntime
 
-/// What is known of a child, and the thread that finds it out.
+/// The known state of a child, and the thread that finds it out.
 final class ChildState: Sendable {
     private struct Known {
         var output: [UInt8] = []
@@ -65,7 +65,8 @@ final class ChildState: Sendable {
         }
     }
 
-    /// Under the lock under which the child is reaped: its number cannot have gone to another process.
+    /// Signals under the lock under which the child is reaped, so its number cannot have gone to
+    /// another process.
     func signal(_ number: Int32) {
         self.known.withLock { if $0.status == nil { kill(self.identifier, number) } }
     }
@@ -79,7 +80,7 @@ final class ChildState: Sendable {
         known.input = nil
     }
 
-    /// The watcher's whole life: until the child is reaped and both pipes have ended, or two seconds after.
+    /// Watches the child: until it is reaped and both pipes have ended, or two seconds after.
     func watch() {
         // A child may end before it has read its input.
         var pipeSignal = sigset_t()

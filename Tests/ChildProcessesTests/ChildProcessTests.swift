@@ -7,8 +7,8 @@ import Testing
     @Test func `of a hundred children started at once each sees its own end of file`()
         async throws
     {
-        // Each holds its input open until it is let go; while they overlap, a leaked end of any pipe would
-        // keep another's from ending.
+        // Each child holds its input open until it is released; while they overlap, a leaked end of
+        // any pipe would keep another from ending.
         let children = try await withThrowingTaskGroup(of: (Int, ChildProcess).self) { group in
             for number in 0..<100 {
                 group.addTask {

@@ -5,10 +5,10 @@ import StratusModel
 import StratusPlacement
 @testable import StratusRecords
 
-/// Fuzzes what gateways and peers send to a partition, and what a partition keeps: commands, queries, answers,
-/// outcomes, mail and rows.
+/// Fuzzes everything that gateways and peers send to a partition, and everything a partition keeps:
+/// commands, queries, answers, outcomes, mail and rows.
 ///
-/// Whatever the bytes are: nothing traps, and what is accepted is written and read again to the same bytes.
+/// For any bytes: nothing traps, and an accepted value is written and read again to the same bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))

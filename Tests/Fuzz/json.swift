@@ -4,7 +4,7 @@ import StratusModel
 
 /// Fuzzes the JSON reader and writer.
 ///
-/// Whatever the bytes are: nothing traps; what is accepted can be walked whole; written out and read
+/// For any bytes: nothing traps; an accepted document can be walked whole; written out and read
 /// again it is the same document; and a value's own text is a document of its own.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJSON(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {

@@ -1,5 +1,5 @@
 // modules: StratusModel
-// sources: Sources/StratusNode/Configuration/JSON5Parser.swift Sources/StratusNode/Configuration/JSON5Value.swift
+// sources: Sources/StratusConfiguration/JSON5Parser.swift Sources/StratusConfiguration/JSON5Value.swift
 // seeds: Config/stratus.example.json5
 
 /// Fuzzes the reader of configuration files. Whatever the text is: nothing traps, and an error names a place in it.

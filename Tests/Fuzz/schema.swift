@@ -4,8 +4,8 @@ import StratusRecords
 
 /// Fuzzes the schema language.
 ///
-/// Whatever the text is: nothing traps, an error names a place, and an accepted schema is written and read again to
-/// the same schema.
+/// For any text: nothing traps, an error names a place, and an accepted schema is written and read
+/// again to the same schema.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSchema(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

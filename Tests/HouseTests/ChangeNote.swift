@@ -36,7 +36,7 @@ struct ChangeNote {
 
     var body: [String] { Array(self.lines.dropFirst(2).dropLast()) }
 
-    /// What the form asks for and this note does not have; empty if all is well.
+    /// The parts that the form requires and this note lacks; empty if all is well.
     var faults: [String] {
         var faults: [String] = []
         let name = self.path.split(separator: "/").last!

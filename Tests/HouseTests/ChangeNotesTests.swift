@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `the changelog's version is the program's`() throws {
-        let versions = try self.notes.repository.text("Sources/StratusNode/Process/Versions.swift")
+        let versions = try self.notes.repository.text("Sources/StratusProcess/Versions.swift")
         #expect(versions.contains("stratus = \"\(ChangeNotes.version)"))
     }
 }

@@ -131,7 +131,7 @@ enum FaultList {
         M-21 | a node emptied before it goes
         M-22 | versions that know different entries
         M-23 | a node at another address
-        M-24 | moves under load | measured, not tested: see the [figures](../benchmarks/cluster.md)
+        M-24 | moves under load
         M-25 | members coming and going at random
         """
 

@@ -7,7 +7,7 @@ import Testing
     private struct Fault {
         let number: String
         let title: String
-        /// What is not shown; empty if all of it is.
+        /// The part that no test shows; empty if all of it is shown.
         let gap: String
     }
 
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    /// Who carries a number, by name: test sources, traces, stages and clients.
+    /// The files that carry a number, by name: test sources, traces, stages and clients.
     private func testsByNumber() throws -> [String: [String]] {
         let base = self.repository.root.appendingPathComponent("Tests")
         let found =

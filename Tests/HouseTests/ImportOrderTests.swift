@@ -67,8 +67,9 @@ import Testing
     @Test func `only the runtime and the simulator know what the outside world is made of`() throws
     {
         let allowed: Set = [
-            "StratusRuntime", "StratusTLS", "StratusCompression", "StratusSQLite", "StratusNode",
-            "StratusSimulation", "StratusLoad", "stratus", "stratusctl", "stratus-sim",
+            "StratusRuntime", "StratusTLS", "StratusCompression", "StratusSQLite", "StratusProcess",
+            "StratusControl", "StratusNode", "StratusSimulation", "StratusLoad", "stratus",
+            "stratusctl", "stratus-sim",
             "stratus-load",
             "stratus-bench",
         ]
@@ -80,6 +81,29 @@ import Testing
                     "\(file.path):\(number) imports \(imported)")
             }
         }
+    }
+
+    /// Everything that a target links, directly or by others.
+    private func linked(by name: String) throws -> Set<String> {
+        let targets = try self.repository.targets()
+        var all: Set<String> = []
+        var next = [name]
+        while let one = next.popLast() {
+            guard let target = targets.first(where: { $0.name == one }), all.insert(one).inserted
+            else { continue }
+            next += target.dependencies
+        }
+        return all
+    }
+
+    @Test func `stratusctl and stratus-load link no node, and stratusctl no database`() throws {
+        let control = try self.linked(by: "stratusctl")
+        #expect(control.contains("StratusControl") && control.contains("COpenSSL"))
+        #expect(!control.contains("CSQLite") && !control.contains("StratusStorage"))
+        #expect(!control.contains("StratusNode"))
+        #expect(try self.linked(by: "stratus").contains("CSQLite"))
+        let load = try self.linked(by: "stratus-load")
+        #expect(load.contains("StratusControl") && !load.contains("StratusNode"))
     }
 
     @Test func `the architecture page names every module in the order of the manifest`() throws {

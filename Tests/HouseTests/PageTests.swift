@@ -81,7 +81,8 @@ import Testing
         ).filter { $0.hasSuffix(".md") }.sorted().map { "\(folder)/\($0)" }
     }
 
-    /// Every identifier of the project's code that begins with a capital letter, and every folder and file.
+    /// Every identifier of the project's code that begins with a capital letter, and every folder
+    /// and file.
     private func identifiers() throws -> Set<String> {
         var known: Set<String> = []
         for folder in ["Sources", "Tests"] {

@@ -34,7 +34,10 @@ struct Repository {
         return manifest.matches(of: pattern).map { match in
             Target(
                 kind: String(match.output.1), name: String(match.output.2),
-                isPure: match.output.3.contains("swiftSettings: pure"))
+                isPure: match.output.3.contains("swiftSettings: pure"),
+                dependencies: match.output.3.matches(of: /"(\w[\w-]*)"/).map {
+                    String($0.output.1)
+                })
         }
     }
 }
@@ -43,6 +46,8 @@ struct Target {
     let kind: String
     let name: String
     let isPure: Bool
+    /// Everything quoted in its declaration: targets, and words that are none.
+    let dependencies: [String]
 }
 
 struct SourceFile {

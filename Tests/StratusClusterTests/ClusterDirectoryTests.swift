@@ -6,7 +6,7 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What a node knows of its cluster, over restarts, and what follows from it.
+/// A node's knowledge of its cluster, over restarts, and its consequences.
 @Suite struct ClusterDirectoryTests {
     static func node(_ number: UInt32) -> ClusterNode {
         ClusterNode(

@@ -99,7 +99,8 @@ import Testing
         return (committed, try committed.view())
     }
 
-    /// Simulation, seed 9: a leader of the system group is known, for it was one when this node was dropped.
+    /// Simulation, seed 9: this node still knew a leader of the system group, which led when the
+    /// node was dropped.
     @Test
     func `M-12 a node whose copy of the system partition hears nothing asks when told of more`()
         throws

@@ -7,7 +7,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What gateways and leaders refuse below its level, and what a replica does that meets it all the same.
+/// Gateways and leaders refuse commands above the cluster's level, and a replica that meets one all
+/// the same stops.
 @Suite struct ClusterLevelTests {
     private static func newer(_ nodes: ThreeNodes, _ value: String) -> Command {
         var command = nodes.command(Bytes("r".utf8), [])

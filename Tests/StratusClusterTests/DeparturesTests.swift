@@ -4,7 +4,7 @@ import Testing
 
 @testable import StratusCluster
 
-/// What a turn brings forth leaves together.
+/// The output of one pass leaves together.
 @Suite struct DeparturesTests {
     @Test func `messages leave in one batch for each peer, in order, before any answer`() {
         let sender = BatchSender()

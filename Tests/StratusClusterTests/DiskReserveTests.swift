@@ -4,12 +4,12 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What stays free on a disk, so that a full one can still be emptied.
+/// Some space stays free on a disk, so that a full one can still be emptied.
 @Suite struct DiskReserveTests {
     let group = GroupID(1)
     let voters = [NodeID(1), NodeID(2), NodeID(3)]
 
-    /// What the tests change and ask.
+    /// The values that the tests change and ask.
     private final class Held {
         var reserve: DiskReserve
         private let voters: [NodeID]

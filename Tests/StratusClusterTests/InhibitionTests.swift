@@ -7,7 +7,8 @@ import Testing
 
 @testable import StratusCluster
 
-/// C-16, C-42: what a node knows of itself and of the others reaches every replica, also one that is opened later.
+/// C-16, C-42: every replica learns what its node knows of itself and of the others, even one that
+/// is opened later.
 @Suite struct InhibitionTests {
     private static let late = (2...9).map { GroupID(UInt16($0)) }
 

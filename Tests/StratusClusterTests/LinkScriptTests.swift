@@ -7,7 +7,8 @@ import Testing
 
 /// Links over an outside that a test plays: what time it is, what arrives, and what does not.
 @Suite struct LinkScriptTests {
-    /// Its machine lost the power behind the last byte of our hello: nothing is under way, so no system finds out.
+    /// Its machine lost power after the last byte of our hello: nothing is under way, so no system
+    /// finds out.
     @Test func `a peer that takes our hello and never answers is called again`() throws {
         let node = try ScriptedNode()
         node.links.setPeers([.two])
@@ -94,6 +95,43 @@ import Testing
         node.world.streams.last?.user?.ended(Self.refused)
         #expect(node.world.streams.count == 3)
         #expect(node.ended.withLock { $0 } == [NodeID(2)])
+    }
+
+    /// Core audit, beside 3: each break of an open link was followed by a call at once, without
+    /// end.
+    @Test func `a link that opens and breaks each time is called more and more seldom`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        var played = 0
+        /// Every link opens and breaks a millisecond later.
+        func callsWithin(_ milliseconds: Int) -> Int {
+            let before = node.world.streams.count
+            for _ in 0..<milliseconds {
+                if played < node.world.streams.count {
+                    let stream = node.world.streams[played]
+                    played += 1
+                    stream.user?.opened(by: .two)
+                    stream.hear(.welcome(.two))
+                    node.world.advance(by: .milliseconds(1))
+                    stream.user?.ended(.failed(LinkFailure("reset")))
+                } else {
+                    node.world.advance(by: .milliseconds(1))
+                }
+            }
+            return node.world.streams.count - before
+        }
+        #expect(callsWithin(1_000) <= 8)
+        #expect(callsWithin(10_000) <= 21, "one at once and one later, in a second")
+        // One that lasts makes the next break a first one.
+        node.world.advance(by: .seconds(2))
+        let last = try #require(node.world.streams.last)
+        last.user?.opened(by: .two)
+        last.hear(.welcome(.two))
+        node.world.advance(by: .seconds(2))
+        let count = node.world.streams.count
+        last.user?.ended(.failed(LinkFailure("reset")))
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.count == count + 1, "called again at once")
     }
 
     @Test func `a link that merely breaks, or was never open, tells nothing of the peer's process`()
@@ -190,7 +228,8 @@ import Testing
         #expect(node.changes.withLock { $0 } == [])
     }
 
-    /// What a connection brings late is older than what a later one has brought, whether or not that lives yet.
+    /// Messages that arrive late on a connection are older than those of a later one, whether or
+    /// not that is still open.
     @Test(arguments: [true, false])
     func `a connection is not heard once a later one of its node was`(isLaterAlive: Bool) throws {
         let node = try ScriptedNode()
@@ -435,7 +474,7 @@ final class ScriptedStream: LinkStream {
         self.user?.received(bytes)
     }
 
-    /// What was said to the peer.
+    /// The messages sent to the peer.
     func said() throws -> [PeerMessage] {
         var reader = PeerFrameReader()
         var messages: [PeerFrameReader.Message] = []

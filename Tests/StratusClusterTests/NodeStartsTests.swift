@@ -90,8 +90,8 @@ import Testing
         #expect(try StartFile.begin(in: world, as: NodeIncarnation(2)) == Self.starts(1, 2))
     }
 
-    /// The disk of the node, then that of its peer, ends at every operation and in every way; the node starts
-    /// again until it is heard, then once more.
+    /// The disk of the node, then that of its peer, stops at every operation and in every way. The
+    /// node starts again until it is heard, then once more.
     @Test(
         arguments: [true, false], [.processCrash, .powerLoss, .powerLossLosingAll] as [DiskRestart])
     func `S-17 no end makes an honest node be refused, and an older copy always is`(
@@ -120,7 +120,8 @@ import Testing
         }
     }
 
-    /// One end after the other while the file is written: what one has torn the next must not be left alone with.
+    /// One stop after the other while the file is written: if one has torn a slot, the next must
+    /// not find it the only one.
     @Test(arguments: 1...200 as ClosedRange<UInt64>)
     func `ends in a row lose no start that was told`(seed: UInt64) throws {
         let world = SimulatedWorld(seed: seed)
@@ -183,7 +184,8 @@ import Testing
             }
         }
 
-        /// Every copy that was taken before the last start is refused, in its own first starts as well as later.
+        /// Every copy taken before the last start is refused, in its own first starts as well as
+        /// later.
         func checkCopies(end: DiskRestart, _ place: String) {
             self.peer.simulatedFiles.restart(after: end)
             let remembered = [PeerMemory.path, PeerMemory.heardPath].map {

@@ -6,7 +6,7 @@ import StratusSimulation
 import StratusStorage
 import Synchronization
 
-/// What tasks of one test share.
+/// The state that tasks of one test share.
 final class Shared<Value: Sendable>: Sendable {
     private let value: Mutex<Value>
     init(_ value: Value) { self.value = Mutex(value) }
@@ -15,8 +15,8 @@ final class Shared<Value: Sendable>: Sendable {
     }
 }
 
-/// One node's replicas behind their router, over a simulated world, all of it in one thread and in an
-/// order drawn from a seed. Another value over the same world is a restart.
+/// One node's replicas behind their router, over a simulated world, all of it in one thread and in
+/// an order drawn from a seed. Another value over the same world is a restart.
 struct OneNode: Sendable {
     static let container = ContainerReference(container: "iCloud.test", environment: .development)
     static let key = ShardKey.database(
@@ -82,8 +82,8 @@ struct OneNode: Sendable {
         return 0
     }
 
-    /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is tried
-    /// again for ever.
+    /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is
+    /// retried for ever.
     func settle() { self.executor.run(until: self.world.now + .seconds(60)) }
 
     func command(_ body: RegisterCommand, _ identity: RequestIdentity) -> Command {

@@ -279,20 +279,27 @@ import Testing
                 let value = Bytes(repeating: number, count: 2_000)
                 _ = await node.submit(.write([number], value: value), identity)
             }
-            node.executor.run(until: node.world.now + .milliseconds(10))
+            node.executor.run(until: node.world.now + .milliseconds(300))
         }
         let files = node.world.simulatedFiles
         for number in 0..<4 as Range<UInt8> { write(number) }
-        // The WAL grows in place of what it has; the rows' file has to grow.
-        files.setCapacity(ByteCount(files.usedSize.raw + 20_000))
+        // The WAL has room, the first page of the rows' file has none: every checkpoint fails, but
+        // no write does.
+        files.plan(
+            DiskFault(
+                at: files.operationCount, .fail(.full), isSticky: true, kinds: [.write],
+                prefix: "partitions/", offset: 0))
         for number in 4..<40 as Range<UInt8> where news.withLock({ $0.isEmpty }) { write(number) }
+        // What is still under way ends, and so that nothing is applied any more.
+        node.executor.run(until: node.world.now + .seconds(3))
         #expect(news.withLock { $0 } == [false])
-        files.setCapacity(nil)
+        files.clearFaults()
         node.settle()
         #expect(news.withLock { $0 } == [false, true])
     }
 
-    /// Core audit 9: the development setting has another segment size, and a directory goes there and back.
+    /// Core audit 9: the development setting has another segment size, and a directory goes there
+    /// and back.
     @Test func `a node opens with another segment size, and back, with its records`() throws {
         var world: SimulatedWorld?
         for (round, size) in [32, 64, 32].enumerated() {
@@ -313,7 +320,8 @@ import Testing
         }
     }
 
-    /// Core audit 10. Without the fix this never ends: the storage thread is woken again at the same time, for ever.
+    /// Core audit 10. Without the fix this never ends: the storage thread is woken again at the
+    /// same time, for ever.
     @Test func `the only voter without its rows rests, says so, and stops`() throws {
         let first = try OneNode(seed: 1) {
             $0.checkpointSize = ByteCount(1)
@@ -516,7 +524,8 @@ import Testing
                     at: world.simulatedFiles.operationCount
                         + Int.random(in: 10...150, using: &random),
                     .crash))
-            // A disk that is gone is tried again: not so often that the clients' half minute is long.
+            // A missing disk is tried again, but seldom enough that the clients' half minute stays
+            // cheap.
             let living = try? OneNode(seed: seed &* 7 &+ UInt64(life), world: world) { setup in
                 setup.tuning.retryDelay = .seconds(10)
             }

@@ -3,7 +3,7 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// What a node says of itself while something keeps it from leading.
+/// A node's report about itself while something keeps it from leading.
 @Suite struct OwnStateTests {
     @Test
     func `O-07 a wrong clock is told once, with how wrong it is, and told again when it is right`()

@@ -6,7 +6,7 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// Whom a node met, and with which data.
+/// A node remembers the peers it met, and their data.
 @Suite struct PeerMemoryTests {
     static let one = RequestIdentity(high: 1, low: 2)
     static let two = RequestIdentity(high: 1, low: 3)

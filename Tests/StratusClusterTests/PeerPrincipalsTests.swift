@@ -2,7 +2,7 @@ import StratusCluster
 import StratusModel
 import Testing
 
-/// What a peer may say about who asks (security audit 9).
+/// A peer may name only some principals as the sender of a command (security audit 9).
 @Suite struct PeerPrincipalsTests {
     private func refusal(_ principal: Principal, _ kind: Command.Kind = .records) -> String? {
         PeerPrincipals.refusal(

@@ -18,7 +18,7 @@ import Testing
                     })))
     }
 
-    /// As a node that keeps what the view says.
+    /// The plan of a node that holds every replica the view gives it.
     private static func plan(
         _ view: ClusterView, at own: UInt32, lost: [UInt32], keep: UInt32? = nil,
         but changes: [GroupID: Configuration?] = [:]

@@ -101,9 +101,10 @@ import Testing
         }
     }
 
-    /// What the next start finds.
+    /// Checks the state that the next start finds.
     ///
-    /// - Parameter isRepeated: what an attempt that was cut off has forced is forced once more.
+    /// - Parameter isRepeated: whether the command runs again after an interrupted attempt, so that
+    ///   groups already forced are forced once more.
     private static func check(_ world: SimulatedWorld, _ what: String, isRepeated: Bool = false)
         throws
     {

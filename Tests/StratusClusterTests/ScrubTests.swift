@@ -4,7 +4,7 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What nobody reads is read back, and what rotted comes back from peers.
+/// Cold pages are read back, and rotten ones are restored from peers.
 @Suite struct ScrubTests {
     private static let registers = (0..<60).map { Bytes("register \($0)".utf8) }
 

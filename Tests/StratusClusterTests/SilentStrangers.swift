@@ -1,7 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Opens TCP connections to a port, says nothing on them, and opens a new one for each that is closed.
+/// Opens TCP connections to a port, sends nothing on them, and opens a new one for each that is
+/// closed.
 final class SilentStrangers: Sendable {
     private let isOver = Atomic(false)
 

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test func `the pause between installations that fail doubles, up to a bound`() throws {
-        var pause = InstallationPause()
+        var pause = SnapshotPause()
         #expect(pause.endsAt == nil)
         let now = MonotonicTime(nanoseconds: 7_000_000_000)
         var lengths: [Duration] = []
@@ -42,6 +42,7 @@ import Testing
     @Test func `a replica whose snapshot could not be synced installs the next one`() throws {
         let three = try ThreeNodes(seed: 6) { setup in
             setup.tuning.trailingEntryCount = 0
+            setup.tuning.retainedSizeMax = ByteCount(0)
             setup.checkpointSize = .kibibytes(16)
         }
         let leader = try #require(three.leader())
@@ -70,6 +71,7 @@ import Testing
     {
         let three = try ThreeNodes(seed: 5) { setup in
             setup.tuning.trailingEntryCount = 0
+            setup.tuning.retainedSizeMax = ByteCount(0)
             setup.checkpointSize = .kibibytes(16)
             setup.snapshotRate = .kibibytes(64)
         }
@@ -93,11 +95,49 @@ import Testing
             three.run(for: .milliseconds(200))
         }
         let took = three.clock.now - start
-        // 600 KiB at 64 KiB a second, twice; but for the last slice of each, which nothing waits for.
+        // 600 KiB at 64 KiB a second, twice, except for the last slice of each, which nothing waits
+        // for.
         #expect(took > .seconds(10) && took < .seconds(60), "\(took)")
         #expect(writeCount > 10)
         three.run(for: .seconds(5))
         #expect(three.value([1, 74], at: slow)?.count == 8_000)
         #expect(three.value([2], at: slow) == [writeCount - 1])
+    }
+
+    /// Core audit 7: the copy that is sent stands on the leader's disk beside the rows.
+    @Test func `S-05 a snapshot that does not fit is not begun, and comes when there is room`()
+        throws
+    {
+        let three = try ThreeNodes(seed: 6) { setup in
+            setup.tuning.trailingEntryCount = 0
+            setup.tuning.retainedSizeMax = ByteCount(0)
+            setup.checkpointSize = .kibibytes(16)
+        }
+        let leader = try #require(three.leader())
+        let slow = try #require(three.nodes.first { $0.id != leader.id })
+        three.hang(slow)
+        for number in 0..<75 {
+            #expect(three.write([1, UInt8(number)], Bytes(repeating: UInt8(number), count: 8_000)))
+        }
+        let last = try #require(three.status(of: leader)).applied
+        three.run(for: .seconds(2))
+        let used = leader.files.usedSize.raw
+        // Half of what the copy takes.
+        leader.files.setCapacity(ByteCount(used + 300_000))
+        three.hearAgain()
+        var most = used
+        for _ in 0..<100 {
+            three.run(for: .milliseconds(100))
+            most = max(most, leader.files.usedSize.raw)
+        }
+        #expect(most < used + 150_000, "\(most - used) bytes were written to a disk without room")
+        let problem = try #require(three.status(of: leader)).problem
+        #expect(problem?.contains("a snapshot for") == true, "\(problem ?? "nothing is said")")
+        let alarms = three.alarms.withLock { $0 }.count { $0.contains("a snapshot for") }
+        #expect(alarms == 1)
+        leader.files.setCapacity(nil)
+        three.run(for: .seconds(30))
+        #expect(try #require(three.status(of: slow)).applied >= last)
+        #expect(try #require(three.status(of: leader)).problem == nil)
     }
 }

@@ -7,8 +7,8 @@ import StratusSimulation
 import StratusStorage
 import Synchronization
 
-/// The replicas of three nodes, each on a disk of its own, talking without links: all in one thread, in an
-/// order drawn from a seed.
+/// The replicas of three nodes, each on a disk of its own, talking without links: all in one
+/// thread, in an order drawn from a seed.
 struct ThreeNodes {
     static let group = GroupID(1)
     static let place = PlacedPartition(
@@ -199,7 +199,7 @@ struct ThreeNodes {
         return false
     }
 
-    /// What one replica has applied, however old.
+    /// The value that one replica has applied, however old.
     func value(_ register: Bytes, at node: Node) -> Bytes? {
         let query = RegisterQuery.value(register).query
         return self.get { await node.replicas.peek(query, in: Self.group) }.flatMap { answer in

@@ -28,8 +28,9 @@ import Testing
     private static let noisy = GroupID(1)
     private static let quiet = GroupID(2)
 
-    /// Forty for one partition and then one for another, all there before the node deals with the first.
-    /// - Returns: who was answered, in this order.
+    /// Submits forty questions for one partition and then one for another, all before the node
+    /// handles the first.
+    /// - Returns: the groups in the order of their answers.
     private static func order(
         _ seed: UInt64, _ body: (OneNode, UInt64) -> PeerRequest.Body
     ) throws -> [GroupID] {

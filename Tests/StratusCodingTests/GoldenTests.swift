@@ -3,8 +3,8 @@ import StratusCoding
 import StratusModel
 import Testing
 
-/// Every version of every format ever written still reads as it did. The files in `Golden/` are never
-/// edited; a new version adds a file.
+/// Every version of every format ever written still reads as it did. The files in `Golden/` are
+/// never edited; a new version adds a file.
 @Suite struct GoldenTests {
     static let command = Command(
         kind: .records, identity: RequestIdentity(high: 0x0123_4567_89AB_CDEF, low: 42),

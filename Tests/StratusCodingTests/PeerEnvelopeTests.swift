@@ -2,7 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
-/// What stands in the frames of a link reads for ever as it was first written.
+/// The content of a link's frames reads for ever as it was first written.
 @Suite struct PeerEnvelopeTests {
     static let messages: [(name: String, message: PeerMessage)] = [
         (

@@ -2,8 +2,9 @@ import StratusCoding
 import StratusConsensus
 import StratusModel
 
-/// A few replicas of one group in a room: messages are delivered when a trace says so, disks sync when
-/// they are let, and nothing happens by itself. Runs the commands of a trace and says what was heard.
+/// A few replicas of one group: messages are delivered when a trace says so, disks sync when they
+/// are told to, and nothing happens by itself. It runs the commands of a trace and reports the
+/// messages.
 struct Conversation {
     typealias Group = RaftGroup
 
@@ -227,6 +228,11 @@ struct Conversation {
             let message = ConsensusMessage(
                 term: term, .append(previous: previous, entries: entries, commit: commit))
             self.letters.append(Letter(from: node, to: to, message: message))
+            self.handle(
+                node,
+                .sentFromLog(
+                    to: to, through: entries.last?.index,
+                    size: entries.reduce(0) { $0 + $1.cost }))
         case .wake: break
         case .apply(let through):
             self.replicas[node]?.applied = through

@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// Replicas that have lost something they had acknowledged: what they may still say, and how it comes back.
+/// Replicas that have lost something they had acknowledged: what they may still send, and how it
+/// comes back.
 @Suite struct DamageTests {
     private static let voters = [NodeID(1), NodeID(2), NodeID(3)]
     private static let configuration = Configuration(voters: voters)
@@ -74,7 +75,8 @@ import Testing
 
     // MARK: The state is gone
 
-    /// A leader that has just begun, asked for its state, sent one that no receiver takes for well formed (seed 6110).
+    /// A leader that had just begun was asked for its state, and sent one that every receiver finds
+    /// malformed (seed 6110).
     @Test func `a state that nothing was applied to is no snapshot`() {
         let bench = Bench(
             1,
@@ -233,7 +235,8 @@ import Testing
 
     // MARK: The log has lost entries
 
-    /// Of seven entries the last three are gone: the last one that may have been acknowledged is 7@1.
+    /// A bench of seven entries without the last three: the last one that may have been
+    /// acknowledged is 7@1.
     private static func withoutEntries(_ node: UInt32 = 1) -> Bench {
         Bench(
             node,

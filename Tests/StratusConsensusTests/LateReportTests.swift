@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// A write becomes durable when what it wrote may be gone already, cut and written again by another leader's entries.
+/// A write may become durable when its entries are gone already, cut and replaced by another
+/// leader's.
 @Suite struct LateReportTests {
     private static func entries(_ range: ClosedRange<UInt64>, term: UInt64) -> [Entry] {
         range.map {
@@ -12,7 +13,7 @@ import Testing
         }
     }
 
-    /// What a follower tells leader n3 is durable, after each of the disk's reports.
+    /// The durable indexes that a follower reports to leader n3, after each of the disk's reports.
     private static func matches(_ bugs: PlantedBugs) -> [[LogIndex]] {
         var group = RaftGroup(
             group: GroupID(1), node: NodeID(1),
@@ -46,7 +47,8 @@ import Testing
         append(
             LogPoint(index: .zero, term: .zero), self.entries(1...3, term: 1), term: 1, from: 2)
         let first = group.hardState
-        // n3 wins term 2 with this vote, which goes to the disk by itself, and cuts entries 2 and 3 off.
+        // n3 wins term 2 with this vote, which goes to the disk by itself, and cuts entries 2 and 3
+        // off.
         _ = take(
             .received(
                 ConsensusMessage(

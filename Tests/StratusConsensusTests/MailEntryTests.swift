@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// What mail asks of consensus: a later time than it carries, and never to be turned away.
+/// Mail requires two things of consensus: a later time than it carries, and that it is never
+/// refused.
 @Suite struct MailEntryTests {
     private var group: RaftGroup
     private var actions: [RaftGroup.Action] = []

@@ -2,12 +2,13 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// A replica that begins anew on a node that had one before: it must not undo what that one promised.
+/// A replica that begins anew on a node that had one before must not undo the earlier one's
+/// promises.
 @Suite struct NewcomerSilenceTests {
     private static let fence = LogIndex(5)
 
-    /// Voter n1 of three by the configuration it was once told, with entries 1 to `last`, none known to be
-    /// committed.
+    /// Voter n1 of three by the configuration it was once told, with entries 1 to `last`, none
+    /// known to be committed.
     private static func replica(last: UInt64, silentThrough: LogIndex) -> RaftGroup {
         let configuration = Configuration(voters: [NodeID(1), NodeID(2), NodeID(3)])
         var recovered = RaftGroup.Recovered(

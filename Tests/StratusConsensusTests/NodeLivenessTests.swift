@@ -18,7 +18,7 @@ import Testing
 
         var now: MonotonicTime { MonotonicTime(nanoseconds: self.milliseconds * 1_000_000) }
 
-        /// What is ordered, but for heartbeats and wakes.
+        /// The ordered actions, except heartbeats and wakes.
         mutating func handle(_ event: NodeLiveness.Event) -> [NodeLiveness.Action] {
             self.all(event).filter {
                 switch $0 {
@@ -181,7 +181,7 @@ import Testing
     @Test func `a stranger's heartbeat is nobody's, and a peer that is gone is forgotten`() {
         var watch = Watch()
         #expect(watch.hear(from: 9, declines: true) == [])
-        // Groups that it leads must not wait for it: it is thrown out, and nobody hears it any more.
+        // Its groups must not wait for it: it is removed, and nobody hears it any more.
         #expect(
             watch.handle(.peersChanged([NodeID(3), NodeID(4)]))
                 == [.suspect(NodeID(2)), .trust(NodeID(4))])

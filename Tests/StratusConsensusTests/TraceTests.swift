@@ -3,8 +3,8 @@ import Testing
 
 /// Conversations between replicas, as text a reviewer can read and disagree with.
 ///
-/// A file holds blocks: a comment if any, a command, `----`, what was heard, an empty line. Run with
-/// `STRATUS_REWRITE_TRACES=1` to write down what is heard now, then read the difference.
+/// A file holds blocks: a comment if any, a command, `----`, the messages, an empty line. Run with
+/// `STRATUS_REWRITE_TRACES=1` to record today's messages, then read the difference.
 @Suite struct TraceTests {
     static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("Traces")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StratusGateway
 
-/// What all requests' answers together may take.
+/// The memory that all requests' answers together may take.
 @Suite struct AnswerBudgetTests {
     private let budget = AnswerBudget(ByteCount(1_200_000))
     private let handler: CloudKitHandler

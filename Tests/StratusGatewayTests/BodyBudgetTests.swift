@@ -7,7 +7,7 @@ import Testing
 
 @testable import StratusGateway
 
-/// What all requests' bodies together may take.
+/// The memory that all requests' bodies together may take.
 @Suite struct BodyBudgetTests {
     private static func request(_ body: any RequestBody) -> HTTPRequest {
         HTTPRequest(

@@ -9,7 +9,7 @@ import Testing
 @testable import StratusGateway
 @testable import WireScenarios
 
-/// What a gateway does for a public database as a whole that lies in buckets.
+/// A gateway's operations on a whole public database that lies in buckets.
 @Suite struct BucketGatewayTests {
     private static let count = 4
     private static let database = PublicDatabase(
@@ -121,7 +121,7 @@ import Testing
             "public/records/query", ["query": ["recordType": "Book"]], api: Self.api,
             user: "stratus-user-bob")
         #expect(query.json["records"].elements.isEmpty, "\(query)")
-        // Whose they are still reads them, for a while also where the schema's home cannot be asked.
+        // Their owner can still read them, for a while even if the schema's home cannot be asked.
         for isAway in [false, true] {
             if isAway {
                 _ = town.router.away.withLock { $0.insert(.container(Neighbourhood.container)) }
@@ -180,7 +180,8 @@ import Testing
         let again = try await self.modify(town, [Self.book("create", "new", 2_000)])
         #expect(again[0]["serverErrorCode"] == nil, "\(again)")
 
-        // All at once they know nothing of each other: by so much the quota is passed, and no further.
+        // Concurrent saves know nothing of each other: they pass the quota by that much, and no
+        // further.
         let many = try await self.modify(
             town, (0..<40).map { Self.book("create", "many\($0)", 1_000) })
         #expect(many.contains { $0["serverErrorCode"] == nil })

@@ -4,7 +4,7 @@ import StratusModel
 import Testing
 import WireScenarios
 
-/// What stands between clients and the server may keep nothing.
+/// Caches between clients and the server may keep nothing.
 @Suite struct CachingTests {
     @Test(arguments: ["GET", "POST"])
     func `X-31 no answer is for a cache, whoever asks and whatever becomes of it`(

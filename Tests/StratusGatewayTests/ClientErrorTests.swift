@@ -28,12 +28,12 @@ import Testing
             "unknown operation 'records/x'"
         ),
         (
-            "method", .init(InputRefusal.wrongMethod(.recordsQuery, method: "GET")), .badRequest,
+            "method", .init(InputRefusal.wrongMethod("records/query", method: "GET")), .badRequest,
             400, "records/query does not take GET"
         ),
         (
             "not in this database",
-            .init(InputRefusal.operationNotInDatabase(.changesZone, .public)), .badRequest, 400,
+            .init(InputRefusal.operationNotInDatabase("changes/zone", .public)), .badRequest, 400,
             "changes/zone is not supported in the public database"
         ),
         (

@@ -5,7 +5,7 @@ import StratusRuntime
 @testable import StratusGateway
 
 extension CloudKitHandler {
-    /// What somebody asks of their private database.
+    /// Sends a request to the caller's private database.
     func post(_ operation: String, _ body: String, query: String = "") async -> HTTPResponse {
         await self.respond(
             to: HTTPRequest(

@@ -11,7 +11,8 @@ import Testing
 
 @testable import WireScenarios
 
-/// What only a test inside the process can arrange: faults of the world, switches, tiny limits.
+/// Situations that only a test inside the process can arrange: faults of the world, switches, tiny
+/// limits.
 @Suite struct CloudKitHandlerTests {
     @Test func `a partition that cannot answer now is 503, in the body and in the header`()
         async throws

@@ -112,7 +112,8 @@ import Testing
         #expect(!["d", "e", "f", "g"].contains(where: parameters.isTrue))
     }
 
-    /// Goal: one pass over the bytes reads what splitting them would. Method: random queries of awkward pieces.
+    /// Goal: one pass over the bytes reads the same as splitting them. Method: random queries of
+    /// awkward pieces.
     @Test(arguments: 0..<8 as Range<UInt64>)
     func `a query is read as its pairs one by one`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

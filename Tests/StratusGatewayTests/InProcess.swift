@@ -135,13 +135,15 @@ final class InProcess: Wire {
 
     init(
         settings: GatewaySettings = GatewaySettings(), limits: Limits = Limits(),
-        authenticator: any Authenticator = DevelopmentAuthenticator()
+        authenticator: any Authenticator = DevelopmentAuthenticator(),
+        operations: OperationTable = .standard
     ) {
         self.world = SimulatedWorld(seed: 5)
         self.router = MemoryRouter(world: self.world)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: authenticator, world: self.world,
-            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits)
+            tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits,
+            operations: operations)
     }
 
     /// A second handler over the partitions of a first one.

@@ -4,7 +4,7 @@ import Testing
 @testable import StratusGateway
 @testable import WireScenarios
 
-/// What is wrong with one operation is that operation's error, wherever it is found.
+/// An error in one operation is that operation's error, wherever it is found.
 @Suite struct ItemErrorTests {
     private static let shelves: JSON = ["zoneName": "Shelves"]
 

@@ -3,27 +3,48 @@ import StratusModel
 import Testing
 
 @Suite struct RouteTests {
-    typealias Row = (name: String, path: String, expected: Result<Route, InputRefusal>)
+    struct Place: Equatable {
+        var container: ContainerReference
+        var scope: DatabaseScope
+        var operation: String
+        var rest = ""
+
+        init(_ scope: DatabaseScope, _ operation: String, rest: String = "") {
+            self.container = RouteTests.container
+            self.scope = scope
+            self.operation = operation
+            self.rest = rest
+        }
+
+        init(_ route: Route) {
+            self.container = route.container
+            self.scope = route.scope
+            self.operation = route.operation.name
+            self.rest = route.rest
+        }
+    }
+
+    typealias Row = (name: String, path: String, expected: Result<Place, InputRefusal>)
 
     static let container = ContainerReference(container: "iCloud.a.B", environment: .development)
 
     static let rows: [Row] = [
         (
             "a data operation", "/database/1/iCloud.a.B/development/private/records/modify",
-            .success(Route(container: container, scope: .private, operation: .recordsModify))
+            .success(Place(.private, "records/modify"))
         ),
         (
             "the batched query",
             "/database/1/iCloud.a.B/development/shared/internal/records/query/batch",
-            .success(Route(container: container, scope: .shared, operation: .recordsQueryBatch))
+            .success(Place(.shared, "internal/records/query/batch"))
         ),
         (
             "an encoded container", "/database/1/iCloud%2Ea.B/development/public/zones/list",
-            .success(Route(container: container, scope: .public, operation: .zonesList))
+            .success(Place(.public, "zones/list"))
         ),
         (
             "a trailing slash", "/database/1/iCloud.a.B/development/public/zones/list/",
-            .success(Route(container: container, scope: .public, operation: .zonesList))
+            .success(Place(.public, "zones/list"))
         ),
         ("the root", "/", .failure(.unknownPath)),
         ("another version", "/database/2/c/development/public/zones/list", .failure(.unknownPath)),
@@ -52,18 +73,19 @@ import Testing
     ]
 
     @Test(arguments: rows) func `a path names one operation or is refused`(row: Row) {
-        let read = Result { () throws(InputRefusal) in try Route(path: row.path) }
+        let read = Result { () throws(InputRefusal) in Place(try Route(path: row.path)) }
         #expect(read == row.expected, "\(row.name)")
     }
 
     @Test func `what reads without being told what has a GET`() {
-        let readers: Set<Route.Operation> = [
-            .zonesList, .usersCurrent, .usersCaller, .usersDiscover, .usersLookUpContacts, .usage,
+        let readers: Set<String> = [
+            "zones/list", "users/current", "users/caller", "users/discover",
+            "users/lookup/contacts", "usage",
         ]
-        for operation in Route.Operation.allCases {
-            #expect(operation.takes(method: "POST"))
-            #expect(operation.takes(method: "GET") == readers.contains(operation))
-            #expect(!operation.takes(method: "DELETE"))
+        for operation in OperationTable.standard.operations {
+            #expect(operation.methods.contains(named: "POST"))
+            #expect(operation.methods.contains(named: "GET") == readers.contains(operation.name))
+            #expect(!operation.methods.contains(named: "DELETE"))
         }
     }
 }

@@ -97,7 +97,7 @@ import Testing
         #expect(stage.session.openCount == 0)
     }
 
-    /// RFC 9113 §8: what a request must not look like. Each ends its stream, or is answered with a refusal.
+    /// RFC 9113 §8: malformed requests. Each ends its stream, or is answered with a refusal.
     @Test(
         arguments: [
             [(":method", "GET"), (":scheme", "https"), (":path", "/")],

@@ -3,8 +3,8 @@ import StratusModel
 import Testing
 
 @Suite struct ClientConnectionTests {
-    /// What the client reports, in words: status, body, how it ended, whether the connection is good
-    /// for another request.
+    /// The client's report in words: status, body, how it ended, whether the connection is good for
+    /// another request.
     typealias Row = (name: String, method: String, received: String, closes: Bool, story: String)
 
     static let rows: [Row] = [

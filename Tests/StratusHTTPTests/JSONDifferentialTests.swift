@@ -5,7 +5,7 @@ import Testing
 
 /// Our reader beside Foundation's: the same documents, and the same documents damaged.
 @Suite struct JSONDifferentialTests {
-    /// What we refuse on purpose though Foundation's reader lets it pass, or makes something of it.
+    /// The kinds of input that we refuse on purpose although Foundation's reader accepts it.
     static let stricter: Set<JSONError.Kind> = [
         .loneSurrogate, .numberOutOfRange, .byteOrderMark, .tooDeep, .badUTF8,
     ]

@@ -2,7 +2,7 @@ import StratusHTTP
 import StratusModel
 import Testing
 
-/// What the table of cases cannot say: answers before the body is read, framing of answers, stops.
+/// Cases that the table cannot express: answers before the body is read, framing of answers, stops.
 @Suite struct ServerConnectionTests {
     /// One connection with everything it was given and said.
     struct Line {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import StratusLoad
 
-/// What goes over the wire, and what is made of the answers.
+/// The requests on the wire, and the judgement of the answers.
 @Suite struct TargetTests {
     static let stratus = StratusTarget(
         StratusTarget.Place(

@@ -28,7 +28,7 @@ import Testing
         #expect(found == Set(database.parts))
     }
 
-    /// What a later release relies on: a bucket that is parted in two gives its records to those two.
+    /// A later release relies on this: a bucket split in two gives its records to those two.
     @Test func `twice as many buckets part each in two`() {
         for number in 0..<2_000 {
             let half = Bucket(0, of: 8).sibling(of: "record \(number)")

@@ -2,7 +2,8 @@ import StratusModel
 import Testing
 
 @Suite struct TextTests {
-    /// The same judgement as the standard library's that takes any sequence, for bytes that are often nearly UTF-8.
+    /// Agrees with the standard library's decoder of any sequence, for bytes that are often nearly
+    /// UTF-8.
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `text is made of exactly the bytes that are UTF-8`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

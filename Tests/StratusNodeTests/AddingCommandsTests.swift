@@ -3,7 +3,7 @@ import StratusNode
 import StratusRecords
 import Testing
 
-/// What is refused while the disk has no more than its reserve, and what never is.
+/// Some commands are refused while the disk has no more than its reserve, and some never are.
 @Suite struct AddingCommandsTests {
     private static let database = DatabaseID(
         container: ContainerReference(container: "iCloud.test", environment: .development),

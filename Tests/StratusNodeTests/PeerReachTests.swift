@@ -18,7 +18,7 @@ import Testing
         let reach = PeerReach(health) { counts.peers.withLock { $0 } }
         reach.begin { counts.open.withLock { $0 } }
         #expect(
-            health.reasons.map(\.text) == ["reaches 1 of 3 nodes, which is no majority"])
+            health.reasons.map(\.text) == ["reaches 1 of 3 nodes, which is not a majority"])
         counts.open.withLock { $0 = 1 }
         reach.look()
         #expect(health.isReady)
@@ -32,7 +32,7 @@ import Testing
         counts.open.withLock { $0 = 1 }
         reach.look()
         #expect(
-            health.reasons.map(\.text) == ["reaches 2 of 5 nodes, which is no majority"])
+            health.reasons.map(\.text) == ["reaches 2 of 5 nodes, which is not a majority"])
     }
 
     @Test func `a node alone is its own majority`() {

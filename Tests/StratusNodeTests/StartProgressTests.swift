@@ -2,7 +2,7 @@ import StratusModel
 import StratusNode
 import Testing
 
-/// What a long start says of itself.
+/// The messages of a long start.
 @Suite struct StartProgressTests {
     private var progress = StartProgress()
 

@@ -2,7 +2,7 @@ import StratusModel
 import StratusPlacement
 import Testing
 
-/// What the log says of a change (operator review D3).
+/// The log line of a membership change (operator review D3).
 @Suite struct ChangeWordsTests {
     @Test func `operator review D3: nodes have names, and partitions the numbers of stratusctl`()
         throws

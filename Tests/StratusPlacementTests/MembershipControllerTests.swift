@@ -183,8 +183,8 @@ import Testing
         #expect(learners > 0)
     }
 
-    /// A leader that came by a snapshot knows its configuration by the snapshot's index; the next one may know the
-    /// same by an index before the fence.
+    /// A leader that was filled by a snapshot knows its configuration by the snapshot's index; the
+    /// next one may know the same by an index before the fence.
     @Test
     func `M-05 a move goes on when the next leader knows its configuration by an older index`()
         throws

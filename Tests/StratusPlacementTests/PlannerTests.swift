@@ -2,7 +2,7 @@ import StratusModel
 import StratusPlacement
 import Testing
 
-/// What the planner promises, on thousands of clusters drawn from seeds.
+/// The planner's promises, on thousands of clusters drawn from seeds.
 @Suite struct PlannerTests {
     @Test(arguments: 0..<UInt64(24))
     func `M-15 whatever changes, loads are fair, replicas apart, and little moves`(seed: UInt64) {

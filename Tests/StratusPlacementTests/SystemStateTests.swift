@@ -3,7 +3,7 @@ import StratusModel
 import StratusPlacement
 import Testing
 
-/// What the system partition answers, and what it refuses.
+/// The system partition's answers and refusals.
 @Suite struct SystemStateTests {
     @Test func `M-18 O-14 a cluster is formed once, whoever says it and how often`() throws {
         var bench = SystemBench()

@@ -20,7 +20,7 @@ struct Bench {
     var index: UInt64 = 0
     private(set) var commands: [(Command, EntryPosition)] = []
     var keepsCommands = false
-    /// Who answers reads; nil: the state over the rows here.
+    /// The reader that answers reads; nil: the state over the rows here.
     var reader: ((Query) throws -> QueryAnswer)?
 
     mutating func apply(

@@ -42,8 +42,8 @@ import Testing
             open = left
             rounds += 1
         }
-        // Each reads and writes a little more than a thousand bytes; the one that passes the bound is
-        // the last.
+        // Each reads and writes a little more than a thousand bytes; the one that passes the bound
+        // is the last.
         #expect(rounds == 4)
         #expect(try bench.lookup("r19")?.fields.contains { $0.name == "n" } == true)
     }

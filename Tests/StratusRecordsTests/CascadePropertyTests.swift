@@ -4,8 +4,9 @@ import StratusRecords
 import StratusSimulation
 import Testing
 
-/// Cascades that are longer than one entry, while clients make records again and save what refers to them: what is left
-/// when jobs, or mail, have come to everything. `STRATUS_SEEDS` runs as many seeds as one likes.
+/// Cascades longer than one entry, while clients recreate records and save others that refer to
+/// them. The tests check the records left when jobs, or mail, have finished everything.
+/// `STRATUS_SEEDS` sets the number of seeds.
 @Suite struct CascadePropertyTests {
     static let seedCount =
         ProcessInfo.processInfo.environment["STRATUS_SEEDS"].flatMap { UInt64($0) } ?? 60
@@ -94,7 +95,7 @@ import Testing
         #expect(stayCount > 100 && goCount > 20, "\(stayCount) stay, \(goCount) go")
     }
 
-    /// What the second edition is for: entries of the first are replayed as they were decided.
+    /// The reason for the second edition: entries of the first are replayed as they were decided.
     @Test func `by the first edition jobs take what was said since`() throws {
         let problems = try (0..<60).compactMap { try Self.live($0, by: .first).problem }
         #expect(problems.contains { $0.contains("nobody has deleted it") }, "\(problems)")

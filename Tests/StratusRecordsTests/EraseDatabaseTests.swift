@@ -2,7 +2,7 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// What is erased leaves nothing behind, and nothing from before it fits what comes after it.
+/// An erased database leaves nothing behind, and no earlier token fits a later one.
 @Suite struct EraseDatabaseTests {
     private func erase(
         _ bench: inout Bench, _ database: DatabaseID = Bench.privateDatabase, zones: Int = 1_000

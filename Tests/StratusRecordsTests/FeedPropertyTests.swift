@@ -3,9 +3,10 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// Clients that follow feeds page by page, while zones and records come and go between their pages and deletions are
-/// forgotten early. Who has come to the end has what is there; who is sent back could have missed a deletion that
-/// happened since it knew everything, or nothing. `STRATUS_SEEDS` runs as many seeds as one likes.
+/// Clients that follow feeds page by page, while zones and records come and go between their pages
+/// and deletions are forgotten early. A client at the end has all that is there. A client that is
+/// sent back could have missed a deletion since it last knew everything, or knew nothing.
+/// `STRATUS_SEEDS` sets the number of seeds.
 @Suite struct FeedPropertyTests {
     static let seeds: Range<UInt64> =
         0..<(UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 12)
@@ -32,7 +33,7 @@ import Testing
 }
 
 private struct DatabaseRun {
-    /// The plainest client: it hands the tokens it is given on to `changes/zone`, and forgets when told to.
+    /// The simplest client: it passes its tokens on to `changes/zone`, and forgets when told to.
     private struct Client {
         var position: DatabasePosition?
         var zones: [String: [String: Record]] = [:]

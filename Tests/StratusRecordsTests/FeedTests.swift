@@ -214,7 +214,8 @@ import Testing
         #expect(try bench.ask(.zoneChanges(ask)) == .zoneRefused(.positionExpired))
     }
 
-    /// A position between pages is only as old as the fetch: what was deleted before it began it has never seen.
+    /// A position between pages is only as old as the fetch: the client never saw records deleted
+    /// before the fetch began.
     @Test func `C-44 a first fetch goes on when older deletions are forgotten between its pages`()
         throws
     {

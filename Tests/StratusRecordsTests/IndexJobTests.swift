@@ -2,8 +2,8 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// New indexes over records that are there already: built in slices, kept up meanwhile, and no index to
-/// anybody before they are complete.
+/// New indexes over existing records: built in slices, kept up to date meanwhile, and used by
+/// nobody before they are complete.
 @Suite struct IndexJobTests {
     static func schema(_ text: String, version: UInt64) throws -> RecordCommand {
         var schema = try SchemaText.read(

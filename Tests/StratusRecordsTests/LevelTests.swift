@@ -4,12 +4,13 @@ import Testing
 
 @testable import StratusRecords
 
-/// The registry of numbers against what this module's decoders take, and what they make of newer ones.
+/// Compares the registry of numbers with what this module's decoders accept, and with their reading
+/// of newer ones.
 @Suite struct RecordLevelTests {
     private static let container = ContainerReference(
         container: "iCloud.org.example", environment: .production)
 
-    /// Whether the decoder knows the kind, whatever it thinks of the bytes that are missing behind it.
+    /// Whether the decoder knows the kind, whatever it makes of the missing bytes after it.
     private static func knows(
         _ body: Bytes, kindAt offset: Int, _ decode: (Bytes) throws(DecodingError) -> Void
     ) -> Bool {

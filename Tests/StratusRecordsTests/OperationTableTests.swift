@@ -4,7 +4,7 @@ import Testing
 
 /// The decision table of operation types: reference part 1, §5.2, row by row.
 @Suite struct OperationTableTests {
-    /// What the table says of one kind in one situation.
+    /// The table's entry for one kind in one situation.
     struct Row: Sendable, CustomTestStringConvertible {
         enum Answer: Sendable, Equatable {
             case saved(fields: [String])

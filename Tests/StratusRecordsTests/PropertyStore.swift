@@ -18,7 +18,7 @@ final class PropertyStore {
     private let world: SimulatedWorld
     private var store: PartitionStore<RecordState>?
     private var random: SeededGenerator
-    /// What a crash may take: everything after the durable index.
+    /// The entries that a crash may take: everything after the durable index.
     private var tail: [Applied] = []
     private var all: [Entry] = []
 
@@ -97,7 +97,8 @@ final class PropertyStore {
         self.tail.removeAll { $0.entry.index <= durable }
     }
 
-    /// One of the ways in which what was applied is lost: and the same answers, the same rows by the log.
+    /// Loses applied entries in one of several ways, and checks that the log gives the same answers
+    /// and rows again.
     func crash() throws {
         if self.world.simulatedFiles.isCrashed { try self.restart() }
         self.world.simulatedFiles.clearFaults()
@@ -136,7 +137,8 @@ final class PropertyStore {
         }
     }
 
-    /// A replica that has seen nothing else gets the same rows from the same log, and both are whole.
+    /// Checks that a replica that has seen nothing else gets the same rows from the same log, and
+    /// that both are whole.
     func finish() throws {
         self.world.simulatedFiles.clearFaults()
         let other = try Self.open(in: SimulatedWorld(seed: 1))

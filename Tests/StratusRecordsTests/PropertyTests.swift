@@ -4,10 +4,9 @@ import StratusRecords
 import StratusSimulation
 import Testing
 
-/// Random operations of every kind over several zones, beside a dictionary that knows the rules: once over rows in
-/// memory, once over the store that partitions have, on a disk that fails.
-///
-/// `STRATUS_STEPS` raises the number of steps, `STRATUS_SEEDS` the number of seeds.
+/// Random operations of every kind over several zones, compared with a dictionary that knows the
+/// rules. They run once over rows in memory, and once over the store that partitions have, on a
+/// failing disk.
 @Suite struct PropertyTests {
     static let stepCount = Int(ProcessInfo.processInfo.environment["STRATUS_STEPS"] ?? "") ?? 600
     static let seeds: Range<UInt64> =
@@ -54,7 +53,7 @@ private struct Run {
     private let dropsTombstones: Bool
     private var mirrors: [String: Mirror] = [:]
     private var databaseMirror = DatabaseMirror()
-    /// What a crash goes back to, and what is replayed after it.
+    /// The rows that a crash goes back to, and the entries replayed after it.
     private var committed = SortedRows()
     private var tail: [(command: Command, position: EntryPosition, outcome: Outcome)] = []
     private var all: [(Command, EntryPosition)] = []
@@ -88,7 +87,7 @@ private struct Run {
             tombstoneCountMin: self.dropsTombstones ? 6 : 1_000_000)
     }
 
-    /// What the types are from the beginning; indexes come and go.
+    /// The types at the beginning; indexes come and go.
     private static func type(_ name: String) -> RecordType {
         var fields = ["a", "b", "c"].map {
             FieldDefinition(
@@ -436,7 +435,7 @@ private struct Run {
         self.databaseMirror = mirror
     }
 
-    /// What `known` becomes by the feed after `position`.
+    /// The records that `known` becomes by the feed after `position`.
     private func records(
         of zone: String, from known: [String: Record], after position: FeedPosition?
     ) throws -> [String: Record] {

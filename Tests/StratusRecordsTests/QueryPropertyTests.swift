@@ -85,7 +85,8 @@ import Testing
                 touchCountMax: touchCountMax, sizeMax: sizeMax(), requiresIndexes: requiresIndexes)
             let page = try QueryExecutor(shelf.schema, shelf).page(request, over: shelf).get()
             #expect(page.records.count <= limit)
-            // What stands in the page is read anew: the query itself read the fields that it needed.
+            // The page's records are read again: the query itself read only the fields that it
+            // needed.
             for (record, row) in zip(page.records, page.rows) {
                 var reader = ByteReader(row)
                 pages.records.append(try reader.recordBody(name: record.name, zone: record.zone))

@@ -2,7 +2,8 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// G-33: a page is bounded by its work, and work grows no faster than what was asked: counts, not times.
+/// G-33: a page is bounded by its work, which grows no faster than the request: the tests compare
+/// counts, not times.
 @Suite struct QueryWorkTests {
     static func record(_ name: String, _ fields: [Field], by user: String = "_a", zone: ZoneID)
         -> Record
@@ -210,7 +211,8 @@ import Testing
                 zone: shelf.zones[zone].id)
             shelf.set(record.name, to: record, zone: zone)
         }
-        // One record's whole cost: read, cut by three filters and for its place, and its rows compared.
+        // The whole cost of one record: read, cut by three filters and for its place, and its rows
+        // compared.
         let slack = 5 * 20_000 / ReadWork.cutBytesPerTouch + 100 + 40 * zoneCount
         for round in 0..<25 {
             var predicate = library.predicate(

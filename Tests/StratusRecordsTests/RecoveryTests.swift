@@ -4,7 +4,8 @@ import Testing
 
 @testable import StratusRecords
 
-/// M-19: what a partition does that goes on from one replica: nothing that clients have of what is lost may fit again.
+/// M-19: a partition that goes on from one replica: no token or tag of the lost entries may fit
+/// again.
 @Suite struct RecoveryTests {
     private static func recover(
         _ bench: inout Bench, _ edition: RecoverPartition = .second,
@@ -99,13 +100,14 @@ import Testing
         #expect(try bench.databaseChanges(after: position).changes.isEmpty)
         try bench.modify(in: "Lamps", .create("k"))
         #expect(try bench.databaseChanges(after: position).changes.map(\.name) == ["Lamps"])
-        // How far the client had come in that zone cannot be told: it is sent back to the start of it.
+        // The client's position in that zone is unknown, so it is sent back to the start of it.
         let change = try #require(try bench.databaseChanges(after: position).changes.first)
         let since: FeedPosition = try #require(change.since)
         #expect(try Self.isExpired(bench, since, in: "Lamps"))
     }
 
-    /// How many changes of a partition that holds nothing, or was recovered before, make the token of the lost one fit.
+    /// Whether changes of a partition that holds nothing, or was recovered before, make the token
+    /// of the lost one fit.
     private static func isHonoured(
         _ bench: inout Bench, _ lost: DatabasePosition, editions: [RecoverPartition]
     ) throws -> Bool {

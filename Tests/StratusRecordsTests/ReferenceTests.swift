@@ -329,8 +329,8 @@ import Testing
         #expect(Set(live) == ["t", "r3"])
     }
 
-    /// Entries that were written before the rule was mean what they meant: replicas that have applied them and replicas
-    /// that still will must agree.
+    /// Entries written before the rule keep their meaning: replicas that have applied them must
+    /// agree with those that still will.
     @Test func `a command of the first edition decides as it did`() throws {
         var bench = try self.benchWithTargetMadeAgain()
         try bench.modify(

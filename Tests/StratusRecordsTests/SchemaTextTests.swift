@@ -35,7 +35,7 @@ import Testing
             );
         """
 
-    /// What it is written as: sorted, complete, aligned.
+    /// The text it is written as: sorted, complete, aligned.
     static let golden = """
         DEFINE SCHEMA
 

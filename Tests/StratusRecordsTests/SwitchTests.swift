@@ -2,7 +2,7 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// What Apple leaves unconfirmed (reference part 1, §17), each behind a switch.
+/// The behaviours that Apple leaves unconfirmed (reference part 1, §17), each behind a switch.
 @Suite struct SwitchTests {
     private func results(
         _ flags: RecordRules.Flags, _ operation: (Record) -> RecordOperation

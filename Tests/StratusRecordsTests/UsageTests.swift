@@ -3,7 +3,8 @@ import Testing
 
 @testable import StratusRecords
 
-/// What a database holds is known exactly at every moment, and a quota lets in what fits and nothing more.
+/// The content of a database is counted exactly at every moment, and a quota admits what fits and
+/// nothing more.
 @Suite struct UsageTests {
     private func use(
         _ bench: inout Bench, of database: DatabaseID = Bench.privateDatabase,
@@ -122,7 +123,8 @@ import Testing
             try bench.modify(in: "B", rules: self.rules(three), .create("3", [long]))[0].saved
                 != nil)
 
-        // Over its quota since the quota was lowered: no growth, no hindrance to less or to as much.
+        // It is over its quota since the quota was lowered: it may not grow, but may shrink or keep
+        // its size.
         let low = self.rules(1)
         let same = RecordOperation(.forceUpdate, recordName: "one", fields: [text("t", "y")])
         #expect(try bench.modify(in: "A", rules: low, same)[0].saved != nil)

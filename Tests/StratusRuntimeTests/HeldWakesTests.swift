@@ -34,7 +34,7 @@ import Testing
         #expect(one.count == 2, "the hold is over")
     }
 
-    /// What a loop's round brings to another thread is found there in one piece.
+    /// Another thread finds the work of a loop's round in one piece.
     @Test func `a loop wakes others when its round ends, and not before`() async {
         let loop = EventLoop(name: "test")
         defer { loop.stop() }

@@ -73,7 +73,8 @@ import Testing
     static let place = ChunkPlace(ordinal: 7, size: 12, isLast: true)
     static let content = Bytes("golden chunk".utf8)
 
-    /// The expected bytes come from another implementation (Python's cryptography), after the table of the format.
+    /// The expected bytes come from another implementation (Python's cryptography), written from
+    /// the table of the format.
     @Test func `a sealed chunk of format 1 is sealed as ever`() {
         let bucket = DatabaseID(
             container: Self.database.container, scope: .public, owner: "", bucket: Bucket(5, of: 8))

@@ -2,7 +2,8 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// Clusters whose nodes are exchanged for another build while they work, and which are raised in the middle.
+/// Clusters whose nodes are exchanged for another build while they work, and which are raised in
+/// the middle.
 @Suite struct LevelSimulationTests {
     private static func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, drawsMix: false, drawsRecords: false)

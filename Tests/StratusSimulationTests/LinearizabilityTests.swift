@@ -184,7 +184,8 @@ import Testing
         guard case .violated = verdict else { Issue.record("\(verdict)"); return }
     }
 
-    /// `shared/vectors/linearizability`, where it is: beside the package or where STRATUS_SHARED says.
+    /// The folder `shared/vectors/linearizability`, beside the package or where STRATUS_SHARED
+    /// says.
     static let folder: URL? = {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()

@@ -12,8 +12,8 @@ import Testing
         return options
     }
 
-    // What must hold all the time: see `LinkLedger`. What must have become true once the faults have ended: every
-    // link between members is open, and all that any other run must show.
+    // Conditions that must always hold: see `LinkLedger`. Conditions that must hold once the faults
+    // have ended: every link between members is open, and all that any other run must show.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `C-31 C-39 links break, stall and are left half open, and all of them come back`(
         seed: UInt64

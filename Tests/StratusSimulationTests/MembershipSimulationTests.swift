@@ -2,8 +2,8 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// Clusters whose groups are placed by the real table and moved by the real keeper, follower and router, under the
-/// faults that the seed says. The long runs are `stratus-sim --mix membership`.
+/// Clusters whose groups are placed by the real table and moved by the real keeper, follower and
+/// router, under the faults of the seed. The long runs are `stratus-sim --mix membership`.
 @Suite struct MembershipSimulationTests {
     static func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(seed: seed, drawsMix: false)
@@ -13,8 +13,8 @@ import Testing
         return options
     }
 
-    // What must hold all the time: see `Invariants+Membership`. What must have become true once the faults have
-    // ended: `Simulation+Views`.
+    // Conditions that must always hold: see `Invariants+Membership`. Conditions that must hold once
+    // the faults have ended: `Simulation+Views`.
     @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func `M-02 M-05 M-08 M-10 M-12 M-13 M-16 M-25 nodes join, leave and die under faults`(
         seed: UInt64
@@ -43,7 +43,8 @@ import Testing
         #expect(moveCount > 0, "nothing moved")
     }
 
-    /// One that died beside another whose log had rotted took the only copy that was left of a majority's.
+    /// A node that died beside another whose log had rotted took the only remaining copy of a
+    /// majority's entries.
     @Test func `nobody dies for good beside a disk that has lost something`() {
         let report = Simulation(
             seed: 5388, options: SimulationOptions(seed: 5388, drawsLevels: false)

@@ -2,9 +2,9 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// Clusters whose groups hold records by the real state, held against a dictionary that knows the rules: every outcome,
-/// every answer at the tag it names, every feed, and everything there is in the end. The long runs are
-/// `stratus-sim --mix records`.
+/// Clusters whose groups hold records by the real state, compared with a dictionary that knows the
+/// rules: every outcome, every answer at the tag it names, every feed, and all records at the end.
+/// The long runs are `stratus-sim --mix records`.
 @Suite struct RecordSimulationTests {
     static func options(_ seed: UInt64, _ mix: SimulationOptions.Mix = .records)
         -> SimulationOptions
@@ -48,8 +48,8 @@ import Testing
         #expect(savedCount > 0, "\(mix): nothing was saved")
     }
 
-    /// Rows that were lost at a start that failed were taken for whole at the next, and the log was struck too: more than
-    /// one copy of what the node had promised.
+    /// Rows lost at a failed start were taken for whole at the next, and the log was damaged too.
+    /// That was more than one copy of what the node had promised.
     @Test func `a node whose start failed is struck by no other damage`() {
         var options = SimulationOptions(seed: 33, drawsMix: false, drawsLevels: false)
         options.lead(by: .damage, seed: 33)

@@ -120,4 +120,14 @@ import Testing
                 "\(mix) seed \(seed): \(report.violation?.description ?? "")")
         }
     }
+
+    /// Core audit 1: without the rule of release each snapshot is too old when it arrives, as long as the load lasts.
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    func `M-24 C-31 a member that lost its rows catches up while load goes on`(seed: UInt64) {
+        var options = SimulationOptions(seed: seed, drawsMix: false)
+        options.lead(by: .catchingUp, seed: seed)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+        #expect(report.reached[.snapshotInstalled, default: 0] > 0, "seed \(seed)")
+    }
 }

@@ -2,7 +2,7 @@ import CShims
 import StratusModel
 import Testing
 
-/// CRC-32C, which everything on disk is checked by: however it is computed, it is the one of the standard.
+/// CRC-32C, which checks everything on disk: every implementation gives the result of the standard.
 @Suite struct ChecksumTests {
     /// Bit by bit, as RFC 3720 says it.
     private static func plain(_ crc: UInt32, _ bytes: some Sequence<UInt8>) -> UInt32 {

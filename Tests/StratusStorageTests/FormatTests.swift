@@ -6,8 +6,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// Every version of every storage format still reads as it did. The files in `Golden/` are never edited;
-/// a new version adds a file. To make the ones of a new version: `STRATUS_GOLDEN=dir`.
+/// Every version of every storage format still reads as it did. The files in `Golden/` are never
+/// edited; a new version adds a file. To make the ones of a new version: `STRATUS_GOLDEN=dir`.
 @Suite struct FormatTests {
     static func golden(_ name: String) throws -> Bytes {
         let url = try #require(
@@ -136,8 +136,8 @@ import Testing
                 == (0..<4).map { UInt8(truncatingIfNeeded: crc >> (8 * $0)) })
     }
 
-    /// Computed by another implementation of SipHash-2-4-128, itself checked against the first vectors of
-    /// its authors.
+    /// Computed by another implementation of SipHash-2-4-128, itself checked against the first
+    /// vectors of its authors.
     @Test func `the digest of a row stays what it was`() {
         let key: Bytes = [1, 2, 3]
         let row: Bytes = [4, 5, 6, 7, 8, 9, 10, 11, 12]

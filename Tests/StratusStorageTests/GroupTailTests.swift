@@ -3,7 +3,7 @@ import Testing
 
 @testable import StratusStorage
 
-/// What follows an entry that is damaged, once another takes its place.
+/// The entries after a damaged one, once another takes its place.
 @Suite struct GroupTailTests {
     private static func slot(_ term: UInt64) -> GroupTail.Slot {
         GroupTail.Slot(

@@ -3,14 +3,15 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What an end inside the log's recovery, or just before it, leaves to the next start.
+/// An interruption of the log's recovery, or just before it, and what the next start finds.
 @Suite struct LogRecoveryTests {
     let a = GroupID(1)
 
-    /// What a scenario came to: nil if all is well.
+    /// The result of a scenario: nil if all is well.
     private typealias Scenario = (_ seed: UInt64, _ bench: LogBench) throws -> String?
 
-    /// The scenario leaves nothing amiss, and without the rule that `bug` breaks it does. Nil: no planted bug shows it.
+    /// Checks that the scenario leaves no error, and that it does leave one without the rule that
+    /// `bug` breaks. Nil: no planted bug shows it.
     private func check(
         _ seeds: ClosedRange<UInt64>, without bug: PlantedBug?, segmentSize: Int = 8_192,
         _ scenario: Scenario
@@ -38,7 +39,7 @@ import Testing
         return entries == LogBench.entries(1...last) ? nil : "\(entries.count) entries of \(last)"
     }
 
-    /// Seed 9385: the segment was there in full length, as the system showed it; the medium never got it.
+    /// Seed 9385: the system showed the segment at full length, but the medium never got it.
     @Test func `S-01 S-15 a segment whose first sync failed is made again before it is used`()
         throws
     {
@@ -58,8 +59,9 @@ import Testing
         }
     }
 
-    /// Seed 12830: of two segments that were let go the newer was used again. What it had put in the place of entries of
-    /// the older was gone, those were there again, and a release of one of them forgot all that followed.
+    /// Seed 12830: of two freed segments the newer was used again. The entries it held in place of
+    /// the older one's were gone, so those were there again. A release of one of them forgot all
+    /// that followed.
     @Test func `S-22 a spare that is older than one used again tells nothing`() throws {
         let bench = LogBench()
         let log = try bench.open()
@@ -108,8 +110,8 @@ import Testing
         }
     }
 
-    /// A process that is killed while it writes leaves a torn batch in the system's cache alone. The cut of
-    /// it must not be on the medium before it is: a sound batch behind an unsound one is damage.
+    /// A process killed while it writes leaves a torn batch in the system's cache alone. The batch
+    /// that cuts it must not be on the medium first: a sound batch behind an unsound one is damage.
     @Test func `S-07 S-34 a torn batch is on the medium before the batch that cuts it`() throws {
         for step in 1...24 {
             for seed in 1...40 as ClosedRange<UInt64> {
@@ -166,8 +168,9 @@ import Testing
         }
     #endif
 
-    /// The first batch of a segment says where every group stands. Torn with the header of its segment whole,
-    /// it left a segment that went on without: what quiet groups voted was gone with the segments before.
+    /// The first batch of a segment says where every group stands. If it was torn and the segment's
+    /// header was whole, the segment went on without it. The votes of quiet groups were then gone
+    /// with the segments before.
     @Test func `C-09 S-07 S-22 a segment whose first batch was torn is begun again`() throws {
         let vote = HardState(term: Term(7), vote: NodeID(3))
         let quiet = (2...20 as ClosedRange<UInt16>).map { GroupID($0) }
@@ -203,8 +206,8 @@ import Testing
                 bench, begin: begin, write: write, before + step, lifeLength
             ) { log in quiet.allSatisfy { log.hardState(of: $0) == vote } }
         }
-        // So short that the segment is the newest to its end, or so long that others follow, which say all of it
-        // again.
+        // Either so short that the segment is the newest to its end, or so long that others follow,
+        // which repeat all of its state.
         let steps = Array(Sweep.operations(count, variant: 0))
         for step in steps {
             for lifeLength in [1, 2, 60] as [UInt64] {
@@ -248,8 +251,8 @@ import Testing
         return isWell(again) ? nil : "what quiet groups voted is gone"
     }
 
-    /// Terms and votes lie in the log itself, so that none is older than the entries beside it unless a write
-    /// was lost; and that is known by the number of the batch.
+    /// Terms and votes lie in the log itself, so none is older than the entries beside it unless a
+    /// write was lost. The number of the batch shows such a loss.
     @Test func `C-10 S-13 a vote whose write was lost is missed, not forgotten`() throws {
         let bench = LogBench(segmentSize: 65_536)
         func vote(_ term: UInt64, _ node: UInt32) -> LogBatch {
@@ -273,8 +276,8 @@ import Testing
         #expect(log.damage.hasUnknownLoss, "so nobody votes by it")
     }
 
-    /// Something ends the work anywhere; then the recovery of that ends at every operation, and the recovery
-    /// of that somewhere.
+    /// Something stops the work anywhere. Then the recovery from that stops at every operation, and
+    /// the recovery from that somewhere.
     @Test(arguments: 0..<6)
     func `S-34 recovery ends at every operation, twice and thrice in a row`(kind: Int) throws {
         let steps = 12

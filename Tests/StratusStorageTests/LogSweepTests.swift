@@ -6,7 +6,8 @@ import Testing
 /// A scripted log of two groups, failed and cut off at every one of its file operations, and random
 /// scripts against a model.
 @Suite struct LogSweepTests {
-    /// What a log must hold after anything: all that was reported durable and not cut or released since.
+    /// The content that a log must have after any fault: all that was reported durable and not cut
+    /// or released since.
     struct Model {
         struct Group {
             /// Submitted and not cut, by index.

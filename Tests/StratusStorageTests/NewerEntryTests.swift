@@ -4,7 +4,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// A partition stops before what only a newer build can apply. What nobody can read changes nothing (C-34).
+/// A partition stops before an entry that only a newer build can apply. An entry that nobody can
+/// read changes nothing (C-34).
 @Suite struct NewerEntryTests {
     private static func entry(_ index: UInt64, _ payload: Bytes) -> Entry {
         Entry(

@@ -3,7 +3,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What was committed fits into the WAL; what a checkpoint has to add to the database does not fit behind it.
+/// Committed data fits into the WAL, but the checkpoint's additions to the database do not fit
+/// beside it.
 @Suite struct PartitionRoomTests {
     private static let pageSize = 4_096
     private static let durable: UInt64 = 5

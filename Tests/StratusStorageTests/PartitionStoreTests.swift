@@ -53,7 +53,7 @@ extension PartitionStore where State == RegisterState {
         try self.commit()
     }
 
-    /// What a store that applied the entries 1 to `index` must hold.
+    /// Checks the content of a store that applied the entries 1 to `index`.
     func expectState(through index: UInt64, _ name: String) throws {
         for register in 0..<7 as Range<UInt64> {
             let value = try RegisterState.value(
@@ -147,8 +147,8 @@ extension PartitionStore where State == RegisterState {
         bench.files.restart(after: .processCrash)
         let store = try bench.open()
         var outcomes: [Outcome] = []
-        // A copy in time finds its outcome; one after the first deadline, with a later one of its own,
-        // does not.
+        // A copy in time finds its outcome; one after the first deadline, with a later deadline of
+        // its own, does not.
         try store.apply(
             [
                 PartitionBench.entry(201, identity: 3, milliseconds: start + 100),

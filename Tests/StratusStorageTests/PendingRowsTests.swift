@@ -28,9 +28,9 @@ import Testing
         return found
     }
 
-    /// Goal: whatever is put, removed, read, scanned, committed and rolled back, rows that are kept back cannot be
-    /// told from rows that are written at once. Method: the same random steps on a database with transactions, on
-    /// one without, and on a dictionary.
+    /// Goal: rows that are kept back cannot be told from rows written at once, whatever is put,
+    /// removed, read, scanned, committed and rolled back. Method: the same random steps on a
+    /// database with transactions, on one without, and on a dictionary.
     @Test(arguments: 0..<24 as Range<UInt64>)
     func `kept back or written at once, the rows and their digest are the same`(seed: UInt64) throws
     {

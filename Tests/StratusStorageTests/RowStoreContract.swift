@@ -4,8 +4,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What every `RowStore` promises. Each test runs over the rows in memory, the rows in SQLite, and those that a
-/// transaction keeps back.
+/// The promises of every `RowStore`. Each test runs over the rows in memory, the rows in SQLite,
+/// and those that a transaction keeps back.
 @Suite struct RowStoreContract {
     enum Kind: String, CaseIterable, CustomTestStringConvertible {
         case memory, sqlite, transaction

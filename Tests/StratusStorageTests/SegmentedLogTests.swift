@@ -253,8 +253,9 @@ extension SegmentedLog {
         #expect(throws: LogError.self) { _ = try log.read(self.a, from: LogIndex(50), limit: 1) }
     }
 
-    /// Found by the simulation, seed 334 of the mix `tears`: what a segment begins with said that entries had been here that the
-    /// snapshot had left out, since what the snapshot changed came with the next batch only.
+    /// Found by the simulation, seed 334 of the mix `tears`: a segment began with a state that
+    /// still named entries which the snapshot had left out. The record of the snapshot came only
+    /// with the next batch.
     @Test func `S-07 a segment that begins between a snapshot and the record of it owes nothing`()
         throws
     {
@@ -360,7 +361,8 @@ extension SegmentedLog {
         #expect(throws: LogError.self) { _ = try bench.open(isNew: false) }
     }
 
-    /// Core audit 9: development has smaller segments than production, and a directory goes from one to the other.
+    /// Core audit 9: development has smaller segments than production, and a directory goes from
+    /// one to the other.
     @Test(arguments: [[8_192, 16_384, 8_192], [16_384, 4_096, 65_536, 8_192]])
     func `each segment keeps its size, and new ones have the one that is set`(
         sizes: [Int]
@@ -479,8 +481,8 @@ extension SegmentedLog {
         #expect(try again.all(1) == LogBench.entries(1...20))
     }
 
-    /// What followed the lost entry followed from it: seed 3696 of the simulation, where the next start found terms
-    /// that fall.
+    /// Entries after the lost one depended on it: seed 3696 of the simulation, where the next start
+    /// found terms that fall.
     @Test
     func `S-08 an entry of another term in the place of a damaged one ends what followed that`()
         throws
@@ -593,7 +595,8 @@ extension SegmentedLog {
             let loss = try #require(log.loss(of: self.a, from: LogIndex(1)))
             #expect(loss == (LogIndex(7), LogIndex(20), Term(1)))
             #expect(log.durable(of: self.a) == LogIndex(6), "no more can be vouched for")
-            // Enough of another group that the state of this one is written at the head of a segment.
+            // Enough entries of another group that the state of this one is written at the head of
+            // a segment.
             for index in 1...100 as ClosedRange<UInt64> {
                 log.append(2, index...index)
                 log.flushAll()
@@ -706,7 +709,7 @@ extension SegmentedLog {
         }
     }
 
-    /// The list of what the last batch held is damaged: from inside one node no different from a tear.
+    /// The list of the last batch's items is damaged: from inside one node that looks like a tear.
     static func isCutAsTail(_ log: SegmentedLog) -> Bool {
         log.last(of: GroupID(1)).index == LogIndex(9)
     }
@@ -735,7 +738,7 @@ extension SegmentedLog {
                 let log = try bench.open(isNew: false)
                 let entries = (try? log.all(1)) ?? []
                 #expect(entries == LogBench.entries(1...25).prefix(entries.count) + [])
-                // Three batches fit into what was zeroed: at the very end that is no different from a tear.
+                // Three batches fit into the zeroed part: at the very end that looks like a tear.
                 let isTear = isZeroed && entries.count >= 21
                 #expect(entries.count == 25 || isTear || !log.damage.isNone, "cut at \(cut)")
             }

@@ -148,7 +148,8 @@ import Testing
         try other.expectState(through: 30, "the next one")
     }
 
-    /// What was written may be on the medium or not: it is thrown away, and the next one is another file.
+    /// The written bytes may or may not be on the medium: the database is thrown away, and the next
+    /// one is another file.
     @Test(arguments: [0, 1, 4])
     func `a failed sync of a database that is being made fails that one and no other`(
         sliceCount: Int

@@ -3,15 +3,15 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// What consensus takes for granted of the log: what is submitted first is durable first.
+/// Consensus relies on this promise of the log: items become durable in the order of submission.
 @Suite struct SubmissionOrderTests {
-    /// What was submitted for one group, told apart by numbers that only rise.
+    /// The items submitted for one group, identified by numbers that only rise.
     private struct Group {
         struct Written {
             var number: UInt64
             /// The number of the entry that stood before it in the log.
             var parent: UInt64
-            /// Of the newest hard state submitted before it.
+            /// The number of the newest hard state submitted before it.
             var hardState: UInt64
         }
         /// By the entry's number, which is its payload's mark.
@@ -26,7 +26,8 @@ import Testing
 
     private static let groups: [UInt16] = [1, 2, 3]
 
-    /// Submits at random, flushes in two halves with more submitted in between, until the disk fails.
+    /// Submits at random, flushes in two halves with more submitted in between, until the disk
+    /// fails.
     private static func run(_ bench: LogBench, seed: UInt64) throws -> [UInt16: Group] {
         var random = SeededGenerator(seed: seed)
         var groups: [UInt16: Group] = [1: Group(), 2: Group(), 3: Group()]

@@ -1,7 +1,8 @@
 import Foundation
 
-/// Which operations a sweep strikes. Every one in the full form; a third of them, other ones for each
-/// variant, in the everyday run. `STRATUS_SWEEP=all` asks for the full form everywhere.
+/// Chooses the operations that a sweep strikes. The full form strikes every one. The everyday run
+/// strikes a third of them, other ones for each variant. `STRATUS_SWEEP=all` asks for the full form
+/// everywhere.
 enum Sweep {
     static let isFull = ProcessInfo.processInfo.environment["STRATUS_SWEEP"] == "all"
 

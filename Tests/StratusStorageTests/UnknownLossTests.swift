@@ -7,7 +7,8 @@ import Testing
 @Suite struct UnknownLossTests {
     private static let groups: [UInt16] = [1, 2]
 
-    /// A log of several segments whose groups lose tails to entries of later terms, and what it must hold.
+    /// A log of several segments whose groups lose tails to entries of later terms, and its
+    /// expected content.
     private struct History {
         let bench: LogBench
         var entries: [UInt16: [Entry]] = [:]
@@ -45,7 +46,7 @@ import Testing
                 .sorted { sequence($0) < sequence($1) }.dropLast()
         }
 
-        /// What is wrong with a log that was read back; nil if nothing is.
+        /// The error in a log that was read back; nil if there is none.
         func problem(_ log: SegmentedLog) -> String? {
             if log.damage.hasUnknownLoss { return nil }
             for group in UnknownLossTests.groups {
@@ -127,7 +128,8 @@ import Testing
             log.flushAll()
             index += 1
         }
-        // In the list of what the batch with the cut held: before its two payloads of some 200 bytes.
+        // In the list of the items of the batch with the cut: before its two payloads of some 200
+        // bytes.
         bench.files.flip(bit: 1, at: end - 450, of: path)
         let again = try bench.open(isNew: false)
         #expect(again.damage.entries.map(\.group) == [GroupID(2)])

@@ -3,7 +3,8 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// The way of a request from the gateway to the disk, with the disk failing at every single operation.
+/// The path of a request from the gateway to the disk, with the disk failing at every single
+/// operation.
 @Suite struct CrashWalkTests {
     struct Run {
         var acknowledged: [String] = []
@@ -11,7 +12,8 @@ import Testing
         var operationCount = 0
     }
 
-    /// Two starts of the process with records saved in groups: commits of one command and of several.
+    /// Two starts of the process with records saved in groups: commits of one command and of
+    /// several.
     static func script(over world: SimulatedWorld, seed: UInt64) -> Run {
         var run = Run()
         for start in 0..<2 {

@@ -4,8 +4,8 @@ import StratusSimulation
 import Synchronization
 import Testing
 
-/// One seed replays everything: what a failure found by chance is worth. `STRATUS_SEEDS` runs as many seeds
-/// as one likes.
+/// One seed replays everything, so that a failure found by chance can be repeated. `STRATUS_SEEDS`
+/// sets the number of seeds.
 @Suite struct DeterminismTests {
     static var seedCount: UInt64 {
         UInt64(ProcessInfo.processInfo.environment["STRATUS_SEEDS"] ?? "") ?? 20

@@ -4,7 +4,8 @@ import StratusRecords
 import StratusSimulation
 import Testing
 
-/// What a command leaves to be done is done afterwards, slice by slice, whatever ends the process.
+/// The work that a command leaves behind is done afterwards, slice by slice, however often the
+/// process ends.
 @Suite struct JobWalkTests {
     /// Slices carried out until nothing waits; nil when that does not come to an end.
     static func drain(_ node: SimulatedNode, limit: Int = 200) -> Int? {

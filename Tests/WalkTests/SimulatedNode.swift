@@ -12,9 +12,9 @@ import StratusSimulation
 import StratusStorage
 import Synchronization
 
-/// A whole node over a simulated world: the real gateway, router, replica, state and SQLite; only the
-/// clock, the chance and the disk are made up. One start of the process; a restart is another value
-/// over the same world.
+/// A whole node over a simulated world: the real gateway, router, replica, state and SQLite; only
+/// the clock, the randomness and the disk are simulated. One start of the process; a restart is
+/// another value over the same world.
 struct SimulatedNode {
     let executor: SimulatedExecutor
     let handler: CloudKitHandler
@@ -83,11 +83,12 @@ struct SimulatedNode {
         self.settle()
     }
 
-    /// Runs until nothing happens any more, or a minute has passed: a state whose disk is gone is tried
-    /// again for ever.
+    /// Runs until nothing happens any more, or the time is over: a state whose disk is gone is
+    /// retried for ever.
     private func settle() { self.executor.run(until: self.world.now + self.patience) }
 
-    /// Requests are answered in half of it. Who carries mail is never done: then it is all of it that passes.
+    /// Requests are answered within half of it. With a mail carrier, which never finishes, all of
+    /// it passes.
     var patience = Duration.seconds(60)
 
     /// Lets time pass, with jobs done and mail carried.

@@ -172,7 +172,8 @@ enum Feeds {
         }
         let mixed = try await caller.changes("Two", after: third["syncToken"].text)
         expectItem(mixed, failed: "BAD_REQUEST", reason: "Unknown sync continuation type")
-        // Of two zones a page holds one; what was deleted may be told again, what lives never lacks.
+        // A page holds one of two zones; a deleted zone may be reported again, a live one is never
+        // missing.
         try await caller.makeZone("Three")
         let page = try await caller.ask("private/changes/database", ["resultsLimit": 1])
         #expect(page["zones"].elements.count == 1 && page["moreComing"] == true)

@@ -1,7 +1,7 @@
-/// A wire on which callers' private default zones are the public one: every conversation about records of a default zone
-/// is held about public records, wherever a server keeps them.
+/// A wire on which callers' private default zones become the public one. So every conversation
+/// about records of a default zone also runs on public records, wherever a server keeps them.
 ///
-/// What names another zone goes where it says.
+/// Requests that name another zone are left unchanged.
 package struct InPublic: Wire {
     private let wire: any Wire
     private static let operations = ["records/modify", "records/lookup", "records/query"]

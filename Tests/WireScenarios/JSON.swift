@@ -1,5 +1,5 @@
-/// JSON as a test sees it: keys in the order they came, numbers as they were written. Shares no code
-/// with the server, so that both cannot be wrong in the same way.
+/// JSON as a test sees it: keys in the order received, numbers as written. It shares no code with
+/// the server, so that both cannot be wrong in the same way.
 package indirect enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)

@@ -1,7 +1,7 @@
 import Testing
 
-/// Every comparator of §6.3 over every type of field: what it finds where it is accepted, and that it is refused
-/// everywhere else.
+/// Every comparator of §6.3 over every type of field: its matches where it is accepted, and its
+/// refusal everywhere else.
 enum Matrix {
     /// A field, and its values in three records, in order. A fourth record lacks it.
     private struct Scalar {

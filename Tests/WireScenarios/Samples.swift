@@ -26,7 +26,7 @@ struct Sample {
     let field: String
     let tag: String
     let value: JSON
-    /// As it comes back; nil: as it was written.
+    /// The value that comes back; nil: as it was written.
     let answer: JSON?
 
     init(_ field: String, _ tag: String, _ value: JSON, answer: JSON? = nil) {

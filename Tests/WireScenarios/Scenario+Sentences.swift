@@ -1,6 +1,7 @@
 import Testing
 
-/// Sentences of the wire reference, part 1, that no rule and no line of its checklist repeats, each under its section.
+/// Sentences of the wire reference, part 1, that no rule and no line of its checklist repeats, each
+/// under its section.
 extension Scenario {
     static let sentences: [Scenario] = [
         Scenario("§6.3: every comparator over every scalar type it takes, and over no other") {

@@ -1,6 +1,7 @@
 import Testing
 
-/// What the clients of §15 send, transport of part 2 §1, and what must not happen between callers.
+/// The requests of the clients of §15, transport of part 2 §1, and effects that must not pass
+/// between callers.
 extension Scenario {
     static let tolerances: [Scenario] = [
         Scenario("the zone list takes GET, GET with a body, and POST") { caller in

@@ -20,8 +20,8 @@ package struct Scenario: Sendable {
 }
 
 extension Scenario {
-    /// Those that hold as well where every default zone is the public one; see ``InPublic``. The others tell public from
-    /// private.
+    /// Whether the scenario also holds if every default zone is the public one; see ``InPublic``.
+    /// The others tell public from private.
     package var isAlsoOfPublicRecords: Bool {
         ![
             "rule 9:", "rule 19:", "whole 421, 401:", "the zone of the records counts",
@@ -34,7 +34,7 @@ extension Scenario: CustomTestStringConvertible {
     package var testDescription: String { self.name }
 }
 
-/// What the scenarios' containers hold.
+/// The schema of the scenarios' containers.
 package enum Library {
     package static let schema = """
         DEFINE SCHEMA

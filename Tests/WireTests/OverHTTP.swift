@@ -5,7 +5,7 @@ import WireScenarios
 /// A wire of real requests to a real process, each over a connection of its own.
 final class OverHTTP: Wire {
     let server: ServerProcess
-    /// Of the public database of each container.
+    /// The number of buckets of each container's public database.
     private let bucketCount: Int
     private let containerCount = Atomic(0)
 

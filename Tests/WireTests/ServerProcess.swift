@@ -2,8 +2,8 @@ import ChildProcesses
 import Foundation
 import WireScenarios
 
-/// A `stratus dev` of one's own: started on ports of its choice over a directory of its own, ended and
-/// swept away with the last reference or with this process.
+/// A `stratus dev` for one test: started on free ports over a directory of its own. It is ended and
+/// removed with the last reference or with this process.
 final class ServerProcess: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -25,8 +25,8 @@ final class ServerProcess: Sendable {
 
     init(schema: String) async throws {
         guard let binary = Self.binary else { throw Failure(description: "no stratus program") }
-        // The leash: when this process dies, however it dies, `cat` sees the end of its input, the server
-        // is ended and its directory removed.
+        // The leash: when this process dies, however it dies, `cat` sees the end of its input, the
+        // server is ended and its directory removed.
         self.process = try ChildProcess(
             "/bin/sh",
             [

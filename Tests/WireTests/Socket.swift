@@ -1,7 +1,7 @@
 import Glibc
 
-/// A blocking TCP connection with just enough HTTP/1.1 to hold a conversation: it sends the bytes it is
-/// given and reads one answer by its Content-Length. It retries nothing and hides nothing.
+/// A blocking TCP connection with just enough HTTP/1.1 for a conversation: it sends the given bytes
+/// and reads one answer by its Content-Length. It retries nothing and hides nothing.
 struct Socket: ~Copyable {
     struct Failure: Error { let text: String }
 

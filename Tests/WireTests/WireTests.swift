@@ -19,7 +19,8 @@ struct WireTests {
             over: scenario.isAlsoOfPublicRecords ? InPublic(wire) : wire as any Wire)
     }
 
-    /// A second development user is there because a test of who sees what needs two people (decision 0052).
+    /// A second development user exists because a test of permissions needs two people (decision
+    /// 0052).
     @Test
     func `semantics audit 3: a role that is granted counts, and one that is revoked does not`()
         async throws

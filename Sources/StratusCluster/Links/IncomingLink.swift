@@ -8,12 +8,13 @@ import Synchronization
 final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private struct Credit {
         var taken: UInt64 = 0
-        /// What the peer has been told, or is about to be.
+        /// The credit that the peer has been told of, or is about to be.
         var signalled: UInt64 = 0
     }
 
-    /// The peer is told of what was taken when it comes to so much, a small part of what it may have
-    /// under way; and of the rest with its next heartbeat, because a large message waits for all of it.
+    /// The step in which the peer is told how much was taken: a small part of what it may have
+    /// under way. It is told of the rest with its next heartbeat, because a large message waits for
+    /// all of it.
     private var creditStep: UInt64 { UInt64(self.links.tuning.frames.windowSize / 64) }
 
     /// A peer that has opened a link beats on it many times a second.
@@ -35,7 +36,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private var told: UInt64 = 0
     private var heardAt: MonotonicTime
     private(set) var isClosed = false
-    /// Who it is, once it has said hello.
+    /// The peer's number, once it has said hello.
     private(set) var node: NodeID?
     /// Whether what it says counts: it has said all that it must say first.
     private(set) var isHeard = false
@@ -77,7 +78,8 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         self.links.didClose(self)
     }
 
-    /// Every connection comes from another port: who it is stands in the certificate, or is its address.
+    /// Reports a trouble under the certificate's name, or else the address: every connection comes
+    /// from another port.
     private func tell(_ trouble: String, of name: String) {
         self.links.tell(trouble, of: name, knownAs: self.certificateName ?? self.host)
     }
@@ -130,7 +132,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
             return
         }
         if self.endsAfterAnswer {
-            // What was filled the last time is with the kernel.
+            // The kernel has all bytes of the last fill.
             self.links.world.submit { self.end(nil) }
             return
         }

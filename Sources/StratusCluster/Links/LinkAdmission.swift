@@ -1,9 +1,10 @@
-/// Which of the connections that others opened to this node it keeps. Pure.
+/// Decides which of the connections that others opened to this node are kept. Pure.
 ///
-/// A connection passes three states: nobody has proven anything, a certificate is proven, the node behind it is
-/// heard. Each state has its own bound, so that connections that prove nothing never take a member's place.
-/// A connection is always let in; the oldest one of the crowded state gives way. A peer that shakes hands at once
-/// is through before newer connections reach it.
+/// A connection passes three states: nothing is proven, a certificate is proven, its node is
+/// accepted. Each state has its own bound, so that connections that prove nothing never take a
+/// member's place. A new connection is always accepted; the oldest one of the crowded state is
+/// closed. A peer that completes its handshake at once is through before newer connections reach
+/// it.
 package struct LinkAdmission: Sendable {
     package struct Bounds: Sendable, Equatable {
         /// Connections without a proven certificate, in all.
@@ -88,8 +89,8 @@ package struct LinkAdmission: Sendable {
         return self.connections.remove(at: index).number
     }
 
-    /// The part of an address that names a site: one machine has as many IPv6 addresses in a network of 64 bits
-    /// as it likes. An address that cannot be read stands for itself.
+    /// The part of an address that names a site: one machine may have any number of IPv6 addresses
+    /// in a network of 64 bits. An address that cannot be read stands for itself.
     static func site(of host: String) -> String {
         guard host.contains(":"), !host.contains(".") else { return host }
         let parts = host.drop { $0 == "[" }.split(separator: ":", omittingEmptySubsequences: false)

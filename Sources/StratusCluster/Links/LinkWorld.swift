@@ -1,8 +1,9 @@
 package import StratusModel
 
-/// What the links of a node ask of the outside: the time and the turns of one loop, and streams of bytes to peers.
+/// The outside of a node's links: the time, the tasks of one loop, and streams of bytes to peers.
 ///
-/// ``SocketLinks`` is the real one. Links do not know of sockets or TLS: what they rely on is said here.
+/// ``SocketLinks`` is the real one. Links know nothing of sockets or TLS: they rely only on this
+/// protocol.
 package protocol LinkWorld: AnyObject, Sendable {
     /// Only on the loop.
     var now: MonotonicTime { get }
@@ -16,21 +17,22 @@ package protocol LinkWorld: AnyObject, Sendable {
     /// Runs `block` now when this is the loop, soon otherwise.
     func perform(_ block: @escaping @Sendable () -> Void)
 
-    /// Begins to look for the peer, to connect and to make sure of who it is. Its user hears how that ends, but not
-    /// before this has returned. Only on the loop.
+    /// Begins to look up the peer, connect to it and verify it. Its user hears the result, but only
+    /// after this has returned. Only on the loop.
     ///
     /// - Parameter patience: from the first byte sent to the end of the handshake.
     func connect(to peer: PeerAddress, within patience: Duration, user: any LinkStreamUser)
         -> any LinkStream
 }
 
-/// Who uses a ``LinkStream``. Called on the loop only.
+/// The user of a ``LinkStream``. Called on the loop only.
 package protocol LinkStreamUser: AnyObject {
-    /// Both sides are sure of each other: this is who the other one is, or nil where it need not say.
+    /// Both sides have verified each other. The certificate is the other side's, or nil if it need
+    /// not show one.
     func opened(by certificate: LinkCertificate?)
     func received(_ bytes: Bytes)
-    /// Appends what is to be sent now; nothing when nothing is. Called again once all of it is on its way and
-    /// ``LinkStream/wantsToSend()`` was called, or something was appended the last time.
+    /// Appends the bytes to be sent now, if any. Called again once all of them are on their way, if
+    /// ``LinkStream/wantsToSend()`` was called or the last call appended something.
     func fill(_ output: inout Bytes)
     /// Once, and last. Never called after ``LinkStream/close()``.
     func ended(_ end: LinkEnd)
@@ -39,9 +41,9 @@ package protocol LinkStreamUser: AnyObject {
 /// A connection as two streams of bytes that flow at the same time. Only on the loop.
 ///
 /// Promises:
-/// - What arrives was sent by the peer whose certificate was shown, byte for byte and in order; what is missing is
-///   missing at the end.
-/// - Nobody is called after ``close()``.
+/// - The received bytes were sent by the peer whose certificate was shown, byte for byte and in
+///   order. If bytes are missing, they are missing at the end.
+/// - No user is called after ``close()``.
 package protocol LinkStream: AnyObject {
     func wantsToSend()
     func close()
@@ -49,7 +51,7 @@ package protocol LinkStream: AnyObject {
 
 /// A connection that a peer has opened and that is not yet taken: to be opened, or dropped.
 package protocol LinkSeed {
-    /// Where it comes from: another port each time.
+    /// The address it comes from: another port each time.
     var origin: String { get }
     func open(within patience: Duration, user: any LinkStreamUser) throws(LinkFailure)
         -> any LinkStream
@@ -60,7 +62,7 @@ package protocol LinkListener: AnyObject {
     func close()
 }
 
-/// Who the other side is, by its verified certificate.
+/// The other side's verified certificate.
 package struct LinkCertificate: Sendable, Equatable {
     package var name: String?
     package var fingerprint: Bytes

@@ -2,9 +2,10 @@ import StratusCoding
 import StratusModel
 import StratusRuntime
 
-/// The link to one peer: connects, says hello, sends what waits, and begins anew when it breaks.
+/// The link to one peer: connects, says hello, sends the queued messages, and starts again when it
+/// breaks.
 ///
-/// `@unchecked`: touched only on the loop, but for what stands behind the mutex.
+/// `@unchecked`: touched only on the loop, except for the state behind the mutex.
 final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private struct Outbox {
         var frames: PeerFrameQueue
@@ -23,11 +24,16 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private var reader: PeerFrameReader
     private var greeting: Bytes = []
     private var backoff: Duration
-    /// The last pause after the peer said that this node is no member; nil while it did not say so. One that has not
-    /// heard of a newcomer yet calls as soon as it has.
+    /// When the link was opened; nil while it is not open.
+    private var openedAt: MonotonicTime?
+    /// When a link that broke was last called again at once.
+    private var promptAt: MonotonicTime?
+    /// The last pause after the peer said that this node is no member; nil otherwise. A peer that
+    /// has not heard of a newcomer yet calls as soon as it has.
     private var strangerPause: Duration?
     private var lastTrouble = ""
-    /// The connection was open and broke, and it is not known yet whether the peer's process has ended.
+    /// Whether the connection was open and broke, and it is unknown whether the peer's process has
+    /// ended.
     private var wondersWhetherEnded = false
 
     init(to peer: PeerAddress, of links: PeerLinks) {
@@ -81,7 +87,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         self.connect()
     }
 
-    /// The peer says that this node is no member: mostly it was removed, and then no answer will ever be another.
+    /// Waits after the peer said that this node is no member: mostly it was removed, and then the
+    /// answer never changes.
     private func backOffAsStranger() {
         let most = self.links.tuning.strangerBackoffMax
         let last = self.strangerPause ?? self.links.tuning.backoffMax / 2
@@ -110,7 +117,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     /// Waits, then tries again: longer each time.
     ///
-    /// - Parameter isBroken: the other side closed the connection, or it failed: the first attempt is made at once.
+    /// - Parameter isBroken: whether the other side closed the connection, or it failed. The first
+    ///   attempt is then made at once, but only once in ``PeerLinks/Tuning/backoffMax``. A link
+    ///   that opens and breaks each time waits longer and longer.
     private func rest(_ trouble: String?, isBroken: Bool = false) {
         self.stream?.close()
         self.stream = nil
@@ -118,7 +127,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             defer {
                 outbox.isOpen = false
                 outbox.isSignalled = false
-                // What waited is gone: the receiver may be another process when the link is back.
+                // The queue is dropped: the receiver may be another process when the link is back.
                 if self.links.tuning.bugs.contains(.outboxKeptOverBreak) {
                     outbox.frames.restart()
                 } else {
@@ -134,17 +143,24 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.links.events.trouble(self.peer.name, trouble)
         }
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
+        let world = self.links.world
+        let long = self.links.tuning.backoffMax
+        if let time = self.openedAt, world.now >= time + long {
+            self.backoff = self.links.tuning.backoffMin
+        }
+        self.openedAt = nil
         if wasOpen, isBroken {
-            // Whether its process has ended shows at once.
+            // Whether its process has ended shows at the next call.
             self.wondersWhetherEnded = true
-            let world = self.links.world
-            world.schedule(at: world.now) { [weak self] in self?.connect() }
-            return
+            if self.promptAt.map({ world.now >= $0 + long }) ?? true {
+                self.promptAt = world.now
+                world.schedule(at: world.now) { [weak self] in self?.connect() }
+                return
+            }
         }
         let pause = self.backoff
         self.backoff = min(
             self.backoff * 2, max(self.links.tuning.backoffMax, self.strangerPause ?? .zero))
-        let world = self.links.world
         world.schedule(at: world.now + pause) { [weak self] in self?.connect() }
     }
 
@@ -236,7 +252,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             }
             self.phase = .open
             self.wondersWhetherEnded = false
-            self.backoff = self.links.tuning.backoffMin
+            self.openedAt = self.links.world.now
             self.strangerPause = nil
             self.lastTrouble = ""
             self.outbox.withLock { $0.isOpen = true }

@@ -1,11 +1,11 @@
 package import StratusModel
 
-/// Who this node is to its peers.
+/// The identity that this node shows its peers.
 package struct PeerIdentity: Sendable, Equatable {
     package var cluster: ClusterID
     package var node: NodeID
     package var name: String
-    /// Of the data directory: the same as long as the data is.
+    /// The identity of the data directory: it stays the same as long as the data does.
     package var data: RequestIdentity
     /// Which the data directory has seen, on disk before anybody is told.
     package var starts: NodeStarts
@@ -25,7 +25,7 @@ package struct PeerIdentity: Sendable, Equatable {
     }
 }
 
-/// Where a peer is found, and what its certificate must name.
+/// The address of a peer, and the name that its certificate must carry.
 package struct PeerAddress: Sendable, Hashable {
     package var node: NodeID
     package var name: String
@@ -44,7 +44,8 @@ package struct PeerAddress: Sendable, Hashable {
 package struct PeerGreeting: Sendable {
     package static let protocolMin: UInt16 = 1
     package static let protocolMax: UInt16 = 2
-    /// From here on the opener's first message behind the welcome says which starts its directory has seen.
+    /// The first protocol in which the opener's first message after the welcome lists the starts of
+    /// its data directory.
     package static let protocolOfStarts: UInt16 = 2
 
     package static func hello(from own: PeerIdentity, to receiver: NodeID) -> PeerHello {
@@ -108,8 +109,8 @@ package struct PeerGreeting: Sendable {
                 featureLevel: own.build.rawValue, data: own.data))
     }
 
-    /// What a peer is told whose build cannot read what the cluster writes. An older build must be able to
-    /// read the refusal too, so it has a reason that level 1 knows.
+    /// The refusal for a peer whose build cannot read what the cluster writes. An older build must
+    /// be able to read the refusal too, so it has a reason that level 1 knows.
     package static func refusal(of name: String, build: FeatureLevel, in cluster: FeatureLevel)
         -> PeerRefusal?
     {
@@ -122,7 +123,7 @@ package struct PeerGreeting: Sendable {
                 + "\(cluster): install \(release) on \(name)")
     }
 
-    /// What a peer is told that does not work on the data it was met with.
+    /// The refusal for a peer whose data directory is not the one it was first met with.
     package static func refusal(of name: String, _ met: PeerMemory.Meeting) -> PeerRefusal? {
         switch met {
         case .known: nil
@@ -138,7 +139,7 @@ package struct PeerGreeting: Sendable {
         }
     }
 
-    /// What a peer is told whose directory lacks a start that was heard of.
+    /// The refusal for a peer whose directory lacks a start that was heard of.
     package static func refusal(of name: String, _ heard: PeerMemory.Hearing) -> PeerRefusal? {
         switch heard {
         case .known: nil

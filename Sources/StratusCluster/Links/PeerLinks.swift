@@ -4,32 +4,34 @@ import Synchronization
 
 /// The connections between this node and its peers: one for each direction of each pair.
 ///
-/// A node opens a link to every peer, sends on it, and reads only how much was taken; what the peer sends
-/// comes on the link that the peer opened. So no two nodes need to agree whose connection counts.
+/// A node opens a link to every peer, sends on it, and reads only how much was taken. The peer's
+/// own messages come on the link that the peer opened. So no two nodes need to agree whose
+/// connection counts.
 ///
 /// Promises:
-/// - A message arrives whole and unaltered, or not at all; those of one priority in the order sent, as
-///   long as the connection lasts.
-/// - Only a node of this cluster, with its own certificate, is heard, and only as long as it works on the
-///   data it was first met with, and on no older copy of it.
-/// - What waits for a peer is bounded, and gone once its link breaks: whoever sent it finds out by the
+/// - A message arrives whole and unaltered, or not at all; those of one priority arrive in the
+///   order sent, as long as the connection lasts.
+/// - Only a node of this cluster with its own certificate is heard. It is heard only as long as it
+///   works on the data it was first met with, and on no older copy of it.
+/// - The queue for a peer is bounded, and dropped once its link breaks. Senders find out by the
 ///   silence, or by ``Events/linkChanged``.
 ///
 /// `@unchecked`: the mutable state is the loop's, or behind a mutex; see ``LinkWorld``.
 package final class PeerLinks: PeerSender, @unchecked Sendable {
-    /// What the node hears, on the links' loop. Nothing here may block.
+    /// The events of the links, on the links' loop. Nothing here may block.
     package struct Events: Sendable {
         package var received: @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void
         /// `isOpen`: the link to the node was opened, or one of the two broke.
         package var linkChanged: @Sendable (NodeID, _ isOpen: Bool) -> Void
-        /// The peer's process has ended: both links with it are closed, and its system refuses connections. Said once
-        /// each time; the next process of the peer opens links again.
+        /// The peer's process has ended: both links with it are closed, and its system refuses
+        /// connections. Reported once each time; the peer's next process opens links again.
         package var processEnded: @Sendable (NodeID) -> Void
         /// The peer took our hello and will not hear us.
         package var refused: @Sendable (NodeID, PeerRefusal) -> Void
-        /// A member said hello, and is heard from here on, or it is not because of its data directory.
+        /// A member said hello. It is heard from here on, unless it is refused because of its data
+        /// directory.
         package var greeted: @Sendable (_ name: String, PeerRefusal?) -> Void
-        /// A node wants to become a member; its certificate names it. Answered once, from any thread.
+        /// A node wants to become a member; its certificate names it. Answer once, from any thread.
         package var joining:
             @Sendable (PeerJoin, _ fingerprint: Bytes, @escaping JoinAnswer) -> Void
         package typealias JoinAnswer = @Sendable (Result<PeerAdmission, PeerRefusal>) -> Void
@@ -92,7 +94,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private var admission: LinkAdmission
     private let strangers = Mutex(Strangers())
     private var greetingCount: UInt64 = 0
-    /// Of each peer the last connection that was heard, by the order in which they said hello.
+    /// The last connection heard of each peer, by the order in which they said hello.
     private var newest: [NodeID: UInt64] = [:]
     private var fold = TroubleFold()
     private(set) var isStopped = false
@@ -141,7 +143,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     package var strangersSeen: Strangers { self.strangers.withLock { $0 } }
 
-    /// Opens links to these and closes those to others. Addresses may change; a node's name may not.
+    /// Opens links to these peers and closes those to others. Addresses may change; a node's name
+    /// may not.
     package func setPeers(_ peers: [PeerAddress]) {
         self.world.perform {
             // A view may still come when the node has stopped talking.
@@ -155,8 +158,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
 
     // MARK: On the loop
 
-    /// For good. A node that one peer knows to be an older copy talks to none of them: others may have been away
-    /// when it was heard last, and would count it.
+    /// Closes all links for good. A node that one peer knows to be an older copy talks to none of
+    /// them: the others may not have heard of its later starts, and would count its vote.
     func withdraw() {
         self.isStopped = true
         self.listener?.close()
@@ -182,7 +185,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         }
         for link in old { link.stop() }
         for link in new { link.start() }
-        // Who has not said who it is may be a newcomer that waits for its answer.
+        // A connection without a name may be a newcomer that waits for its answer.
         for link in self.incoming {
             guard let node = link.node else { continue }
             if !self.peers.contains(where: { $0.node == node }) { link.close() }
@@ -243,7 +246,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         return self.greetingCount
     }
 
-    /// Whether a later connection of its node has been heard: what still comes on this one is older than that.
+    /// Whether a later connection of its node has been heard. Messages that still arrive on this
+    /// one are older than that.
     func isOutdated(_ link: IncomingLink) -> Bool {
         link.node.flatMap { self.newest[$0] }.map { link.greeting < $0 } ?? false
     }

@@ -25,13 +25,16 @@ import Synchronization
 //
 // What HEARD says counts as long as PEERS names the same data.
 
-/// Which data directory each peer had when it was first met, and the last start of it that was heard: a node
-/// that comes back under its name without its data, or with an older copy, must not vote again.
+/// Remembers each peer's data directory from the first meeting, and its last start that was heard
+/// of. A node that comes back under its name without its data, or with an older copy, must not vote
+/// again.
 ///
 /// Promises:
-/// - What ``meet(_:_:)`` calls known is on disk: no vote and no acknowledgement of a peer counts before.
-/// - The first identity stays, until the cluster itself says that the name belongs to another directory.
-/// - A directory that has seen all starts that were heard of is heard, whatever end its node came to.
+/// - An identity that ``meet(_:_:)`` calls known is on disk: no vote and no acknowledgement of a
+///   peer counts before.
+/// - The first identity stays, until the cluster itself says that the name belongs to another
+///   directory.
+/// - A directory that has seen all starts heard of is accepted, however its node ended.
 package final class PeerMemory: Sendable {
     package enum Meeting: Sendable, Equatable {
         /// Met for the first time and noted, or the same as ever.
@@ -120,8 +123,9 @@ package final class PeerMemory: Sendable {
         }
     }
 
-    /// Compares what a peer's directory has seen with what was heard of it, and notes its present start on disk.
-    /// Where the disk does not take it, it is noted with the next: until then only this process knows of it.
+    /// Compares the starts of a peer's directory with those heard of, and notes its present start
+    /// on disk. If the disk refuses, the start is written with the next one: until then only this
+    /// process knows of it.
     package func hear(_ name: String, _ starts: NodeStarts) -> Hearing {
         self.state.withLock { state in
             // A view may have made the name another's since the hello.
@@ -151,8 +155,8 @@ package final class PeerMemory: Sendable {
         state.peers = peers
     }
 
-    /// What the cluster committed counts for more than who was met first: a name that was removed and given
-    /// to another node is met anew.
+    /// Adopts the cluster's view: it counts for more than the first meeting. A name that was
+    /// removed and given to another node is met anew.
     package func follow(_ view: ClusterView) throws(DiskError) {
         func isStale(_ name: String, _ known: Peer) -> Bool {
             let directory = max(1, known.data.high)
@@ -177,7 +181,7 @@ package final class PeerMemory: Sendable {
         }
     }
 
-    /// Of the peers that were heard.
+    /// The encoded starts of the peers that were heard.
     package static func encodeHeard(_ peers: [String: Peer]) -> Bytes {
         let heard = peers.sorted(by: { $0.key < $1.key }).compactMap { name, peer in
             peer.start.map { (name, peer, $0) }

@@ -1,9 +1,10 @@
 package import StratusModel
 
-/// Whether a command that a peer sends names a principal that a gateway can have established. Pure.
+/// Checks that a command from a peer names a principal that a gateway can have established. Pure.
 ///
-/// A node's certificate allows its holder to speak for every user: this check does not change that. It refuses what no
-/// gateway says, so that a foreign program with a stolen certificate cannot reach states that no client can make.
+/// A node's certificate allows its holder to speak for every user, and this check does not change
+/// that. It refuses principals that no gateway sends. So a foreign program with a stolen
+/// certificate cannot reach states that no client can make.
 package enum PeerPrincipals {
     /// Custom roles of one user.
     static let roleCountMax = 1_000

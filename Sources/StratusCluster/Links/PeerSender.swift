@@ -2,7 +2,7 @@ package import StratusModel
 
 /// Sends to other nodes: at once, or not at all.
 package protocol PeerSender: AnyObject, Sendable {
-    /// - Returns: false when the message was not taken and will certainly not be sent. True promises
+    /// - Returns: false if the message was not taken and will certainly not be sent. True promises
     ///   nothing: it may be lost on its way.
     @discardableResult
     func send(_ message: PeerMessage, to node: NodeID) -> Bool

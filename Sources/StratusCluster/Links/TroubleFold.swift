@@ -1,7 +1,7 @@
 package import StratusModel
 
-/// Tells a trouble with a peer once, and while it goes on once a minute how often it came back: a node that is
-/// refused tries again every second, for as long as nobody has mended it.
+/// Reports a trouble with a peer once, and while it goes on how often it came back, once a minute.
+/// A refused node tries again every second until somebody fixes the cause.
 package struct TroubleFold: Sendable {
     private struct Trouble: Hashable {
         var peer: String
@@ -14,8 +14,8 @@ package struct TroubleFold: Sendable {
     }
 
     package static let pause = Duration.seconds(60)
-    /// Troubles told apart. Beyond, the one that was told of longest ago is forgotten: whoever opens
-    /// connections chooses how many there are.
+    /// The number of different troubles remembered. Beyond it the one reported longest ago is
+    /// forgotten, because strangers that open connections decide how many there are.
     package static let countMax = 64
 
     private var tellings: [Trouble: Telling] = [:]

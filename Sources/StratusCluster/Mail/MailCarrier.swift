@@ -3,9 +3,9 @@ package import StratusModel
 
 /// Carries the mail of the partitions that this node leads: a thin shell around ``MailCourier``.
 ///
-/// It reads outboxes from what is applied here and sends by the router, like any command. Nothing is kept: a
-/// process that dies anywhere in between leaves mail in its sender's rows, received or not, and the next courier
-/// begins with what lies there.
+/// It reads outboxes from the applied rows and sends by the router, like any command. It keeps
+/// nothing. A process that dies anywhere in between leaves mail in its sender's rows, received or
+/// not, and the next courier begins with those.
 package struct MailCarrier: Sendable {
     /// After news, before the look: what is posted together leaves together.
     private static let breath = Duration.milliseconds(10)
@@ -41,7 +41,7 @@ package struct MailCarrier: Sendable {
         self.sleep = sleep
     }
 
-    /// What happened to the courier; nil: only that there is news.
+    /// An event for the courier; nil only says that there is news.
     private typealias Report = MailCourier.Event?
 
     /// Carries until its task is cancelled.

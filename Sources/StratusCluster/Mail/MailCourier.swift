@@ -1,21 +1,22 @@
 package import StratusModel
 
-/// Decides when the mail of the partitions that this node leads is carried, and when it is let go.
+/// Decides when the mail of the partitions that this node leads is delivered, and when it is
+/// released.
 ///
-/// Pure: pass each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order. It promises nothing
-/// that the rows do not: whatever is forgotten, done twice or done by two couriers at once (an old leader's and a
-/// new one's) the sequence numbers put right. What it decides is when, and how much.
+/// Pure: pass each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order. Its
+/// only promises are those of the rows: it may forget, repeat or race with an old leader's courier,
+/// and the sequence numbers keep the result right. It decides when, and how much.
 ///
 /// Invariants:
-/// - Of one route at most one delivery or release is under way here, so mail is sent in its order.
-/// - So many deliveries are under way at once and no more; a route that fails waits longer each time, and holds up
-///   no other.
-/// - While a group has mail that is neither under way nor waiting out a failure, it will be looked at.
+/// - At most one delivery or release of a route is under way here, so mail is sent in its order.
+/// - The number of deliveries under way at once is bounded. A route that fails waits longer each
+///   time, and holds up no other.
+/// - A group that has mail neither under way nor waiting out a failure will be looked at.
 package struct MailCourier: Sendable {
     package struct Tuning: Sendable, Equatable {
         /// Deliveries and releases under way at once.
         package var underWayCountMax = 16
-        /// Of one delivery.
+        /// The most mails of one delivery.
         package var mailCountMax = 64
         package var bagSizeMax = 256 << 10
         /// After a failure, and twice as long after each one that follows.
@@ -46,9 +47,9 @@ package struct MailCourier: Sendable {
         case alarm(MailRoute, Trouble)
     }
 
-    /// What no waiting mends.
+    /// A trouble that waiting does not cure.
     package enum Trouble: Sendable, Equatable {
-        /// The receiver has seen less than was let go here.
+        /// The receiver has seen less than the sender has released.
         case gap(through: UInt64, first: UInt64)
         /// The two partitions are of different epochs: one of them was restored without the other.
         case otherEpoch(UInt64)
@@ -86,7 +87,7 @@ package struct MailCourier: Sendable {
     private var routes: [MailRoute: Route] = [:]
     /// The next pause of each route that has failed, until it works.
     private var pauses: [MailRoute: Duration] = [:]
-    /// Until mail of theirs was let go again, or none waits.
+    /// Kept until mail of theirs is released again, or none waits.
     package private(set) var failing: [MailRoute: Failing] = [:]
     private var looks: [GroupID: Look] = [:]
     /// Groups that have mail for which there was no room among what is under way.
@@ -173,7 +174,7 @@ package struct MailCourier: Sendable {
         if outbox.hasMore { self.heldUp.insert(group) }
     }
 
-    /// What was asked for and is not there waits no more: somebody else has carried it.
+    /// Forgets the failures of routes whose mail is gone: somebody else has delivered it.
     private mutating func forgive(_ group: GroupID, _ look: Look, _ outbox: Outbox) {
         if self.failing.isEmpty || outbox.hasMore { return }
         let waiting = Set(outbox.piles.map(\.receiver) + look.except)

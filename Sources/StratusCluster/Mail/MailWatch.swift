@@ -2,7 +2,8 @@ package import StratusModel
 import StratusPlacement
 import Synchronization
 
-/// What a node's courier last saw: how much mail waits in the partitions led here, and what does not get through.
+/// The last findings of a node's courier: how much mail waits in the partitions led here, and which
+/// mail does not get through.
 package final class MailWatch: Sendable {
     /// A route that has failed for a while, and what is known of why.
     package struct Stuck: Sendable, Equatable, CustomStringConvertible {
@@ -33,7 +34,7 @@ package final class MailWatch: Sendable {
     private struct State {
         var waiting: [GroupID: (count: UInt64, size: UInt64)] = [:]
         var failing: [MailRoute: MailCourier.Failing] = [:]
-        /// Whose outbox cannot be looked into here: what failed there is others' trouble.
+        /// Groups whose outbox cannot be read here: their failures are the concern of other nodes.
         var absent: Set<GroupID> = []
     }
 

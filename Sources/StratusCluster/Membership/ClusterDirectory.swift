@@ -13,12 +13,12 @@ import Synchronization
 // | bytes | the view, prefixed                                |
 // | 4     | CRC-32C of the bytes before                       |
 
-/// Nodes and placement as this node knows them: what the system partition committed, the newest this node
-/// has heard of. Routers, links and replicas go by it.
+/// The nodes and the placement as this node knows them: the newest view committed by the system
+/// partition that this node has heard of. Routers, links and replicas follow it.
 ///
 /// Promises:
-/// - A view counts once it is on disk, so after a restart the node never goes by an older one: a replica that
-///   was deleted by a view does not come back as a first voter.
+/// - A view counts once it is on disk, so after a restart the node never follows an older one: a
+///   replica that a view deleted does not come back as a first voter.
 /// - Views only get newer, and are all of one cluster.
 package final class ClusterDirectory: Sendable {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
@@ -41,10 +41,10 @@ package final class ClusterDirectory: Sendable {
 
     package let own: NodeID
     private let files: any Files
-    /// Where everything was when the cluster was formed; nil on a node that came later.
+    /// The placement when the cluster was formed; nil on a node that came later.
     private let founding: ClusterView?
     private let current: Mutex<ClusterView>
-    /// Of `current`, for those who ask with every command.
+    /// The level of `current`, kept apart because every command asks for it.
     private let newestLevel: Atomic<UInt32>
     private let bugs: PlantedBugs
 
@@ -139,8 +139,8 @@ package final class ClusterDirectory: Sendable {
         }
     }
 
-    /// Who voted when a replica begins that has nothing yet; nil where there is to be none. A newcomer knows of
-    /// nobody: the group's own log tells it.
+    /// The voters of a replica that begins empty; nil if there is to be no replica. A newcomer
+    /// knows no voters: the group's own log tells it.
     package func firstConfiguration(of group: GroupID) -> Configuration? {
         guard self.keeps(group) else { return nil }
         let isArriving = self.current.withLock { $0.move(of: group)?.to == self.own }
@@ -149,7 +149,8 @@ package final class ClusterDirectory: Sendable {
         return Configuration(voters: founders)
     }
 
-    /// While a replica arrives here, the fence of its move: everything up to it was committed without it.
+    /// The fence of the move that brings a replica here, while it arrives: everything up to it was
+    /// committed without it.
     package func silentThrough(of group: GroupID) -> LogIndex {
         self.current.withLock { view in
             guard let move = view.move(of: group), move.to == self.own else { return .zero }
@@ -179,7 +180,8 @@ package final class ClusterDirectory: Sendable {
 
     // MARK: On disk
 
-    /// Keeps the view that a node was admitted with: before ``ClusterFormation`` says that it is a member.
+    /// Saves the view that a node was admitted with, before ``ClusterFormation`` says that it is a
+    /// member.
     package static func keep(_ view: ClusterView, in world: any World) throws(DiskError) {
         try world.files.replace(Self.path, with: Self.encode(view))
     }

@@ -3,10 +3,10 @@ package import StratusPlacement
 import StratusStorage
 import Synchronization
 
-/// Keeps a node at the cluster's present shape: finds out that the view has changed, and makes links,
-/// heartbeats and replicas follow. One step after the other; each may be repeated.
+/// Makes a node follow the cluster's present shape: finds out that the view has changed, and adapts
+/// links, heartbeats and replicas. Steps run one after the other; each may be repeated.
 package actor ClusterFollower {
-    /// What a change means for the rest of the node. Called in the order of the views.
+    /// The effects of a change on the rest of the node. Called in the order of the views.
     package struct Events: Sendable {
         package var changed: @Sendable (ClusterView) -> Void = { _ in }
         package var trouble: @Sendable (String) -> Void = { _ in }
@@ -23,7 +23,7 @@ package actor ClusterFollower {
     private let router: ClusterRouter
     private let events: Events
     private let sleep: @Sendable (Duration) async -> Void
-    /// Where it does what nobody waits for; nil for wherever there is room.
+    /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
     private var isWorking = false
     private var wantsAgain = false
@@ -39,7 +39,7 @@ package actor ClusterFollower {
     private var noticeSeen: UInt64?
     /// Groups whose files are still to be removed.
     private var leaving: Set<GroupID> = []
-    /// What the node began with it goes by already.
+    /// The revision already followed; at first that of the view the node began with.
     private var applied: UInt64
 
     package init(
@@ -80,7 +80,8 @@ package actor ClusterFollower {
         await self.look()
     }
 
-    /// Looks for a newer view and follows it. Returns once what was there to be seen has been followed.
+    /// Looks for a newer view and follows it. Returns once every change that was visible has been
+    /// followed.
     package func look() async {
         if self.isWorking {
             self.wantsAgain = true
@@ -117,8 +118,8 @@ package actor ClusterFollower {
         if self.directory.keeps(.system) {
             // A few bytes, most of the time: the feed says whether anything has changed at all.
             if let view = await self.peek(newerThan: known) { return view }
-            // A replica that is just being filled knows less than its peers; and one that was dropped from the
-            // group hears of nothing any more, not even of that.
+            // A replica that is still being filled knows less than its peers. One that was dropped
+            // from the group hears nothing any more, not even of that.
             let leader = self.replicas.leader(of: .system)
             let isBehind = self.heardOf > known || self.mustAsk
             if leader == self.directory.own || (leader != nil && !isBehind) { return nil }
@@ -155,7 +156,8 @@ package actor ClusterFollower {
         return view
     }
 
-    /// Whoever leads the system group tells everybody: nobody waits for the next look.
+    /// Tells all others of the view, if this node leads the system group, so that they need not
+    /// wait for their next look.
     private func tellOthers(_ view: ClusterView) {
         guard self.replicas.leader(of: .system) == self.directory.own else { return }
         let (router, own, revision) = (self.router, self.directory.own, view.settings.revision)
@@ -189,7 +191,7 @@ package actor ClusterFollower {
         await self.delete()
     }
 
-    /// What the last process did not come to.
+    /// Deletes the replicas that the last process did not get to.
     private func finishDeleting() async {
         // Until that is over no newer view may bring a replica back.
         self.isWorking = true
@@ -203,7 +205,7 @@ package actor ClusterFollower {
     }
 
     private func delete() async {
-        // What could not be deleted and has come back since is in use.
+        // Replicas that could not be deleted and have come back since are in use.
         let directory = self.directory
         self.leaving = self.leaving.filter { !directory.keeps($0) }
         guard !self.leaving.isEmpty else { return }

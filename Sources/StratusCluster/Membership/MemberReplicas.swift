@@ -1,15 +1,16 @@
 package import StratusModel
 package import StratusPlacement
 
-/// A node's replicas as the way of requests ends at them. ``NodeReplicas`` is the one of real nodes; a simulator
-/// has another, over the same ``ReplicaHost``.
+/// A node's replicas as the end of a request's path. ``NodeReplicas`` serves real nodes; a
+/// simulator has another, over the same ``ReplicaHost``.
 package protocol LocalReplicas: Sendable {
     var node: NodeID { get }
-    /// Who leads a group, as far as this node knows.
+    /// The leader of a group, as far as this node knows.
     func leader(of group: GroupID) -> NodeID?
     func ask(_ body: PeerRequest.Body, of group: GroupID, deadline: MonotonicTime) async
         -> PeerResponse.Answer
-    /// Whether another node's heartbeats arrive: then it is busy, and not lost, when it is long in answering.
+    /// Whether another node's heartbeats arrive: then it is busy, not lost, if its answer takes
+    /// long.
     func hears(_ node: NodeID) -> Bool
 }
 
@@ -17,11 +18,12 @@ extension LocalReplicas {
     package func hears(_ node: NodeID) -> Bool { false }
 }
 
-/// A node's replicas as the cluster's membership needs them: see ``ClusterFollower`` and ``MembershipKeeper``.
+/// A node's replicas as the cluster's membership needs them: see ``ClusterFollower`` and
+/// ``MembershipKeeper``.
 package protocol MemberReplicas: LocalReplicas {
     /// Answers a read from what is applied here, which may be old.
     func peek(_ query: Query, in group: GroupID) async -> QueryAnswer?
-    /// What the groups led here are like, in the order of their numbers.
+    /// The groups led here as the membership sees them, in the order of their numbers.
     func observations() async -> [GroupObservation]
     /// Opens replicas that nobody has asked for, so that their groups get a leader.
     func wake(_ groups: [GroupID]) async
@@ -32,7 +34,7 @@ package protocol MemberReplicas: LocalReplicas {
     ) async -> Bool
     /// Hands the leadership of a group over, if it is led here.
     func transfer(_ group: GroupID, to node: NodeID) async -> Bool
-    /// Whom to beat to, and whose silence to notice.
+    /// Sets the nodes to send heartbeats to, and whose silence to notice.
     func setPeers(_ nodes: [NodeID]) async
     /// Stops the replicas that are not to be kept, and forgets their log.
     /// - Returns: groups to discard.

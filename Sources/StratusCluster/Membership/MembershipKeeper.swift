@@ -2,11 +2,11 @@ package import StratusModel
 package import StratusPlacement
 import StratusStorage
 
-/// Runs ``StratusPlacement/MembershipController`` while this node leads the system group: looks at the groups, asks
-/// what is to be done next, and says so to whom it concerns.
+/// Runs ``StratusPlacement/MembershipController`` while this node leads the system group: looks at
+/// the groups, asks for the next steps, and sends them to the nodes concerned.
 ///
-/// It remembers nothing that matters: whoever leads next looks for itself. With nothing to move it looks at
-/// the leaders now and then, and otherwise keeps quiet.
+/// It remembers nothing that matters: the next leader looks for itself. With nothing to move it
+/// looks at the leaders now and then, and is otherwise idle.
 package struct MembershipKeeper: Sendable {
     package struct Tuning: Sendable {
         /// Between rounds while something moves.
@@ -50,13 +50,13 @@ package struct MembershipKeeper: Sendable {
         self.sleep = sleep
     }
 
-    /// What is known from one round to the next, and may be lost.
+    /// The knowledge kept from one round to the next. It may be lost.
     private struct Memory {
         var heardAt: [NodeID: MonotonicTime] = [:]
         var balanceAt: MonotonicTime?
         /// Groups that had a leader in the last round: nobody has to wake them.
         var led: Set<GroupID> = []
-        /// Of the last look for moves to be begun: they follow from the view.
+        /// The last search for moves to begin: its result follows from the view.
         var planned: (revision: UInt64, wanted: [ReplicaMove])?
     }
 

@@ -10,7 +10,8 @@ package import StratusPlacement
 // | 1     | kind, then                                                                        |
 // |       | 1 view: varint revision known                                                     |
 // |       | 2 observe: count of groups to wake, 2 each                                        |
-// |       | 3 configure: 2 group, varint index, count of voters, 4 each, count of learners, 4 each |
+// |       | 3 configure: 2 group, varint index, count of voters, 4 each, count of learners,   |
+// |       |   4 each                                                                          |
 // |       | 4 transfer: 2 group, 4 node                                                       |
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
@@ -31,11 +32,12 @@ package import StratusPlacement
 // | …     | observation: 2 group, 4 leader, prefixed configuration, varint index, flag        |
 // |       |   committed, count of nodes caught up, 4 each                                      |
 
-/// What one node asks another for the sake of the cluster.
+/// A question that one node asks another for the cluster.
 package enum NodeQuestion: Sendable, Equatable {
     /// The view, if it is newer than `revision`.
     case view(newerThan: UInt64)
-    /// What the groups led there are like; opens `waking` first, so that somebody comes to lead them.
+    /// Asks for observations of the groups led there. Opens `waking` first, so that they get a
+    /// leader.
     case observe(waking: [GroupID])
     /// To the leader of a group: change its configuration, if the latest still stands at `index`.
     case configure(GroupID, at: LogIndex, voters: [NodeID], learners: [NodeID])
@@ -54,7 +56,7 @@ package enum NodeReply: Sendable, Equatable {
     case health(NodeHealth)
 }
 
-/// What a node says of itself to whoever looks for what is wrong.
+/// A node's report about itself, for diagnosis.
 package struct NodeHealth: Sendable, Equatable {
     package struct Complaint: Sendable, Equatable {
         package var component: String
@@ -66,7 +68,7 @@ package struct NodeHealth: Sendable, Equatable {
     }
     package var version = ""
     package var wallMilliseconds: Int64 = 0
-    /// Of the disk the data is on.
+    /// The free bytes of the disk that holds the data.
     package var freeBytes: UInt64 = 0
     package var diskBytes: UInt64 = 0
     /// When the certificate among peers ends, in seconds since 1970; 0 where there is none.

@@ -7,7 +7,7 @@ package struct NodeQuestions: Sendable {
     private let replicas: any MemberReplicas
     private let follower: ClusterFollower
     private let health: @Sendable () async -> NodeHealth
-    /// Where it does what nobody waits for; nil for wherever there is room.
+    /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
 
     package init(
@@ -45,7 +45,7 @@ package struct NodeQuestions: Sendable {
         case .transfer(let group, let node):
             return .done(await self.replicas.transfer(group, to: node))
         case .changed(let revision):
-            // Who says so does not wait for it to be followed.
+            // The sender of this notice does not wait until it is followed.
             let follower = self.follower
             Task(executorPreference: self.executor) { await follower.heard(of: revision) }
             return .done(true)

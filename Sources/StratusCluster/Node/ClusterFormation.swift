@@ -18,10 +18,11 @@ import StratusStorage
 //
 // Version 2, of a node that joined later: after the number of partitions its name, and no nodes.
 
-/// What a cluster was formed of, and which of its nodes this is.
+/// The nodes that a cluster was formed of, and which of them this is.
 ///
-/// Written at a node's first start and the same ever after: addresses may change, the cluster may grow,
-/// but who the first voters of a group were does not. Only a recovery (``Salvage``) gives the cluster another name.
+/// Written at a node's first start and the same ever after. Addresses may change and the cluster
+/// may grow, but the first voters of a group never change. Only a recovery (``Salvage``) gives the
+/// cluster another name.
 package struct ClusterFormation: Sendable, Equatable {
     package struct Member: Sendable, Equatable {
         package var node: NodeID
@@ -76,7 +77,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.ownName = "local"
     }
 
-    /// The cluster of a peer list and a secret: the same for whoever was given the same, in any order.
+    /// The cluster of a peer list and a secret: equal for equal input, in any order of the list.
     ///
     /// - Parameter name: this node's, one of `peers`.
     package init(peers: [Peer], name: String, secret: Bytes, partitionCount: Int) {
@@ -102,7 +103,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.ownName = name
     }
 
-    /// Of a node that the cluster has admitted.
+    /// The formation of a node that the cluster has admitted.
     package init(joined cluster: ClusterID, as node: NodeID, name: String, partitionCount: Int) {
         self.cluster = cluster
         self.node = node
@@ -111,7 +112,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.ownName = name
     }
 
-    /// What a cluster is called that everybody knows by these bytes.
+    /// Derives the cluster identity from bytes that all its nodes know.
     static func name(from bytes: Bytes) -> ClusterID {
         let hash = SHA256.hash(bytes)
         func word(_ start: Int) -> UInt64 {
@@ -145,15 +146,15 @@ package struct ClusterFormation: Sendable, Equatable {
     package var name: String { self.ownName }
     package var isFounder: Bool { !self.members.isEmpty }
 
-    /// Where everything is before the first change of the placement table.
+    /// The placement before the first change of the table.
     package var table: PlacementTable {
         .initial(
             nodes: self.members.map(\.node), partitionCount: self.partitionCount,
             replicaCount: min(Self.replicaCount, self.members.count))
     }
 
-    /// What every founder says that the cluster is made of.
-    /// - Parameter addresses: by name; a founder without one goes by its name.
+    /// The formation command that every founder sends.
+    /// - Parameter addresses: by name; a founder without one uses its name.
     package func formation(addresses: [String: String] = [:]) -> Formation {
         Formation(
             cluster: self.cluster, partitionCount: self.partitionCount,
@@ -166,7 +167,7 @@ package struct ClusterFormation: Sendable, Equatable {
 
     // MARK: On disk
 
-    /// What a data directory was made for; nil before its first start.
+    /// Reads the cluster that a data directory was made for; nil before its first start.
     package static func kept(in world: any World) throws(Refusal) -> ClusterFormation? {
         do {
             guard try world.files.exists(Self.stamp) else { return nil }
@@ -181,7 +182,7 @@ package struct ClusterFormation: Sendable, Equatable {
         try world.files.replace(Self.stamp, with: self.encoded())
     }
 
-    /// What the data directory was made for; at its first start that is `self`.
+    /// Returns the cluster that the data directory was made for; at its first start that is `self`.
     package func adopted(in world: any World) throws(Refusal) -> ClusterFormation {
         do {
             let files = world.files

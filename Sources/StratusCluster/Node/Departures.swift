@@ -1,8 +1,8 @@
 import StratusModel
 
-/// What one turn of a node's replicas has brought forth: messages for peers and answers for whoever waits
-/// here. They leave together when the turn ends, so that a thread or a socket that takes them is woken
-/// once and not for each.
+/// The output of one pass over a node's replicas: messages for peers and answers for waiting
+/// callers. They leave together when the pass ends, so that a thread or a socket that takes them is
+/// woken only once.
 struct Departures {
     private var messages: [NodeID: [PeerMessage]] = [:]
     private var answers: [(to: ReplicaInbox.Question.Listener, answer: PeerResponse.Answer)] = []
@@ -20,7 +20,7 @@ struct Departures {
     }
 
     /// Hands everything on.
-    /// - Returns: the responses that found no link; of other messages nobody expects that they arrive.
+    /// - Returns: the responses that found no link; other messages may be lost.
     mutating func leave(by sender: any PeerSender) -> [(to: NodeID, responses: [PeerMessage])] {
         var left: [(to: NodeID, responses: [PeerMessage])] = []
         for node in self.messages.keys.sorted() {

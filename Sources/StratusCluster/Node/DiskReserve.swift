@@ -1,19 +1,20 @@
 package import StratusModel
 
-/// Which groups take nothing in any more, so that there is room left to delete: decided from what is free on the
-/// disks that hold their replicas, and what is free inside the group's own file.
+/// Decides which groups accept no more data, so that there is room left to delete. It knows the
+/// free space of the disks that hold their replicas, and the free space inside each group's file.
 ///
-/// A group takes in while a majority of its voters has room. Its file never shrinks: what was deleted in it is room
-/// for what is added to it, on each of its replicas alike, and to no other group.
+/// A group accepts data while a majority of its voters has room. Its file never shrinks: space
+/// freed in it serves later additions to it, on each of its replicas alike, and no other group.
 ///
-/// A value without I/O. A group that was short of room takes in again when there is a quarter more than the reserve,
-/// so that it does not swing.
+/// A value without I/O. A group that was short of room accepts data again once a quarter more than
+/// the reserve is free, so that it does not oscillate.
 package struct DiskReserve: Sendable, Equatable {
-    /// What is to stay free on each disk; 0: nothing.
+    /// The space to keep free on each disk; 0: none.
     package var size: ByteCount {
         didSet { if self.size.raw == 0 { self.shortGroups = [] } }
     }
-    /// As each node was last heard to say. A node that was not heard of counts as one with room.
+    /// The free space that each node last reported. A node that was not heard of counts as one with
+    /// room.
     private var free: [NodeID: UInt64] = [:]
     private var shortGroups: Set<GroupID> = []
 
@@ -29,7 +30,7 @@ package struct DiskReserve: Sendable, Equatable {
         if !self.isNear { self.shortGroups = [] }
     }
 
-    /// Who is no member any more has no disk that counts.
+    /// Forgets the disks of nodes that are no longer members.
     package mutating func keep(only nodes: [NodeID]) {
         self.free = self.free.filter { nodes.contains($0.key) }
     }

@@ -1,13 +1,13 @@
 package import StratusModel
 package import StratusStorage
 
-/// A partition's state as a node keeps it: beside what replication asks for, when it reaches the disk and
-/// what it occupies.
+/// A partition's state as a node keeps it. Besides the needs of replication it tells when it
+/// reaches the disk and how much space it occupies.
 package protocol NodePartition: PartitionState {
     /// Index, term, time and configuration of the last entry applied.
     var appliedPosition: AppliedPosition { get }
     var walSize: ByteCount { get }
-    /// Of its file what holds nothing any more: what is added goes there before the file grows.
+    /// The free space inside its file: additions go there before the file grows.
     var spareSize: ByteCount { get throws(StoreError) }
     /// A snapshot is being spooled: checkpoints are incomplete.
     var isSpooling: Bool { get }
@@ -15,7 +15,8 @@ package protocol NodePartition: PartitionState {
     var isOpen: Bool { get }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     var mailCount: Int { get }
-    /// What is on disk is not known: only a restart mends it.
+    /// Whether a sync has failed: the content of the disk is then unknown, and only a restart
+    /// helps.
     var hasFailedSync: Bool { get }
 
     @discardableResult

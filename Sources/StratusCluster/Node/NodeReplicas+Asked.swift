@@ -2,7 +2,7 @@ import StratusConsensus
 import StratusModel
 
 extension NodeReplicas {
-    /// What a turn was asked, by group in the order of the first question.
+    /// The questions of one pass, by group in the order of the first question.
     struct Asked {
         typealias Questions = (
             commands: [(request: RaftGroup.RequestToken, command: Command)],

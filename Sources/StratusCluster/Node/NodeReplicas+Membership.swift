@@ -4,9 +4,9 @@ package import StratusPlacement
 import StratusStorage
 import Synchronization
 
-/// What a change of the cluster's membership asks of a node's replicas.
+/// Carries out changes of the cluster's membership on a node's replicas.
 extension NodeReplicas {
-    /// What the groups led here are like, in the order of their numbers.
+    /// The groups led here as the membership sees them, in the order of their numbers.
     package func observations() -> [GroupObservation] {
         self.fault == nil ? self.host.observations() : []
     }
@@ -45,7 +45,7 @@ extension NodeReplicas {
         return isLed
     }
 
-    /// Whom to beat to, and whose silence to notice.
+    /// Sets the nodes to send heartbeats to, and whose silence to notice.
     package func setPeers(_ nodes: [NodeID]) {
         var effects: [ReplicaHost.Effect] = []
         self.host.setPeers(nodes, at: self.world.now, into: &effects)
@@ -55,8 +55,9 @@ extension NodeReplicas {
 
     // MARK: Deleting
 
-    /// Stops the replicas that are not to be kept, and forgets their log. Their files go by ``discard(_:)``
-    /// once that is on stable storage: a file without its log could be taken for a loss.
+    /// Stops the replicas that are not to be kept, and forgets their log. ``discard(_:)`` deletes
+    /// their files once that is on stable storage: a file without its log could be taken for a
+    /// loss.
     /// - Returns: groups to discard. One that is being checkpointed is left for the next call.
     package func retire(keeping keeps: @Sendable (GroupID) -> Bool) -> [GroupID] {
         guard self.fault == nil else { return [] }
@@ -70,7 +71,7 @@ extension NodeReplicas {
                 self.members[group] = nil
                 self.leaders.withLock { $0[group] = nil }
                 self.answerWaiting(for: group)
-                // What cannot be closed is deleted all the same.
+                // A partition that cannot be closed is deleted all the same.
                 _ = try? member.partition.close()
             }
             self.unopenable[group] = nil
@@ -95,7 +96,9 @@ extension NodeReplicas {
         var waits = 0
         while groups.contains(where: { self.log.hasUnsyncedCut(of: $0) }) {
             waits += 1
-            guard waits < 2_000, self.fault == nil else { return }
+            guard waits < 2_000, self.fault == nil else {
+                throw StoreError(.busy, "the log has not yet written that they are gone")
+            }
             await self.setup.sleep(self.world.now + .milliseconds(5))
         }
         let result = await Task(executorPreference: self.checkpointer) {

@@ -14,7 +14,7 @@ extension NodeReplicas {
         package var heard: [NodeID] = []
     }
 
-    /// As of the last heartbeat.
+    /// The node's state as of the last heartbeat.
     package nonisolated var ownState: OwnState { self.watched.withLock { $0 } }
 
     package nonisolated func hears(_ node: NodeID) -> Bool {

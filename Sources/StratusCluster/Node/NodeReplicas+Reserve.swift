@@ -18,7 +18,7 @@ extension NodeReplicas {
         package var refusedCount: UInt64 = 0
     }
 
-    /// As of the last look, a second ago at most.
+    /// The figures as of the last look, at most a second ago.
     package nonisolated var reserveFigures: ReserveFigures { self.reserved.withLock { $0 } }
 
     /// The reserve may change while the node runs.
@@ -31,7 +31,7 @@ extension NodeReplicas {
     /// Whether anybody asks for something or not.
     package func watchSpace() { self.lookAtSpace() }
 
-    /// What a peer says is free on its disk.
+    /// Notes the free space that a peer reports for its disk.
     package func heard(free: UInt64, of node: NodeID) {
         self.reserve.note(free, on: node)
     }
@@ -54,7 +54,8 @@ extension NodeReplicas {
         if isLow != wasLow { self.setup.events.reserveChanged(isLow, space.free) }
     }
 
-    /// Why a command is not taken, if so: it adds, and most of its partition's replicas have no room for more.
+    /// The reason to refuse a command, if there is one: it adds data, and most of its partition's
+    /// replicas have no room for more.
     func refusalForRoom(_ body: PeerRequest.Body, of group: GroupID) -> PeerResponse.Answer? {
         guard case .command(let command) = body else { return nil }
         self.lookAtSpace()

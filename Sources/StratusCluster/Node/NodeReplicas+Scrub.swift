@@ -3,14 +3,15 @@ package import StratusModel
 import StratusStorage
 import Synchronization
 
-/// Reads back what nobody reads, and has what rotted brought back from peers.
+/// Reads cold data back, and has rotten data restored from peers.
 ///
-/// A round goes through all groups; of each it reads the entries in the log, then the pages of the rows.
-/// A replica that is damaged hands leadership on, and while somebody else leads it is opened anew without
-/// what is damaged: it gets it back as any replica that has lost something does (decision 0111). Alone, or
-/// while nobody leads, it stays as it is: what is sound of it is all there is.
+/// A round goes through all groups. In each it reads the entries in the log, then the pages of the
+/// rows. A damaged replica hands its leadership over. While another node leads, it is opened anew
+/// without the damaged part, which it then gets back like any replica that has lost something
+/// (decision 0111). Alone, or while nobody leads, it stays as it is: its sound part is all there
+/// is.
 extension NodeReplicas {
-    /// What came of it so far.
+    /// The results so far.
     package struct ScrubFigures: Sendable, Equatable {
         package var readSize: UInt64 = 0
         package var roundCount: UInt64 = 0
@@ -22,19 +23,24 @@ extension NodeReplicas {
         /// Still to come in this round, last first.
         var groups: [GroupID] = []
         var isRoundOver = true
-        /// Where the log is read next in the group at hand; nil when its rows are read.
+        /// The next position of the log in the current group; nil while its rows are read.
         var current: (group: GroupID, logFrom: LogIndex?)?
         var rows: PartitionScrub?
         /// Found, and waiting until somebody else leads.
         var damaged: [GroupID: Damage] = [:]
+        /// Since when a replica hands its leadership over, so that it can be repaired.
+        var handingOver: [GroupID: MonotonicTime] = [:]
         /// Closed, and waiting until the log has synced what they submitted.
         var closed: [GroupID: Damage] = [:]
 
         var mustMend: Bool { !self.damaged.isEmpty || !self.closed.isEmpty }
     }
 
-    /// Nobody opens a group that was closed to be mended, for so long at most.
+    /// The longest time for which nobody opens a group that was closed for repair.
     private static let mendingTime = Duration.seconds(10)
+    /// The time for a hand-over. If no other replica can lead, the damaged one leads again, and is
+    /// repaired later.
+    private static let handoverTime = Duration.seconds(5)
 
     enum Damage: Equatable {
         case entry(LogIndex)
@@ -51,8 +57,8 @@ extension NodeReplicas {
 
     package nonisolated var scrubFigures: ScrubFigures { self.scrubbed.withLock { $0 } }
 
-    /// Reads about so many bytes back. To be called again and again, as fast as the disk may be read.
-    /// - Returns: false when a round is over and nothing is left to mend.
+    /// Reads about so many bytes back. Call it again and again, as fast as the disk may be read.
+    /// - Returns: false if a round is over and nothing is left to repair.
     package func scrub(_ size: ByteCount) async -> Bool {
         guard self.fault == nil, !self.isStopped else { return false }
         self.mend()
@@ -96,7 +102,7 @@ extension NodeReplicas {
         case .entry(let index):
             self.note(.entry(index), of: group, "entry \(index) of the log is damaged")
         case .page(let page):
-            // Of a file that was replaced meanwhile it says nothing.
+            // A result about a file that was replaced meanwhile is ignored.
             if let rows = self.scrub.rows,
                 self.members[group]?.partition.isCurrent(rows.checkpointer) == true
             {
@@ -127,7 +133,7 @@ extension NodeReplicas {
         }.value
     }
 
-    /// - Returns: false when there is none left in this round and nothing to mend.
+    /// - Returns: false if no group is left in this round and nothing has to be repaired.
     private func scrubNextGroup() -> Bool {
         self.scrub.rows = nil
         self.scrub.current = nil
@@ -178,19 +184,35 @@ extension NodeReplicas {
             guard !member.isCheckpointing else { continue }
             var effects: [ReplicaHost.Effect] = []
             guard raft.role != .leader else {
-                // Whoever leads must have what it is asked for.
+                // A leader must have everything that it may be asked for, so this one hands over
+                // first.
+                self.scrub.handingOver[group] = self.world.now
                 self.host.with(group, at: self.world.now, into: &effects) { replica, out in
                     replica.handle(.inhibited(.scrub), at: self.world.now, into: &out)
                 }
                 self.carryOut(effects)
                 continue
             }
-            guard raft.leader != nil else { continue }
+            guard raft.leader != nil else {
+                if let since = self.scrub.handingOver[group],
+                    self.world.now >= since + Self.handoverTime
+                {
+                    self.scrub.handingOver[group] = nil
+                    // The next round finds it again.
+                    self.scrub.damaged[group] = nil
+                    self.host.with(group, at: self.world.now, into: &effects) { replica, out in
+                        replica.handle(.permitted(.scrub), at: self.world.now, into: &out)
+                    }
+                    self.carryOut(effects)
+                }
+                continue
+            }
+            self.scrub.handingOver[group] = nil
             self.scrub.damaged[group] = nil
             self.scrub.closed[group] = damage
             self.close(group)
         }
-        // What is read back must be on disk: a replica takes it for that.
+        // The entries read back must be on disk, because a replica takes them for that.
         for group in self.scrub.closed.keys.sorted() where self.log.isSettled(group) {
             guard let damage = self.scrub.closed.removeValue(forKey: group) else { continue }
             self.reopen(group, without: damage)
@@ -220,7 +242,7 @@ extension NodeReplicas {
         self.carryOut(effects)
     }
 
-    /// Forgets the replica in memory. What waits for it may have been committed by others.
+    /// Forgets the replica in memory. Others may have committed the commands that wait for it.
     private func close(_ group: GroupID) {
         if self.scrub.current?.group == group {
             self.scrub.rows = nil

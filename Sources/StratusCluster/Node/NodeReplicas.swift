@@ -27,6 +27,10 @@ package actor NodeReplicas {
         var problem: String?
         /// It was that the disk is full.
         var lacksRoom = false
+        /// The follower that the log last kept no more for.
+        var gaveUp: (node: NodeID, at: MonotonicTime)?
+        /// When it was last said that a snapshot has no room.
+        var lackedRoomAt: MonotonicTime?
         /// Applied up to here when jobs were last looked for.
         var jobsSeen: LogIndex?
         /// The partition's count of mail when it was last noted that there may be some to carry.
@@ -39,6 +43,9 @@ package actor NodeReplicas {
     private static let housekeepingInterval = Duration.milliseconds(250)
     /// A group that could not be opened is tried again after this.
     private static let reopenDelay = Duration.seconds(1)
+
+    /// A follower that is given up again within so long is not said again.
+    static let givenUpInterval = Duration.seconds(600)
 
     /// Between two looks whether a full disk has room again.
     private static let roomInterval = Duration.seconds(1)
@@ -59,6 +66,7 @@ package actor NodeReplicas {
     nonisolated let scrubbed = Mutex(ScrubFigures())
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
+    nonisolated let retained = Mutex(RetentionFigures())
     /// What the storage thread is doing.
     package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
@@ -166,6 +174,12 @@ package actor NodeReplicas {
 
     /// Begins to work. What came in before waits in the inbox.
     package func start() {
+        let files = self.world.files
+        self.snapshotPace.room = { [unowned self] in
+            guard let space = try? files.space() else { return nil }
+            let reserve = self.reserved.withLock { $0.reserve.raw }
+            return ByteCount(max(0, Int(clamping: space.free) - reserve))
+        }
         var effects: [ReplicaHost.Effect] = []
         // Alone there is nobody to beat to, and nobody to resign to.
         if self.setup.isClustered || !self.setup.peers.isEmpty {
@@ -226,7 +240,8 @@ package actor NodeReplicas {
             return GroupStatus(
                 group: group, role: replica.raft.role, term: replica.raft.term,
                 leader: replica.raft.leader, applied: replica.state.applied,
-                durable: replica.state.durable, problem: member.problem ?? replica.problem)
+                durable: replica.state.durable,
+                problem: member.problem ?? replica.problem ?? self.problemOfFollower(of: member))
         }
     }
 
@@ -430,7 +445,7 @@ package actor NodeReplicas {
         if let refusal = self.open(question.group, at: now, into: &effects) {
             return self.departures.add(refusal, to: question.asker)
         }
-        if case .command = question.body, self.log.isFull {
+        if case .command = question.body, !self.log.takesMore {
             return self.departures.add(
                 .notExecuted(retryAfterMilliseconds: 1_000), to: question.asker)
         }
@@ -511,8 +526,27 @@ package actor NodeReplicas {
                 self.members[group]?.mailSeen = member.partition.mailCount
                 self.noteMail(of: group)
             }
+        case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
+        case .gaveUp(let node, let index): self.gaveUp(node, of: group, after: index)
         case .send, .wake, .resigned, .changed, .reached: break
         }
+    }
+
+    /// Loudly, though not for every one of many in a row.
+    private func gaveUp(_ node: NodeID, of group: GroupID, after index: LogIndex) {
+        self.retained.withLock { $0.givenUpCount += 1 }
+        let now = self.world.now
+        if let last = self.members[group]?.gaveUp, last.node == node,
+            now < last.at + Self.givenUpInterval
+        {
+            self.members[group]?.gaveUp = (node, now)
+            return
+        }
+        self.members[group]?.gaveUp = (node, now)
+        self.setup.events.alarm(
+            group,
+            "\(node) needs entries behind \(index), and the log keeps no more for it: it gets a snapshot. "
+                + "See 'storage.retainedLogSizeMax'")
     }
 
     private func noteMail(of group: GroupID) {
@@ -665,6 +699,7 @@ package actor NodeReplicas {
             self.wake(at: now + Self.roomInterval)
         }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
+        self.lookAtRetention(at: now)
         self.closeIdle()
     }
 
@@ -725,34 +760,49 @@ package actor NodeReplicas {
             let mustFree =
                 self.log.segmentCount > self.setup.segmentCountMax
                 && self.log.holdersOfOldest.contains(group)
+            let keepsForFollowers = !mustFree || !self.isLogTooLarge
             self.host.with(group, at: now, into: &effects) { replica, out in
-                replica.release(keepsTrail: !mustFree, at: now, into: &out)
+                replica.release(
+                    keepsTrail: !mustFree, keepsForFollowers: keepsForFollowers, at: now,
+                    into: &out)
             }
         case .failure(let error): self.failed(group, error)
         }
     }
 
+    /// The log may keep no more for followers: it has reached its bound, or the disk has no room for more.
+    private var isLogTooLarge: Bool {
+        self.log.isFull || self.reserve.isLow(self.setup.node)
+            || self.log.sizeInUse > self.setup.retainedLogSizeMax
+    }
+
     /// The log is long: those who hold its oldest part make their state durable, or are moved.
     private func freeOldestSegment(at now: MonotonicTime) {
+        let keepsForFollowers = !self.isLogTooLarge
         for group in self.log.holdersOfOldest {
             var effects: [ReplicaHost.Effect] = []
             guard self.open(group, at: now, into: &effects) == nil else { continue }
             self.carryOut(effects)
-            guard let member = self.members[group], let replica = self.host.replica(of: group)
-            else { continue }
-            if replica.state.durable < replica.state.applied {
+            guard let replica = self.host.replica(of: group) else { continue }
+            if replica.state.durable < replica.state.applied,
+                !keepsForFollowers || !replica.isHeldForFollowers
+            {
                 self.checkpoint(group)
                 continue
             }
             effects = []
             self.host.with(group, at: now, into: &effects) { replica, out in
-                replica.release(keepsTrail: false, at: now, into: &out)
+                replica.release(
+                    keepsTrail: false, keepsForFollowers: keepsForFollowers, at: now, into: &out)
             }
             self.carryOut(effects)
-            // What is left is not committed, or a follower is being sent what comes after a snapshot.
-            if !member.isCheckpointing, self.log.holdersOfOldest.contains(group) {
-                try? self.log.moveForward(group)
-            }
+        }
+        // What is left is not committed, or a follower needs it. Little of it is written again, so that it does not keep
+        // what others have written since.
+        guard self.log.isOldestWorthMoving else { return }
+        for group in self.log.holdersOfOldest
+        where self.members[group]?.isCheckpointing != true {
+            try? self.log.moveForward(group)
         }
     }
 

@@ -2,7 +2,7 @@ package import StratusModel
 package import StratusStorage
 import Synchronization
 
-/// What waits for a node's replicas, from any thread, in the order in which it came.
+/// The queue of events for a node's replicas, from any thread, in the order of arrival.
 ///
 /// Made before the log and the links, which report here; ``NodeReplicas`` empties it.
 package final class ReplicaInbox: Sendable {
@@ -29,7 +29,8 @@ package final class ReplicaInbox: Sendable {
             case peer(NodeID, number: UInt64)
         }
 
-        /// Mail is never turned away: its couriers bound it, and its sender cannot be told to come again.
+        /// Whether it is mail. Mail is never refused: its couriers bound it, and its sender cannot
+        /// be told to come again.
         var isMail: Bool {
             if case .command(let command) = self.body { command.kind == .mail } else { false }
         }
@@ -92,7 +93,8 @@ package final class ReplicaInbox: Sendable {
         return isTaken
     }
 
-    /// From now on whatever comes in calls `drain` once, until ``take(countMax:)`` has found nothing.
+    /// Calls `drain` from now on when an event arrives: once, until ``take(countMax:)`` has found
+    /// nothing.
     func start(_ drain: @escaping @Sendable () -> Void) {
         let first = self.state.withLock { state -> (@Sendable () -> Void)? in
             state.drain = drain
@@ -104,7 +106,7 @@ package final class ReplicaInbox: Sendable {
     /// How much waits.
     var count: Int { self.state.withLock { $0.events.count } }
 
-    /// Takes nothing in any more. What waits is still handed out.
+    /// Accepts no more events. Those in the queue are still handed out.
     func stop() { self.state.withLock { $0.isStopped = true } }
 
     /// - Returns: empty when there is nothing, and then the next event calls `drain` again.

@@ -4,8 +4,8 @@ package import StratusStorage
 extension SegmentedLog {
     /// Opens a node's log, or begins one where there was never any.
     ///
-    /// That there is one is remembered in a file beside it, made once the log stands: a log that is gone
-    /// is then a loss, and never begun afresh under the old identity.
+    /// A file beside the log remembers that it exists, made once the log is complete. A missing log
+    /// is then a loss, and is never begun afresh under the old identity.
     package static func open(
         in directory: DiskPath, of world: any World, limits: Limits = Limits(),
         progress: (RecoveryProgress) -> Void = { _ in }, reportingTo inbox: ReplicaInbox

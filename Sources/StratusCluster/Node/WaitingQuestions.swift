@@ -1,8 +1,8 @@
 import StratusConsensus
 import StratusModel
 
-/// What a node's replicas were asked and have not answered, and how much of it there is: all that its leaders hold
-/// uncommitted is in here.
+/// The questions to a node's replicas that are not answered yet, with their total size: everything
+/// that its leaders hold uncommitted is in here.
 struct WaitingQuestions {
     struct Waiting {
         let question: ReplicaInbox.Question
@@ -17,8 +17,9 @@ struct WaitingQuestions {
     var isEmpty: Bool { self.items.isEmpty }
     var count: Int { self.items.count }
 
-    /// Whether there is room for one more. What nodes ask of each other (jobs, mail, membership) always finds some:
-    /// its senders are few, wait for each answer, and clear what clients wait for.
+    /// Whether there is room for one more. Questions between nodes (jobs, mail, membership) always
+    /// find room: their senders are few, wait for each answer, and free resources that clients wait
+    /// for.
     func hasRoom(for question: ReplicaInbox.Question, within limits: Limits) -> Bool {
         if case .command(let command) = question.body, command.principal.kind == .system {
             return true

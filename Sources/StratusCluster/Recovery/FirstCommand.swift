@@ -1,9 +1,10 @@
 package import StratusModel
 
-/// What a partition applies before anything else when it goes on from one replica, and how its outcome is checked.
+/// The command that a partition applies before anything else when it continues from one replica,
+/// and the check of its outcome.
 package struct FirstCommand {
-    /// The command of a group for an entry at this time; nil where there is none. Its deadline must be later than that
-    /// time: the partition's clock may be far ahead of this node's.
+    /// Makes the command of a group for an entry at this time; nil if there is none. Its deadline
+    /// must be later than that time: the partition's clock may be far ahead of this node's.
     package var make: (GroupID, HybridTime) -> Command?
     /// The group's rows, to apply its entries to. Closed afterwards.
     package var open: (GroupID) throws(StoreError) -> any NodePartition

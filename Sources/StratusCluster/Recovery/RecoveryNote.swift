@@ -12,8 +12,8 @@ import StratusStorage
 // | …     | a recovery                    |
 // | 4     | CRC-32C of the bytes before   |
 
-/// That a node was recovered and the system partition has not heard of it yet: there from the first byte a recovery
-/// writes until the cluster has taken it.
+/// The note that a node was recovered and the system partition has not heard of it yet. It exists
+/// from the first byte a recovery writes until the cluster has taken it.
 package enum RecoveryNote {
     package static let path: DiskPath = "RECOVERED"
     private static let frame = FileFrame("STRATUSR")

@@ -2,11 +2,11 @@ import StratusConsensus
 package import StratusModel
 package import StratusPlacement
 
-/// What becomes of each partition of a cluster that has lost nodes for good, as one survivor can tell from its own disk
-/// and its view. Pure.
+/// The future of each partition of a cluster that has lost nodes for good, as one survivor can tell
+/// from its own disk and its view. Pure.
 ///
-/// Every survivor makes one, from the same lists. Where they cannot know of each other's replicas, `keep` decides, so
-/// that no partition goes on in two places.
+/// Every survivor makes one, from the same lists. If they cannot know of each other's replicas,
+/// `keep` decides, so that no partition continues in two places.
 package struct RecoveryPlan: Sendable, Equatable {
     package enum Fate: Sendable, Equatable {
         /// A majority of its replicas is left: it needs nothing.
@@ -32,9 +32,9 @@ package struct RecoveryPlan: Sendable, Equatable {
     package let lines: [Line]
 
     /// - Parameters:
-    ///   - lost: never to come back.
-    ///   - keep: goes on with what others have as well, or nobody.
-    ///   - configurations: of the groups whose replica on this node can be used, the latest each has on disk.
+    ///   - lost: the nodes that never come back.
+    ///   - keep: the node that continues partitions which others hold as well, or nil.
+    ///   - configurations: the latest on disk of each group whose replica on this node can be used.
     package init(
         for view: ClusterView, at own: NodeID, lost: [NodeID], keep: NodeID?,
         configurations: [GroupID: Configuration]

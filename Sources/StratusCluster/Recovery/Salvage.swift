@@ -4,11 +4,16 @@ package import StratusModel
 package import StratusPlacement
 package import StratusStorage
 
-/// A survivor's data directory, opened offline to make its node go on without those that are lost.
+/// A survivor's data directory, opened offline to make its node continue without the lost ones.
 ///
-/// What it writes, in this order, each step on disk before the next: the note of what is being done; for each
-/// partition that goes on from here alone, the entry that makes this node its only voter and its first command; the
-/// rows with that command applied, whose outcome is checked; the view without who is lost; the cluster's new name. Cut off anywhere, the same command said again completes it, and until then the node
+/// It writes these, in this order, each on disk before the next:
+/// - the note of the recovery under way;
+/// - for each partition that continues from here alone, the entry that makes this node its only
+///   voter, and its first command;
+/// - the rows with that command applied, whose outcome is checked;
+/// - the view without the lost nodes, and the cluster's new name.
+///
+/// If it is interrupted anywhere, the same command given again completes it. Until then the node
 /// refuses to start.
 package struct Salvage {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
@@ -32,17 +37,17 @@ package struct Salvage {
         }
     }
 
-    /// What this node has of one group.
+    /// The replica of one group on this node.
     package struct Replica: Sendable, Equatable {
         package var configuration: Configuration
         package var index: LogIndex
-        /// Of its last entry, and the highest it has heard of.
+        /// The term of its last entry, and the highest it has heard of.
         package var lastTerm: Term
         package var term: Term
         package var time: HybridTime
     }
 
-    /// What may be asked of a partition's rows.
+    /// Reads the applied position of a partition's rows.
     package typealias Position = (GroupID) throws(StoreError) -> AppliedPosition
 
     private let world: any World
@@ -56,7 +61,7 @@ package struct Salvage {
     /// Groups whose replica here cannot be used, and why.
     package private(set) var unusable: [GroupID: String] = [:]
 
-    /// - Parameter founding: where everything was when the cluster was formed; nil for a node that joined.
+    /// - Parameter founding: the placement when the cluster was formed; nil for a node that joined.
     package init(
         in world: any World, formation: ClusterFormation, founding: ClusterView?,
         logLimits: SegmentedLog.Limits, position: @escaping Position
@@ -94,7 +99,7 @@ package struct Salvage {
 
     // MARK: Writing
 
-    /// What the cluster is called once it goes on without `lost`: the same on every survivor.
+    /// The cluster's new name once it continues without `lost`: the same on every survivor.
     package static func name(after cluster: ClusterID, lost: [NodeID]) -> ClusterID {
         var writer = ByteWriter()
         writer.write(text: "stratus recovery 1")
@@ -116,8 +121,8 @@ package struct Salvage {
         do {
             if let earlier = try RecoveryNote.kept(in: self.world.files) {
                 guard earlier.cluster == name else { throw Refusal.another }
-                // What was forced before looks well by now. It is forced once more: whether its command had done what it
-                // is for was perhaps not checked.
+                // An earlier forced entry looks sound by now. It is forced once more, because its
+                // command's effect may not have been checked.
                 let all = Set(earlier.groups).union(groups)
                 recovery.groups = all.sorted()
             }
@@ -171,8 +176,8 @@ package struct Salvage {
         for group in begun { try self.apply(group, first) }
     }
 
-    /// Brings the rows of a group to the end of its log, which ends with its first command. This node is the group's
-    /// only voter: everything there is committed.
+    /// Brings the rows of a group to the end of its log, which ends with its first command. This
+    /// node is the group's only voter, so everything there is committed.
     private func apply(_ group: GroupID, _ first: FirstCommand) throws(Refusal) {
         do {
             let rows = try first.open(group)

@@ -15,7 +15,7 @@ import StratusRecords
 /// Sorted, it looks into all of them at once: keys first, records for the winners only (``BucketMerge``). Without an
 /// order it takes one bucket after the other. The rows a page may touch are shared out.
 struct BucketQuery: Sendable {
-    let exchange: Exchange
+    let queries: QueryService
     /// For the whole database; its marker is one of ours.
     let ask: QueryPageAsk
     let buckets: Bucket
@@ -82,7 +82,7 @@ struct BucketQuery: Sendable {
                 return page
             }
             // A page that is full is the last one where nothing follows: the next bucket is asked for one record.
-            let found = try await self.exchange.page(
+            let found = try await self.queries.page(
                 self.part(number, after: marker, limit: max(1, rest), touches: touches),
                 schema: self.schema)
             page.touchCount += found.touchCount
@@ -109,15 +109,15 @@ struct BucketQuery: Sendable {
             self.ask.predicate,
             in: PublicDatabase(of: self.ask.database.container, bucketCount: self.count),
             schemaVersion: self.schema.version)
-        if self.exchange.handler.readyQueries.holds(question) { return }
+        if self.queries.exchange.handler.readyQueries.holds(question) { return }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for number in 0..<self.count {
                 let part = self.part(number, after: nil, limit: 1, touches: 1)
-                tasks.addTask { _ = try await self.exchange.answer(part, schema: self.schema) }
+                tasks.addTask { _ = try await self.queries.answer(part, schema: self.schema) }
             }
             try await tasks.waitForAll()
         }
-        self.exchange.handler.readyQueries.insert(question)
+        self.queries.exchange.handler.readyQueries.insert(question)
     }
 
     // MARK: Sorted
@@ -159,7 +159,7 @@ struct BucketQuery: Sendable {
         try await withThrowingTaskGroup(of: (Int, RecordAnswer).self) { tasks in
             for (number, ask) in asks.enumerated() {
                 guard let ask else { continue }
-                tasks.addTask { (number, try await self.exchange.answer(ask, schema: self.schema)) }
+                tasks.addTask { (number, try await self.queries.answer(ask, schema: self.schema)) }
             }
             var pages = asks.map { _ in PlacedPage(places: [], records: [], end: nil) }
             for try await (number, answer) in tasks {

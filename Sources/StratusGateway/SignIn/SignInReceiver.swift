@@ -1,3 +1,4 @@
+import StratusHTTP
 import StratusIdentity
 import StratusModel
 

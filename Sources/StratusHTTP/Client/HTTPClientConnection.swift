@@ -2,8 +2,9 @@ package import StratusModel
 
 /// The client's side of one HTTP/1.1 connection: one request at a time, bytes in and events out.
 ///
-/// Write a request with ``beginRequest(method:target:host:headers:bodyLength:into:)``, then pass what is
-/// received to ``next(_:_:)``. After `.end` the next request may be written, if ``mayReuse`` says so.
+/// Write a request with ``beginRequest(method:target:host:headers:bodyLength:into:)``, then pass
+/// the received bytes to ``next(_:_:)``. After `.end` the next request may be written, if
+/// ``mayReuse`` says so.
 package struct HTTPClientConnection: Sendable {
     package enum Event: Sendable, Equatable {
         case needsMore

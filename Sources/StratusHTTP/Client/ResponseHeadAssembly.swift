@@ -1,7 +1,7 @@
 import StratusModel
 
-/// Puts the head of an HTTP/2 answer together from its decoded fields (RFC 9113 §8.3.2), within the limits
-/// that an HTTP/1.1 answer has here.
+/// Assembles the head of an HTTP/2 answer from its decoded fields (RFC 9113 §8.3.2), within the
+/// limits of an HTTP/1.1 answer here.
 package struct ResponseHeadAssembly: Sendable {
     private let limits: HTTPLimits
     private var status: Int?

@@ -2,8 +2,8 @@ package import StratusModel
 
 /// One JSON text, checked whole, with a tape beside it that says where each value stands.
 ///
-/// Parsing copies nothing: the document owns the bytes it was given, and a ``JSONValue`` points into
-/// them. Strings are made when they are asked for, and only then.
+/// Parsing copies nothing: the document owns the bytes it was given, and a ``JSONValue`` points
+/// into them. Strings are made when they are asked for, and only then.
 package final class JSONDocument: Sendable {
     /// The text as received.
     package let bytes: Bytes

@@ -16,7 +16,7 @@ package struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         case tooManyValues = "more values than allowed"
     }
     package let kind: Kind
-    /// Of the first offending byte.
+    /// The offset of the first offending byte.
     package let offset: Int
 
     package init(_ kind: Kind, at offset: Int) {

@@ -1,15 +1,15 @@
 package import StratusModel
 
-/// What a JSON document may cost before it is refused.
+/// The limits of a JSON document; one that exceeds them is refused.
 package struct JSONLimits: Sendable, Equatable {
     /// Arrays and objects within each other.
     package var depthMax = 64
     package var sizeMax: ByteCount = .mebibytes(16)
     /// Values and keys together. A value costs eight bytes of tape beside its text.
     package var valueCountMax = 1 << 20
-    /// Keeps a string with half of a surrogate pair, and a number no Double can hold, as values that
-    /// nothing can be read from, instead of refusing the document: what holds them is then wrong, and
-    /// not everything around it.
+    /// Keeps half a surrogate pair, or a number that no Double can hold, as a value that cannot be
+    /// read, instead of refusing the document. Then only the part that holds it is wrong, not
+    /// everything around it.
     package var keepsUnreadable = false
 
     package init() {}

@@ -5,7 +5,7 @@
 /// | 0–28 | where the value starts in the source; for a string, after its quote |
 /// | 29–57 | string or number: length of its text. Array or object: index after its last node |
 /// | 58–60 | ``Kind`` |
-/// | 61–62 | number: ``NumberForm``. string: 1 if it holds an escape, 2 if one of them is half of a pair |
+/// | 61–62 | number: ``NumberForm``. string: 1 with an escape, 2 with half of a pair |
 ///
 /// An object's children are key, value, key, value …; a key is a string node.
 struct JSONNode: Sendable {

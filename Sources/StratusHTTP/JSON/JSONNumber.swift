@@ -35,8 +35,9 @@ enum JSONNumber {
         1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
     ]
 
-    /// Where digits and power of ten are both exact as Doubles, one multiplication or division
-    /// rounds correctly (Clinger 1990): true of nearly every number people write.
+    /// Converts exactly if digits and power of ten are both exact as Doubles: then one
+    /// multiplication or division rounds correctly (Clinger 1990). True of nearly every number
+    /// people write.
     private static func exactByOneOperation(_ text: Span<UInt8>) -> Double? {
         var at = 0
         let isNegative = text.count > 0 && text[0] == 0x2D
@@ -60,7 +61,7 @@ enum JSONNumber {
         }
         guard digitCount <= 18 else { return nil }
         if at < text.count {
-            // What is left is an exponent: `e`, perhaps a sign, digits.
+            // The rest is an exponent: `e`, perhaps a sign, digits.
             at += 1
             guard at < text.count else { return nil }
             let isDown = text[at] == 0x2D

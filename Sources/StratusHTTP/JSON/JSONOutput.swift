@@ -1,10 +1,10 @@
 import StratusModel
 
-/// Where ``JSONWriter`` puts its bytes: one allocation that grows, owned and freed here.
+/// The output buffer of ``JSONWriter``: one allocation that grows, owned and freed here.
 ///
-/// An array checks on every append that nobody shares it, which is a third of the cost of writing JSON.
-/// Nobody can share this: it is not copyable, and the pointer never leaves the file. Each append makes
-/// room first, and writes no further than the room it made: hence `@safe`.
+/// An array checks on every append that nobody shares it, which is a third of the cost of writing
+/// JSON. Nobody can share this: it is not copyable, and the pointer never leaves the file. Each
+/// append makes room first, and writes no further than the room it made: hence `@safe`.
 @safe
 struct JSONOutput: ~Copyable {
     private var start: UnsafeMutableRawPointer

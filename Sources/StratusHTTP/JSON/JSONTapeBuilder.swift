@@ -185,8 +185,8 @@ struct JSONTapeBuilder {
         }
     }
 
-    /// Checks one escape, a surrogate pair counting as one. - Returns: after it, and whether it stands
-    /// for a scalar; half of a pair does not.
+    /// Checks one escape, a surrogate pair counting as one.
+    /// - Returns: the offset after it, and whether it stands for a scalar; half of a pair does not.
     private static func escape(_ input: Span<UInt8>, _ start: Int) throws(JSONError) -> (
         end: Int, isWhole: Bool
     ) {

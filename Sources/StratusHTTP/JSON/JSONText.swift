@@ -70,7 +70,8 @@ enum JSONText {
         return matched == text.count
     }
 
-    /// Hands on one byte, or the one to four an escape stands for. - Returns: where the next begins.
+    /// Emits one byte, or the one to four bytes that an escape stands for.
+    /// - Returns: the offset where the next one begins.
     private static func decode(_ source: Span<UInt8>, _ start: Int, _ emit: (UInt8) -> Void) -> Int
     {
         guard source[start] == 0x5C else {

@@ -17,7 +17,7 @@ package struct JSONValue: Sendable {
     }
 
     let document: JSONDocument
-    /// Of ``node`` on the tape.
+    /// The index of ``node`` on the tape.
     let index: Int
     /// Kept here, so that the tape is not asked again for every accessor.
     let node: JSONNode
@@ -40,7 +40,7 @@ package struct JSONValue: Sendable {
         }
     }
 
-    /// Where the value starts in the document: for error messages.
+    /// The offset where the value starts in the document, for error messages.
     package var offset: Int { self.node.kind == .string ? self.node.offset - 1 : self.node.offset }
 
     // MARK: Scalars

@@ -25,7 +25,7 @@ enum WordScan {
             | (word & Self.highs)
     }
 
-    /// What a JSON writer must escape: quote, backslash, control.
+    /// Marks the bytes that a JSON writer must escape: quote, backslash, control.
     @inline(__always)
     static func mustEscape(_ word: UInt64) -> UInt64 {
         Self.equal(word, 0x22) | Self.equal(word, 0x5C) | Self.below(word, 0x20)

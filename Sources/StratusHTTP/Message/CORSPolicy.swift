@@ -60,8 +60,8 @@ package struct CORSPolicy: Sendable, Equatable {
         }
     }
 
-    /// Whether the request only asks for permission: it is answered with ``preflightHeaders(_:)`` and
-    /// reaches no handler.
+    /// Whether the request only asks for permission: it is answered with ``preflightHeaders(_:)``
+    /// and reaches no handler.
     package static func isPreflight(_ head: RequestHead) -> Bool {
         head.method == "OPTIONS" && head.headers.contains("origin")
             && head.headers.contains("access-control-request-method")

@@ -2,10 +2,10 @@ package import StratusModel
 
 /// The fields of an HTTP/2 message in their order, pseudo-fields first, as they go to the encoder.
 ///
-/// Nothing written through here can break HTTP/2's rules: names go out in lower case, what HTTP does not
-/// allow in a value goes out percent-encoded, and fields about connections are dropped.
+/// Nothing written through here can break HTTP/2's rules: names go out in lower case, characters
+/// that HTTP forbids in a value go out percent-encoded, and fields about connections are dropped.
 package struct FieldBlock: Sendable, Equatable {
-    /// Where one field lies in ``text``.
+    /// The place of one field in ``text``.
     package struct Field: Sendable, Equatable {
         package var name: Range<Int>
         package var value: Range<Int>

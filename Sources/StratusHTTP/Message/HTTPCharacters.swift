@@ -17,6 +17,7 @@ enum HTTPCharacters {
     /// `^` unencoded, CloudKit's `${f}` among them, and no two readers differ about them. They do
     /// about a fragment and a backslash.
     static let target = Class(low: 0xAFFF_FFF2_0000_0000, high: 0x7FFF_FFFF_EFFF_FFFF)
-    /// What a registered name may hold (RFC 3986 §3.2.2), percent-encoding aside: no DNS name needs it.
+    /// The characters of a registered name (RFC 3986 §3.2.2), without percent-encoding: no DNS name
+    /// needs it.
     static let host = Class(low: 0x2BFF_7FD2_0000_0000, high: 0x47FF_FFFE_87FF_FFFE)
 }

@@ -10,7 +10,7 @@ struct HTTPHeadParser: Sendable {
     /// Relative to the head's first byte, like every offset here.
     private var lineStart = 0
     private var scanned = 0
-    /// Where the header lines begin, for their size limit.
+    /// The offset where the header lines begin, for their size limit.
     private var headerStart = 0
     private var awaitsFirstLine: Bool
     /// A client's stray line end after the last body (RFC 9112 §2.2): one is forgiven.

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What one HTTP message may cost besides its body. Bodies have a limit per request.
+/// The limits of one HTTP message besides its body. Bodies have a limit per request.
 package struct HTTPLimits: Sendable, Equatable {
     /// Method, target and version together. Beyond: 414.
     package var requestLineSizeMax: ByteCount = .kibibytes(16)

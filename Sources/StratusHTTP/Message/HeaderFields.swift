@@ -14,7 +14,7 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         }
     }
 
-    /// Where one field lies in ``text``.
+    /// The place of one field in ``text``.
     struct Field: Sendable {
         var nameStart: UInt32
         var nameCount: UInt32
@@ -45,7 +45,7 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
         self.init(elements.map { Line(name: $0.0, value: $0.1) })
     }
 
-    /// What a parser found: `fields` point into `text`.
+    /// Makes the fields that a parser found: `fields` point into `text`.
     init(text: Bytes, fields: [Field]) {
         self.text = text
         self.fields = fields
@@ -96,7 +96,7 @@ package struct HeaderFields: Sendable, Equatable, ExpressibleByDictionaryLiteral
     package mutating func append(_ name: String, _ value: String) {
         let start = self.text.count
         if start == 0 {
-            // What an answer usually has.
+            // The usual size of an answer's fields.
             self.text.reserveCapacity(768)
             self.fields.reserveCapacity(12)
         }

@@ -1,10 +1,10 @@
 /// The head of one HTTP/1.1 request, already held against RFC 9112.
 package struct RequestHead: Sendable, Equatable {
-    /// As received, upper case by the grammar's custom: `GET`, `POST`, …
+    /// The method as received; by convention in upper case: `GET`, `POST`, …
     package var method: String
     /// The path as the client sent it, percent-encoding and all: signatures are made over it.
     package var path: String
-    /// What stands after the first `?`, as sent; nil without one.
+    /// The text after the first `?`, as sent; nil without one.
     package var query: String?
     /// 0 or 1.
     package var minorVersion: Int

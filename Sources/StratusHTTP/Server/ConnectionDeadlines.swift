@@ -1,10 +1,10 @@
 package import StratusModel
 
-/// When one connection has taken too long, and with what.
+/// Decides when one connection has taken too long, and with what.
 ///
-/// Facts go in through ``handle(_:at:)``; ``wake`` says when to ask ``expiry(at:)`` next. A slow body is
-/// only held against the client while we are reading it, slow reading only while there is something
-/// to read: our own back-pressure is not the client's fault.
+/// Facts go in through ``handle(_:at:)``; ``wake`` says when to ask ``expiry(at:)`` next. A slow
+/// body counts against the client only while we read it, and slow reading only while there is
+/// something to read: our own back-pressure is not the client's fault.
 package struct ConnectionDeadlines: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         /// The first byte of a request.
@@ -71,7 +71,7 @@ package struct ConnectionDeadlines: Sendable, Equatable {
 
     private let timeouts: HTTPTimeouts
     private var phase = Phase.idle
-    /// Of the phase `idle` or `head`.
+    /// The deadline of the phase `idle` or `head`.
     private var phaseDeadline: MonotonicTime
     private var totalDeadline: MonotonicTime?
     private var requestBegan: MonotonicTime
@@ -130,7 +130,7 @@ package struct ConnectionDeadlines: Sendable, Equatable {
         return wake
     }
 
-    /// What has expired, the most telling first; nil while all is well.
+    /// The deadline that has expired, the most specific first; nil if none has.
     package func expiry(at now: MonotonicTime) -> Expiry? {
         if let sending, now >= sending.deadline { return .readerTooSlow }
         if self.phase == .head, now >= self.phaseDeadline { return .headersTooSlow }

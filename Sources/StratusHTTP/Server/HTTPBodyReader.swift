@@ -42,7 +42,7 @@ struct HTTPBodyReader: Sendable {
         if case .finished = self.state { true } else { false }
     }
 
-    /// What is left of a body whose length was declared; nil where only its end will tell.
+    /// The bytes left of a body whose length was declared; nil if only its end will tell.
     var remaining: Int? {
         switch self.state {
         case .length(let remaining): remaining

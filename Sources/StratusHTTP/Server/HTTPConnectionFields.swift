@@ -1,4 +1,4 @@
-/// What a request's head says about the connection rather than about the resource.
+/// The fields of a request's head that concern the connection rather than the resource.
 struct HTTPConnectionFields: Sendable {
     let keepsAlive: Bool
     let expectsContinue: Bool

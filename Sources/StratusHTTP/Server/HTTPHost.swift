@@ -1,4 +1,4 @@
-/// Who the request is addressed to (RFC 9112 §3.2).
+/// The host that a request is addressed to (RFC 9112 §3.2).
 enum HTTPHost {
     /// HTTP/1.1 needs exactly one valid Host; an absolute target must name the same one. HTTP/1.0
     /// may do without.

@@ -1,5 +1,5 @@
-/// Where a message's body ends, decided from its head (RFC 9112 §6), strictly: whatever two
-/// readers might understand differently is refused.
+/// The rule for where a message's body ends, decided strictly from its head (RFC 9112 §6): anything
+/// that two readers might understand differently is refused.
 enum HTTPMessageFraming: Sendable, Equatable {
     case none
     case length(Int)

@@ -3,7 +3,7 @@ struct HTTPRequestLine: Sendable {
     let method: String
     let path: String
     let query: String?
-    /// Of a target in absolute form; must agree with Host.
+    /// The authority of a target in absolute form; it must agree with Host.
     let authority: String?
     let minorVersion: Int
 
@@ -69,7 +69,7 @@ struct HTTPRequestLine: Sendable {
         at < line.count && line[at] == 0x0D ? .lineEnd : .requestLine
     }
 
-    /// Where the authority of an absolute target begins.
+    /// The offset where the authority of an absolute target begins.
     private static func afterScheme(_ target: Span<UInt8>) throws(HTTPRefusal) -> Int {
         for scheme in ["http://", "https://"] {
             let scheme = scheme.utf8Span.span

@@ -29,24 +29,24 @@ extension HTTPServerConnection {
         if self.phase == .idle { self.state = .closed }
     }
 
-    /// Tells a client that holds its body back to send it. Does nothing when it is not waiting, so it
-    /// may be called whenever the body is first asked for.
+    /// Tells a client that holds its body back to send it. Does nothing if the client is not
+    /// waiting, so it may be called whenever the body is first asked for.
     package mutating func writeContinue(into bytes: inout Bytes) {
         guard self.awaitsContinue, self.response == .none,
-            // Whoever is to be refused for the length they declare need not send it first.
+            // A client that declares a length to be refused need not send the body first.
             self.body.remaining.map({ $0 <= self.body.sizeMax }) ?? true
         else { return }
         self.awaitsContinue = false
         bytes.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
 
-    /// Writes the answer's head. After `.refused` this may stand in place of ``writeRefusal``; after
-    /// that or ``abandon()``, everything written is dropped.
+    /// Writes the answer's head. After `.refused` this may stand in place of ``writeRefusal``;
+    /// after that or ``abandon()``, everything written is dropped.
     ///
     /// - Parameters:
-    ///   - headers: without Content-Length, Transfer-Encoding, Connection: those are decided here,
-    ///     and dropped when given, except that `Connection: close` is honoured.
-    ///   - bodyLength: nil when it is not known: chunked, or for HTTP/1.0 until the connection closes.
+    ///   - headers: without Content-Length, Transfer-Encoding and Connection. Those are decided
+    ///     here, and dropped if given, except that `Connection: close` is honoured.
+    ///   - bodyLength: nil if unknown: then chunked, or for HTTP/1.0 until the connection closes.
     ///   - prewritten: complete header lines, such as the date, written once for many answers.
     package mutating func beginResponse(
         status: Int, headers: HeaderFields, bodyLength: Int?, prewritten: Bytes = [],
@@ -58,8 +58,8 @@ extension HTTPServerConnection {
         case .body, .bodyEnd, .waiting:
             precondition(self.response == .none, "a request is answered once")
         case .closed:
-            // The body was refused while the handler worked: its answer may still be the better one.
-            // After a refusal was written, or the connection given up, nobody hears it.
+            // The body was refused while the handler worked; its answer may still be the better
+            // one. After a refusal was written, or the connection given up, nothing more is sent.
             guard self.response == .none else { return }
             self.clientKeepsAlive = false
         }
@@ -95,8 +95,8 @@ extension HTTPServerConnection {
 
     /// Writes a piece of the body with its framing.
     ///
-    /// More than the declared length is a bug of the handler's and stops the process; after too little
-    /// the connection closes.
+    /// Writing more than the declared length is a bug of the handler and stops the process; after
+    /// too little the connection closes.
     package mutating func writeBody(_ piece: Span<UInt8>, into bytes: inout Bytes) {
         guard !piece.isEmpty else { return }
         switch self.response {
@@ -120,8 +120,8 @@ extension HTTPServerConnection {
         self.writeBody(piece.span, into: &bytes)
     }
 
-    /// Ends the answer. Afterwards either ``mustClose`` is true or ``next(_:_:)`` goes on with what
-    /// is left of the request, which it drops, and the next one.
+    /// Ends the answer. Afterwards either ``mustClose`` is true or ``next(_:_:)`` drops the rest of
+    /// the request and continues with the next one.
     package mutating func endResponse(into bytes: inout Bytes) {
         var isComplete = true
         switch self.response {

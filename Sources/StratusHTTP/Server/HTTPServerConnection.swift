@@ -1,7 +1,7 @@
 package import StratusModel
 
-/// The server's side of one HTTP/1.1 connection: received bytes in, events out; answers in, bytes to
-/// send out. No socket, no clock, no buffer of bodies.
+/// The server's side of one HTTP/1.1 connection: received bytes in, events out; answers in, bytes
+/// to send out. No socket, no clock, no buffer of bodies.
 ///
 /// Pass what was received to ``next(_:_:)`` until it says `.needsMore`, `.waiting` or `.closed`:
 ///

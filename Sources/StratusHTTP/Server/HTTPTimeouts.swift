@@ -1,6 +1,7 @@
 package import StratusModel
 
-/// How long a client may take. Everything a slow or malicious client can hold on to has one of these.
+/// The time-outs of a client. Every resource that a slow or malicious client can hold has one of
+/// them.
 package struct HTTPTimeouts: Sendable, Equatable {
     /// From a request's first byte to the end of its head.
     package var header: Duration = .seconds(10)

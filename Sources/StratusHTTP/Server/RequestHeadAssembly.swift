@@ -1,10 +1,10 @@
 import StratusModel
 
-/// Puts the head of an HTTP/2 request together from its decoded fields (RFC 9113 §8), and holds it
+/// Assembles the head of an HTTP/2 request from its decoded fields (RFC 9113 §8), and checks it
 /// against the rules that an HTTP/1.1 head has to obey here.
 ///
-/// Fields are counted as they come, so a small block that decodes to a large head costs no more than the
-/// limits. The first broken rule is remembered, and what follows is dropped.
+/// Fields are counted as they come, so a small block that decodes to a large head costs no more
+/// than the limits. The first broken rule is remembered, and what follows is dropped.
 package struct RequestHeadAssembly: Sendable {
     /// A complete head and what it says about the body.
     package struct Request: Sendable, Equatable {
@@ -27,7 +27,7 @@ package struct RequestHeadAssembly: Sendable {
 
     package init(_ limits: HTTPLimits) { self.limits = limits }
 
-    /// Whether so much came that reading on is of no use: the stream may be ended without an answer.
+    /// Whether the head is so far beyond the limits that the stream may be ended without an answer.
     package var isFarTooLarge: Bool {
         self.size > 4 * self.limits.headerSizeMax.raw || self.count > 4 * self.limits.headerCountMax
     }
@@ -136,8 +136,8 @@ package struct RequestHeadAssembly: Sendable {
         self.append(name, Bytes(copying: value))
     }
 
-    /// What HTTP/1.1 says about its own connection has no meaning here and a bad one behind
-    /// a translator (RFC 9113 §8.2.2).
+    /// Whether the field concerns HTTP/1.1's own connection. Such a field has no meaning here, and
+    /// a harmful one behind a translator (RFC 9113 §8.2.2).
     private static func isAboutConnections(_ name: Bytes, _ value: Span<UInt8>) -> Bool {
         switch name.count {
         case 2 where name.elementsEqual("te".utf8):

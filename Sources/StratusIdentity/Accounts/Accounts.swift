@@ -7,8 +7,8 @@ import StratusSealing
 
 /// People: who they are, how they prove it, and where they are signed in.
 ///
-/// An account's rows live at the home of its identifier; which account an address belongs to lives at the
-/// home of the address' hash, and how often somebody tried lives beside it, so that known and unknown
+/// An account's rows live at the home of its identifier. The home of an address' hash holds the
+/// account that the address belongs to, and the count of tries beside it. So known and unknown
 /// addresses cost the same.
 package struct Accounts: Sendable {
     package let store: IdentityStore
@@ -101,8 +101,8 @@ package struct Accounts: Sendable {
         case busy
     }
 
-    /// The address is reserved first, then the account is made, then the address is its own. Whatever is
-    /// cut short in between leaves an address that is free again after ten minutes.
+    /// Registers a person: reserves the address, makes the account, then assigns the address to it.
+    /// If this stops in between, the address is free again after ten minutes.
     ///
     /// - Parameter room: for the password's hash, where it was reserved before.
     package func register(
@@ -171,7 +171,8 @@ package struct Accounts: Sendable {
         init(of account: Account) { self.hash = account.password }
     }
 
-    /// Whether the password is the address'. Every outcome but ``Proof/busy`` costs the same work, and counts as a try.
+    /// Checks whether the password belongs to the address. Every outcome but ``Proof/busy`` costs
+    /// the same work, and counts as a try.
     ///
     /// - Parameter place: where the request came from, without its port.
     package func prove(
@@ -251,7 +252,7 @@ package struct Accounts: Sendable {
         case busy
     }
 
-    /// Sets the password of whoever the secret was made for, and ends every session.
+    /// Sets the password of the person the secret was made for, and ends every session.
     ///
     /// - Parameter room: for the password's hash, where it was reserved before.
     package func redeem(
@@ -280,17 +281,17 @@ package struct Accounts: Sendable {
 
     /// The longest a session lives, however much it is used.
     static let sessionLifeMilliseconds: Int64 = 180 * 86_400_000
-    /// Sessions of one account. Whoever signs in beyond that ends the oldest ones.
+    /// The most sessions of one account. A further sign-in ends the oldest one.
     package static let sessionCountMax = 100
 
     /// Opens a session, if the account is active and its password is still the one that was proven.
     ///
-    /// The session and the unchanged account row are one command, conditional on the row's revision: a password that
-    /// changes meanwhile, and an account that is disabled, come before the session or find it among those to end. No
-    /// clock takes part.
+    /// The session and the unchanged account row are one command, conditional on the row's
+    /// revision. If the password changes or the account is disabled meanwhile, that either refuses
+    /// the session or ends it with the others. No clock takes part.
     ///
-    /// - Parameter generation: nil: somebody vouches for the person without a password.
-    /// - Returns: nil if there is no such account any more, or not with this password.
+    /// - Parameter generation: nil if somebody vouches for the person without a password.
+    /// - Returns: nil if the account no longer exists, or no longer has this password.
     package func openSession(
         of id: AccountID, provenBy generation: PasswordGeneration?,
         in container: ContainerReference, stays: Bool, agent: String
@@ -350,7 +351,8 @@ package struct Accounts: Sendable {
         try await self.changeEndingSessions(id) { _ in true }
     }
 
-    /// Shuts somebody out and ends every session: whoever is let in again signs in again. False: no such account.
+    /// Disables an account and ends every session of it: after being enabled, the person signs in
+    /// again. False: no such account.
     package func disable(_ id: AccountID) async throws(RouteError) -> Bool {
         try await self.changeEndingSessions(id) {
             $0.status = .disabled
@@ -400,7 +402,7 @@ package struct Accounts: Sendable {
         return all
     }
 
-    /// Where this person has been.
+    /// The containers that this person has used.
     package func containers(of id: AccountID) async throws(RouteError) -> [ContainerReference] {
         try await self.store.list(.user, of: id.bytes, at: id.key).compactMap { entry in
             guard let first = entry.name.first, let environment = Environment(rawValue: first),
@@ -425,7 +427,8 @@ package struct Accounts: Sendable {
         _ = try await self.store.submit(edits, to: id.key)
     }
 
-    /// Removes a person: sessions, address, account. What containers hold is theirs to remove first.
+    /// Removes a person: sessions, address, account. The containers remove their own data about the
+    /// person first.
     package func remove(_ id: AccountID) async throws(RouteError) -> Bool {
         guard let account = try await self.account(id) else { return false }
         if let email = EmailAddress(account.email), try await self.account(of: email) == id {

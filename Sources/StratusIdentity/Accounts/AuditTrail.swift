@@ -4,10 +4,10 @@ import StratusModel
 import StratusRecords
 import StratusSealing
 
-/// What administrators did, one entry after the other.
+/// The log of administrators' actions, one entry after the other.
 ///
-/// Every entry carries a keyed hash over itself and the one before: nobody without the cluster's secret
-/// can change, drop or insert one without ``verify()`` noticing.
+/// Every entry carries a keyed hash over itself and the one before. Nobody without the cluster's
+/// secret can change, drop or insert one without ``verify()`` noticing.
 ///
 /// | bytes  | entry, format 1                                           |
 /// | ------ | --------------------------------------------------------- |

@@ -6,16 +6,17 @@ import StratusSealing
 
 /// Finds people for other people: by e-mail address or by record name in a container.
 ///
-/// A person is found who consented, is active, and has used the container. A person who did not consent and a
-/// person who does not exist get the same answer for the same work: the same rows are read, from homes drawn from
-/// what was asked, and as many rows are decoded. Where a row is missing, a stand-in is decoded.
+/// The finder returns people who consented, are active, and have used the container. A person who
+/// did not consent and a person who does not exist get the same answer for the same work. The same
+/// rows are read, from homes drawn from the question, and as many rows are decoded. If a row is
+/// missing, a stand-in is decoded.
 package struct PeopleFinder: Sendable {
     package struct Person: Sendable, Equatable {
         package var recordName: String
         package var account: Account
     }
 
-    /// What a look-up found, and the work it took.
+    /// The result of a lookup, and the work it took.
     package struct LookUp: Sendable, Equatable {
         package var person: Person?
         package var readCount = 0
@@ -89,7 +90,8 @@ package struct PeopleFinder: Sendable {
 
     // MARK: Stand-ins
 
-    /// Somebody who does not exist. The home follows from the hash, so that no one partition answers for all of them.
+    /// The account that stands in for one that does not exist. Its home follows from the hash, so
+    /// that no single partition answers for all of them.
     static func standIn(for hash: Bytes) -> AccountID {
         AccountID(bytes: Bytes(hash.prefix(16))) ?? AccountID(RequestIdentity(high: 0, low: 0))
     }

@@ -4,7 +4,7 @@ package import StratusModel
 import StratusRecords
 import StratusSealing
 
-/// A container's API tokens, server-to-server keys, and what it knows of its users: rows at its home.
+/// A container's API tokens, server-to-server keys and users: rows at its home.
 package struct ContainerAccess: Sendable {
     package let store: IdentityStore
     /// Live server-to-server keys that may share a name: the old and the new one of a rotation.

@@ -4,9 +4,10 @@ import StratusRecords
 
 /// The containers of an installation.
 ///
-/// A container's descriptor stands at its home, and there it counts: whoever judges credentials reads it with
-/// them. A copy stands in one list at a home of its own, which no request ever reads. The list is written before a
-/// container comes into being and after it has ended, so that it misses none.
+/// A container's descriptor stands at its home, and that copy decides: every check of credentials
+/// reads it with them. A second copy stands in one list at a home of its own, which no request ever
+/// reads. The list is written before a container is created and after it has ended, so that it
+/// misses none.
 package struct ContainerRegistry: Sendable {
     package static let listingHome = ShardKey.account("containers")
     package static let countMax = 10_000
@@ -46,13 +47,14 @@ package struct ContainerRegistry: Sendable {
     package enum Creation: Sendable, Equatable {
         case created(ContainerDescriptor)
         case exists(ContainerDescriptor)
-        /// What the name stood for before is still being removed.
+        /// The former container of this name is still being removed.
         case isErasing
     }
 
-    /// Takes a name into use, also one that was erased.
+    /// Takes a name into use, even one that was erased.
     ///
-    /// - Parameter buckets: of the public database, for as long as the container is there; see ``Bucket/isOffered(_:)``.
+    /// - Parameter buckets: the buckets of the public database, fixed for the container's life; see
+    ///   ``Bucket/isOffered(_:)``.
     package func create(_ container: ContainerReference, buckets: Int = 1)
         async throws(RouteError) -> Creation
     {
@@ -151,7 +153,7 @@ package struct ContainerRegistry: Sendable {
         }
     }
 
-    /// Notes how far a reset has come; what somebody else noted meanwhile stands where it is further.
+    /// Notes how far a reset has come. A later position noted meanwhile by somebody else is kept.
     package func noteReset(_ reset: ContainerDescriptor.Reset, of container: ContainerReference)
         async throws(RouteError)
     {

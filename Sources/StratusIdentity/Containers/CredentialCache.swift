@@ -2,11 +2,11 @@ package import StratusCluster
 package import StratusModel
 import Synchronization
 
-/// What was looked up lately about credentials.
+/// A cache of recent lookups of credentials.
 ///
-/// Something revoked is refused everywhere a second after it was, since nothing is believed longer without
-/// asking again. While the partition that knows cannot be asked, what was known stands for ten seconds;
-/// then the answer is "not now". An answer is never a guess.
+/// A revoked credential is refused everywhere after one second, since nothing is believed longer
+/// without asking again. While its partition cannot be asked, the last answer holds for ten
+/// seconds; then the answer is "not now". An answer is never a guess.
 package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value
@@ -51,7 +51,7 @@ package final class CredentialCache<Key: Hashable & Sendable, Value: Sendable>: 
         }
     }
 
-    /// What this node itself just changed, it must not go on believing.
+    /// Drops an entry that this node itself has just changed.
     package func forget(_ key: Key) { self.entries.withLock { $0[key] = nil } }
     package func forgetAll() { self.entries.withLock { $0 = [:] } }
 }

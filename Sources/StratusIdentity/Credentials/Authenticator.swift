@@ -3,15 +3,16 @@ package import StratusModel
 
 /// Establishes who is asking. Everything it needs arrives with the call.
 package protocol Authenticator: Sendable {
-    /// Whether the credentials in this head can be judged only together with the body: signatures cover
-    /// its hash. A stranger's body is otherwise not worth the memory.
+    /// Whether the credentials in this head can be judged only together with the body, because
+    /// signatures cover its hash. Otherwise a stranger's body is not read: it is not worth the
+    /// memory.
     func needsBody(_ head: RequestHead) -> Bool
 
     func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
         -> Authentication
 
-    /// What a caller whose principal is anonymous is told where a user is needed: some operations on
-    /// a database that is open to everybody need one.
+    /// The answer to an anonymous caller if a user is needed: some operations on a database that is
+    /// open to everybody need one.
     func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal
 }
 
@@ -37,7 +38,7 @@ package struct PresentedRequest: Sendable {
     }
 }
 
-/// Who sent a request, and what its answer brings back.
+/// The sender of a request, and what its answer carries back.
 package struct Authentication: Sendable, Equatable {
     package var principal: Principal
     /// The person behind a user; nil for the development users and for server-to-server keys.
@@ -46,10 +47,10 @@ package struct Authentication: Sendable, Equatable {
     package var webAuthToken: String?
     /// Whether the app may receive people's names.
     package var receivesNames: Bool
-    /// What a signed request is called, and how long: a replay is the same request again.
+    /// The identity of a signed request and its deadline: a replay has the same identity.
     package var signed: Signed?
-    /// Buckets of the container's public database: what was judged was judged by the container's descriptor, and
-    /// where its records are stands in the same. 1: none.
+    /// The buckets of the container's public database, from the same descriptor by which the
+    /// credentials were judged. 1: none.
     package var publicBucketCount = 1
 
     package struct Signed: Sendable, Equatable {
@@ -88,7 +89,7 @@ package enum AuthenticationRefusal: Error, Sendable, Equatable {
 }
 
 extension AuthenticationRefusal {
-    /// What everybody with wrong credentials is told, whatever is wrong with them.
+    /// The one answer to wrong credentials, whatever is wrong with them.
     package static let wrong = AuthenticationRefusal.failed(reason: "Authentication failed")
     package static let wrongDate = AuthenticationRefusal.failed(
         reason: "Authentication failed: \(SignedRequest.dateForm)")

@@ -18,16 +18,17 @@ package final class CredentialAuthenticator: Authenticator {
     package let registry: ContainerRegistry
     package let sealingKeys: SealingKeyRing
     package let accounts: Accounts
-    /// Not nil: any well-formed API token is good in development environments, and web-auth tokens that
-    /// were not made here stand for the development users.
+    /// If not nil, any well-formed API token is valid in development environments, and web-auth
+    /// tokens that were not made here stand for the development users.
     private let development: DevelopmentAuthenticator?
-    /// Where people sign in; nil: at the host that the request came to.
+    /// The address where people sign in; nil: at the host that the request came to.
     package let signInBase: String?
     private let containers: CredentialCache<ContainerReference, Credentials>
     private let sessions: CredentialCache<SessionName, Standing?>
     private let users: CredentialCache<UserName, ContainerUser?>
     private let likelyVariants = Mutex<[String: SignedRequest.Variant]>([:])
-    /// Hashes of tokens that containers have: hashing one costs as much as all the rest of an API token.
+    /// Hashes of tokens that containers have, because hashing one costs as much as all other work
+    /// on an API token.
     private let tokenHashes = Mutex<[String: Bytes]>([:])
     /// Tokens of open sessions as they were opened: a client sends the same one for five minutes.
     private let opened = Mutex<[OpenedName: WebAuthToken]>([:])
@@ -40,7 +41,7 @@ package final class CredentialAuthenticator: Authenticator {
         var text: String
     }
 
-    /// What a container takes.
+    /// The credentials that a container accepts.
     private struct Credentials: Sendable {
         /// Deleted: it takes nothing, whatever else is open.
         var isClosed = false
@@ -123,7 +124,7 @@ package final class CredentialAuthenticator: Authenticator {
         }
     }
 
-    /// Knows the sealing keys of now. What was opened with others is not remembered.
+    /// Updates the sealing keys. Results opened with other keys are not remembered.
     package func keepUp() async throws(RouteError) {
         try await self.sealingKeys.keepUp()
         let generation = self.sealingKeys.generation
@@ -216,8 +217,8 @@ package final class CredentialAuthenticator: Authenticator {
             receivesNames: receivesNames)
     }
 
-    /// One of the development users, whom the container knows like any other: what it holds of them is
-    /// found when it is deleted.
+    /// Signs in one of the development users. The container knows it like any other user, so its
+    /// data is found when it is deleted.
     private func developer(
         _ development: DevelopmentAuthenticator, _ credentials: TokenCredentials,
         _ request: PresentedRequest
@@ -290,8 +291,8 @@ package final class CredentialAuthenticator: Authenticator {
     // MARK: Signatures
 
     private func signed(_ request: PresentedRequest) async throws -> Authentication {
-        // One answer for everything that is wrong (the reference, §3.5), but for a date in another form: that tells
-        // nothing of keys, and nobody finds it otherwise.
+        // One answer for every error (the reference, §3.5), except for a date in another form: that
+        // reveals nothing about keys, and clients could not find the cause otherwise.
         guard let signed = SignedRequest(request.head) else { throw AuthenticationRefusal.wrong }
         guard let date = signed.milliseconds else { throw AuthenticationRefusal.wrongDate }
         guard signed.keyID.utf8.count == 64,
@@ -359,7 +360,7 @@ package final class CredentialAuthenticator: Authenticator {
                 credentials.isClosed = true
                 return credentials
             }
-            // Whoever develops need not create what they use.
+            // Developers need not create the containers they use.
             if descriptor == nil, self.isOpen(container) {
                 credentials.isClosed = try await !self.registry.admit(container)
             }
@@ -375,8 +376,8 @@ package final class CredentialAuthenticator: Authenticator {
                     userRecordName: self.store.keys.userRecordName(
                         ofServerKey: bytes, in: container))
             }
-            // It came into being while this was read, or just now: whoever finds a token of it must know where
-            // its records are.
+            // The container was created during this read, or just now. A caller with a token of it
+            // must learn where its records are.
             if descriptor == nil {
                 let database = try await self.registry.publicDatabase(of: container)
                 credentials.publicBucketCount = database.bucketCount
@@ -387,7 +388,7 @@ package final class CredentialAuthenticator: Authenticator {
         return known
     }
 
-    /// What a container knows of its token; nil for one that it does not have.
+    /// The container's API token with this hash; nil if it has none.
     package func apiToken(_ hash: Bytes, in container: ContainerReference) async throws(RouteError)
         -> APIToken?
     {

@@ -1,17 +1,17 @@
 package import StratusHTTP
 import StratusModel
 
-/// The authenticator of `stratus dev`: everybody with a well-formed API token is welcome in any
-/// container's development environment, and whoever brings a web-auth token, whatever it says, is the
-/// development user.
+/// The authenticator of `stratus dev`. It accepts any well-formed API token in any container's
+/// development environment, and takes any web-auth token for the development user.
 ///
-/// Never for anything that others can reach: it keeps no secret and checks none.
+/// Never use it where others can reach it: it keeps no secret and checks none.
 package struct DevelopmentAuthenticator: Authenticator {
     package struct Settings: Sendable, Equatable {
-        /// An API token alone signs in as the development user too. Off, so that the 421 a client must
-        /// cope with is seen before it is shipped.
+        /// Whether an API token alone signs in as the development user too. Off, so that developers
+        /// meet the 421 that clients must handle before they ship.
         package var signsInWithoutUserToken = false
-        /// Where a 421 sends people; nil: `/signin` at the host that the request came to.
+        /// The address that a 421 sends people to; nil: `/signin` at the host that the request came
+        /// to.
         package var signInURL: String?
 
         /// Only the tokens of development users are good: ``userToken`` and those that begin with
@@ -26,17 +26,17 @@ package struct DevelopmentAuthenticator: Authenticator {
     /// The token of a second one.
     package static let otherUserToken = "stratus-user-2"
 
-    /// Whom every web-auth token stands for.
+    /// The user that every web-auth token stands for.
     package static let userRecordName = "_de7e109e12de7e109e12de7e109e1200"
-    /// A web-auth token that starts so stands for a further user, named by the rest: tests of who may
-    /// see what need two people.
+    /// The beginning of a web-auth token that stands for a further user, named by the rest: tests
+    /// of permissions need two people.
     package static let otherUserPrefix = "stratus-user-"
 
     package var settings: Settings
 
     package init(settings: Settings = Settings()) { self.settings = settings }
 
-    /// What it takes stands in the query string.
+    /// No: all its credentials stand in the query string.
     package func needsBody(_ head: RequestHead) -> Bool { false }
 
     package func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
@@ -51,7 +51,7 @@ package struct DevelopmentAuthenticator: Authenticator {
             || (token.hasPrefix(Self.otherUserPrefix) && token.utf8.count <= 255)
     }
 
-    /// For whoever has read the credentials already.
+    /// For a caller that has read the credentials already.
     func authenticate(_ request: PresentedRequest, _ credentials: TokenCredentials)
         async throws(AuthenticationRefusal) -> Authentication
     {

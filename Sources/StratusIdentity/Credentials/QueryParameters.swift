@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What stands after the `?`: names and values, decoded once. Unknown names are nobody's error.
+/// The text after the `?`: names and values, decoded once. Unknown names are ignored.
 package struct QueryParameters: Sendable, Equatable {
     private var pairs: [(name: String, value: String)]
 
@@ -18,7 +18,8 @@ package struct QueryParameters: Sendable, Equatable {
         self.pairs = pairs
     }
 
-    /// Every pair as it was sent. Every request comes by here: bytes, not characters, and none of them copied.
+    /// Visits every pair as it was sent. Every request runs this, so it reads bytes, not
+    /// characters, and copies none.
     private static func visit(
         _ query: String, _ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void
     ) {

@@ -2,8 +2,8 @@ import StratusCoding
 package import StratusModel
 package import StratusSealing
 
-/// What the address of a sign-in page says: who asked for it and where the answer goes. Sealed, so that
-/// nobody can make one up, and used up by one successful sign-in.
+/// The address of a sign-in page: who asked for it and where the answer goes. Sealed, so that
+/// nobody can forge one, and used up by one successful sign-in.
 ///
 /// | bytes  | content, format 1                                       |
 /// | ------ | ------------------------------------------------------- |

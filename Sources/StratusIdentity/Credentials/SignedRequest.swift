@@ -15,7 +15,7 @@ package struct SignedRequest: Sendable, Equatable {
     package var date: String
     package var signature: String
 
-    /// Whether anything of a signature is there. What is incomplete is refused, not overlooked.
+    /// Whether any part of a signature is present. An incomplete one is refused, not overlooked.
     package static func isPresent(in head: RequestHead) -> Bool {
         head.headers.contains(Self.signatureField) || head.headers.contains(Self.keyField)
             || head.headers.contains(Self.dateField)
@@ -35,8 +35,8 @@ package struct SignedRequest: Sendable, Equatable {
         self.signature = signature
     }
 
-    /// What clients are known to sign: with or without the query, and for an empty body the hash of
-    /// nothing or nothing at all.
+    /// The texts that clients are known to sign: with or without the query, and for an empty body
+    /// the hash of no bytes or nothing at all.
     package enum Variant: UInt8, Sendable, Hashable, CaseIterable {
         case path = 0
         case target = 1

@@ -13,14 +13,16 @@ package struct TokenCredentials: Sendable, Equatable {
         self.webAuthToken = webAuthToken
     }
 
-    /// Nil where a credential stands more than once: two readers could take two different ones.
+    /// Fails if a credential stands more than once: two readers could take two different
+    /// ones.
     package init?(unambiguous query: String?) {
         let parameters = QueryParameters(query)
         guard parameters.count(of: "ckAPIToken") <= 1, parameters.count(of: "ckWebAuthToken") <= 1,
             parameters.count(of: "ckSession") <= 1
         else { return nil }
         let (apiToken, texts) = Self.read(parameters)
-        // Both names of the user's token at once: 1.x clients' null beside a real one is no conflict.
+        // Both names of the user's token together: a null from 1.x clients beside a real token is
+        // no conflict.
         if let token = texts.token, let session = texts.session, token != session { return nil }
         self.init(apiToken: apiToken, webAuthToken: texts.token ?? texts.session)
     }

@@ -2,11 +2,12 @@ import StratusCoding
 package import StratusModel
 package import StratusSealing
 
-/// Says "this session, as of then": what a signed-in client shows.
+/// The token of a signed-in client: "this session, as of then".
 ///
-/// Sealed for one container and environment, so that it can be read without a look-up and is worth
-/// nothing elsewhere. Its text is letters, digits, `-` and `_`: what every URL, cookie and client leaves
-/// alone. Equal content is equal text, so that the answers to concurrent requests bring the same token.
+/// Sealed for one container and environment, so that it can be read without a lookup and is worth
+/// nothing elsewhere. Its text is letters, digits, `-` and `_`, which every URL, cookie and client
+/// leaves unchanged. Equal content is equal text, so that the answers to concurrent requests carry
+/// the same token.
 ///
 /// | bytes  | content, format 1                                      |
 /// | ------ | ------------------------------------------------------ |

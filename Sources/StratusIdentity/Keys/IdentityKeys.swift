@@ -8,7 +8,7 @@ package struct IdentityKeys: Sendable {
     package let cipher: TokenCipher
     private let tokenHashKey: Bytes
     private let addressKey: Bytes
-    /// What other keys lie under where they are stored.
+    /// The key under which other keys are stored.
     var wrappingKey: Bytes { KeyedHash.derive(self.master, "wrapping") }
 
     /// - Parameter master: 32 secret bytes, the same on every node and over every restart.
@@ -20,7 +20,7 @@ package struct IdentityKeys: Sendable {
         self.addressKey = KeyedHash.derive(self.master, "address")
     }
 
-    /// What is stored of an API token, or of a one-time secret.
+    /// The stored form of an API token, or of a one-time secret.
     package func hash(ofToken token: String) -> Bytes {
         KeyedHash.hmac(key: self.tokenHashKey, parts: [Bytes(token.utf8)])
     }
@@ -35,8 +35,8 @@ package struct IdentityKeys: Sendable {
         KeyedHash.derive(self.master, "audit", before, entry)
     }
 
-    /// What a person is called in one container and environment: `_` and 128 bits that say nothing of
-    /// what the same person is called elsewhere.
+    /// A person's name in one container and environment: `_` and 128 bits, which reveal nothing of
+    /// the same person's names elsewhere.
     package func userRecordName(
         of account: AccountID, epoch: UInt64, in container: ContainerReference
     ) -> String {
@@ -44,7 +44,7 @@ package struct IdentityKeys: Sendable {
             "user", container, account.bytes, withUnsafeBytes(of: epoch.bigEndian) { Bytes($0) })
     }
 
-    /// Whom a server-to-server key acts as.
+    /// The user that a server-to-server key acts as.
     package func userRecordName(ofServerKey key: Bytes, in container: ContainerReference) -> String
     {
         self.name("server key", container, key)

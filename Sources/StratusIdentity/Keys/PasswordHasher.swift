@@ -3,10 +3,11 @@ package import StratusRuntime
 package import StratusSealing
 import Synchronization
 
-/// Hashes passwords on a thread of its own: each takes tens of milliseconds and megabytes, by design.
+/// Hashes passwords on a thread of its own: each takes tens of milliseconds and megabytes, by
+/// design.
 ///
-/// Bounded: who finds the line full is told to come back, and the loops that serve everybody else never
-/// wait.
+/// Its queue is bounded: a caller that finds it full is told to come back, and the loops that serve
+/// all others never wait.
 package final class PasswordHasher: Sendable {
     package struct Cost: Sendable, Equatable {
         /// OWASP's first choice for argon2id: 19 MiB, two passes, one lane.
@@ -41,8 +42,8 @@ package final class PasswordHasher: Sendable {
         deinit { self.hasher.waitingCount.subtract(1, ordering: .relaxed) }
     }
 
-    /// Nil: too many wait already. Whoever counts tries asks for room first, so that a try that is not made is not
-    /// counted.
+    /// Reserves room in the queue, or returns nil if it is full. A caller that counts tries
+    /// reserves first, so that it counts no try that is not made.
     package func reserve() -> Room? {
         guard
             self.waitingCount.add(1, ordering: .relaxed).newValue <= self.waitingCountMax

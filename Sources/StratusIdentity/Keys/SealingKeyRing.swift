@@ -7,10 +7,10 @@ import Synchronization
 
 /// The keys that tokens, links, sync tokens and markers are sealed with, by number.
 ///
-/// Number 0 comes from the cluster's secret itself. Others are drawn, and stand in rows, wrapped under that secret: who
-/// has the rows alone has nothing. The newest seals, ten seconds after it was made, when every node that serves has
-/// read it; all that were not revoked open. Whatever must never change (record names, hashes, the audit trail)
-/// comes from the secret and not from here.
+/// Number 0 comes from the cluster's secret itself. Others are drawn, and stand in rows, wrapped
+/// under that secret, so the rows alone are useless. The newest seals once it is ten seconds old,
+/// when every serving node has read it. All that were not revoked open. Everything that must never
+/// change (record names, hashes, the audit trail) comes from the secret and not from here.
 ///
 /// | bytes    | sealing key, format 1                                  |
 /// | -------- | ------------------------------------------------------ |
@@ -35,7 +35,7 @@ package final class SealingKeyRing: Sendable {
     }
 
     private static let home = ShardKey.account("sealing keys")
-    /// Keys that open: each costs whoever brings a forged token one more try.
+    /// The number of keys that open: a forged token costs its sender one more try for each.
     package static let liveCountMax = 16
     static let countMax = 1_000
     private static let settlingMilliseconds: Int64 = 10_000
@@ -52,7 +52,7 @@ package final class SealingKeyRing: Sendable {
     private let router: any PartitionRouter
     private let world: any World
     private let wrapping: TokenCipher
-    /// What is told of every change, each with the purpose its keys are derived for.
+    /// The ciphers that learn of every change, each with the purpose its keys are derived for.
     private let ciphers: [(purpose: String, cipher: TokenCipher)]
     private let reading = Mutex(Reading())
     private var store: IdentityStore {
@@ -77,9 +77,9 @@ package final class SealingKeyRing: Sendable {
 
     // MARK: Keeping up
 
-    /// Sees to it that the ciphers know the keys as they were two seconds ago at most, while the rows can be read, and
-    /// ten seconds ago at most while they cannot. Where requests keep coming nobody waits for that; of those that come
-    /// after a silence one does.
+    /// Keeps the ciphers' keys at most two seconds old while the rows can be read, and at most ten
+    /// seconds while they cannot. Under steady traffic nobody waits for that; after a silence one
+    /// request does.
     package func keepUp() async throws(RouteError) {
         enum Step { case nothing, behind, now }
         let now = self.world.now
@@ -96,7 +96,7 @@ package final class SealingKeyRing: Sendable {
         }
     }
 
-    /// What cannot be read now is believed for another while, and then refused.
+    /// Reads the keys. If that fails, the last keys hold for a grace period, and then this throws.
     private func tryToRead(since now: MonotonicTime) async throws(RouteError) {
         defer { self.reading.withLock { $0.isUnderWay = false } }
         do throws(RouteError) { try await self.read() } catch {

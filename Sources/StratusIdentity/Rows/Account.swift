@@ -24,7 +24,7 @@ package struct AccountID: Sendable, Hashable, CustomStringConvertible {
     }
 
     package var description: String { Hexadecimal.text(self.bytes) }
-    /// Where its rows live.
+    /// The key that places its rows.
     package var key: ShardKey { .account(self.description) }
 }
 
@@ -56,7 +56,7 @@ package struct EmailAddress: Sendable, Hashable {
 /// | text   | given name                                                     |
 /// | text   | family name                                                    |
 /// | 1      | status                                                         |
-/// | flag   | whether a password is set; then varint KiB, varint passes, prefixed salt, prefixed hash |
+/// | flag   | password set; then varint KiB, varint passes, prefixed salt, prefixed hash |
 /// | signed | created, milliseconds                                          |
 /// | signed | sessions opened before are void, milliseconds                  |
 /// | varint | epoch: part of what the person is called in containers         |
@@ -69,7 +69,7 @@ package struct Account: Sendable, Equatable {
     }
 
     package struct Reset: Sendable, Equatable {
-        /// Of the one-time secret in the link.
+        /// The hash of the one-time secret in the link.
         package var hash: Bytes
         package var expiresAtMilliseconds: Int64
 

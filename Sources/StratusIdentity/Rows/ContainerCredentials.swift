@@ -1,7 +1,7 @@
 package import StratusCoding
 package import StratusModel
 
-/// What a browser or app shows to say which container it belongs to. Not a secret in itself: it stands in
+/// The token by which a browser or app names its container. Not a secret in itself: it stands in
 /// web pages.
 ///
 /// | bytes  | API token, format 1                                    |
@@ -101,7 +101,7 @@ package struct ServerKey: Sendable, Equatable {
     }
 }
 
-/// What a container knows of one of its users.
+/// A container's record of one of its users.
 ///
 /// | bytes    | container user, format 1                               |
 /// | -------- | ------------------------------------------------------ |

@@ -1,7 +1,7 @@
 package import StratusCoding
 package import StratusModel
 
-/// What an installation knows of a container in one environment. Stands at the container's home.
+/// An installation's record of a container in one environment. Stands at the container's home.
 ///
 /// | bytes  | container descriptor, format 1                         |
 /// | ------ | ------------------------------------------------------ |
@@ -11,11 +11,12 @@ package import StratusModel
 /// | signed | deleted, milliseconds; 0: never                        |
 /// | varint | how often the name was taken into use, 1 at first      |
 ///
-/// Format 2, only while the environment is reset (state 4): the same, then when the reset began (signed), a flag whether the
-/// public database is empty already, and the name of the last user whose database is (text).
+/// Format 2, only while the environment is reset (state 4): the same, then when the reset began
+/// (signed), a flag whether the public database is empty already, and the name of the last user
+/// whose database is (text).
 ///
-/// Format 3, only where the public database has buckets: as format 1, then their number (1 byte), then, while the
-/// environment is reset, what format 2 adds.
+/// Format 3, only if the public database has buckets: as format 1, then their number (1 byte),
+/// then, while the environment is reset, what format 2 adds.
 package struct ContainerDescriptor: Sendable, Equatable {
     package enum State: UInt8, Sendable, CaseIterable {
         case active = 1
@@ -52,8 +53,8 @@ package struct ContainerDescriptor: Sendable, Equatable {
     package var createdMilliseconds: Int64
     package var deletedMilliseconds: Int64
     package var generation: UInt64
-    /// Buckets of the public database, chosen when the name was taken into use: it says where records are, so it is
-    /// never changed after that. 1: none.
+    /// The buckets of the public database, chosen when the name was taken into use. They decide
+    /// where records are, so they never change after that. 1: none.
     package let publicBucketCount: Int
 
     package init(
@@ -112,7 +113,7 @@ package struct ContainerDescriptor: Sendable, Equatable {
 }
 
 extension ContainerDescriptor {
-    /// Where the public records of `container`, whose descriptor this is, are.
+    /// The place of the public records of `container`, whose descriptor this is.
     package func publicDatabase(of container: ContainerReference) -> PublicDatabase {
         PublicDatabase(of: container, bucketCount: self.publicBucketCount)
     }

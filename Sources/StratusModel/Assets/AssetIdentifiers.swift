@@ -1,4 +1,5 @@
-/// What records refer to: one file, as a client knows it. Drawn once, never given to another.
+/// The name of an asset: the file that records refer to, as a client knows it. Drawn once and never
+/// given to another asset.
 package struct AssetID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var raw: UInt128
     package init(_ raw: UInt128) { self.raw = raw }
@@ -6,8 +7,8 @@ package struct AssetID: Sendable, Hashable, Comparable, CustomStringConvertible 
     package var description: String { "asset \(String(self.raw, radix: 16))" }
 }
 
-/// The sealed bytes of an asset: chunks in order. Drawn for each upload and never given twice, so whatever is sound
-/// under a body's name is right.
+/// The name of an asset's sealed bytes: its chunks in order. Drawn for each upload and never given
+/// twice, so any sound bytes under a body's name are the right ones.
 package struct BodyID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var raw: UInt128
     package init(_ raw: UInt128) { self.raw = raw }
@@ -15,9 +16,10 @@ package struct BodyID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var description: String { "body \(String(self.raw, radix: 16))" }
 }
 
-/// One chunk of one body, as every node calls its copy.
+/// The name by which every node calls its copy of one chunk of one body.
 ///
-/// Ordered by body and then ordinal: the order of ``CopyStore/held(from:limit:)``, and of the rows of bodies.
+/// Ordered by body and then ordinal: the order of ``CopyStore/held(from:limit:)``, and of the rows
+/// of bodies.
 package struct CopyName: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var body: BodyID
     /// Counted from 0.

@@ -1,4 +1,4 @@
-/// What the rows say of a named body: enough to know each of its copies when it comes.
+/// A named body as the rows describe it: enough to recognise each of its copies when it arrives.
 package struct BodyManifest: Sendable, Hashable {
     /// One chunk, as it is stored.
     package struct Chunk: Sendable, Hashable {
@@ -23,7 +23,8 @@ package struct BodyManifest: Sendable, Hashable {
     package var chunkSize: UInt32
     /// The version of the database's key that it is sealed under.
     package var keyVersion: UInt32
-    /// No member had a sound copy of one of its chunks: nobody waits for it, and downloads say that it is gone.
+    /// No member had a sound copy of one of its chunks. Nobody waits for the body any more, and
+    /// downloads answer that it is gone.
     package var isLost: Bool
     package var chunks: [Chunk]
 

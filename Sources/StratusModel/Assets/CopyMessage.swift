@@ -1,4 +1,5 @@
-/// What nodes say to each other about copies. Lost, repeated or late on the way; altered, it does not decode.
+/// The messages that nodes exchange about copies. They may be lost, repeated or late; an altered
+/// one does not decode.
 package enum CopyMessage: Sendable, Hashable {
     /// Asks the receiver to store a copy. Answered with ``stored(_:)`` under the same number.
     case put(number: UInt64, group: GroupID, copy: StoredCopy)

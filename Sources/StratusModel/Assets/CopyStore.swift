@@ -1,10 +1,13 @@
 /// One partition's copies on this node's disk. Called only from a thread that may block.
 package protocol CopyStore: AnyObject {
-    /// Stores copies durably: synced when this returns, one sync for all. A name that is there is left as it is.
+    /// Stores copies durably, with one sync for all before this returns. A name that is already
+    /// there is left unchanged.
     ///
-    /// Takes at most ``CopyRound/sizeMax`` bytes a call. After a throw none of `copies` counts as stored.
+    /// Takes at most ``CopyRound/sizeMax`` bytes a call. After a throw none of `copies` counts as
+    /// stored.
     func put(_ copies: [StoredCopy]) throws(StoreError)
-    /// The stored bytes. Nil: not here. A copy that is not as it was written is forgotten, and missing from then on.
+    /// The stored bytes, or nil if they are not here. A copy that differs from what was written is
+    /// forgotten, and missing from then on.
     func copy(_ name: CopyName) throws(StoreError) -> Bytes?
     /// Up to `limit` copies from `name` on, ascending.
     func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy]
@@ -21,7 +24,7 @@ package enum CopyRound {
     package static let sizeMax = ByteCount.mebibytes(4)
 }
 
-/// What a store does beside requests.
+/// A kind of background work of a store, apart from requests.
 package enum PackWork: Sendable, Hashable, CaseIterable {
     /// Gives back the room of copies that were removed.
     case compact

@@ -1,7 +1,8 @@
 /// A copy on its way to a disk.
 package struct StoredCopy: Sendable, Hashable {
     package var name: CopyName
-    /// By the time of the partition's log: once it has passed this and no row names the body, the copy is an orphan.
+    /// A time of the partition's log. If the log has passed it and no row names the body, the copy
+    /// is an orphan.
     package var orphanAfterMilliseconds: Int64
     package var bytes: Bytes
 
@@ -29,7 +30,8 @@ package struct HeldCopy: Sendable, Hashable {
     }
 }
 
-/// A node that has stored all of a body, and the index that its replica had applied when the last copy was synced.
+/// A node that stored all of a body, with the index its replica had applied when the last copy was
+/// synced.
 ///
 /// The leader counts it if the node has been a member in every configuration since.
 package struct CopyHolding: Sendable, Hashable {
@@ -42,7 +44,7 @@ package struct CopyHolding: Sendable, Hashable {
     }
 }
 
-/// What a node says to a copy that was sent to it.
+/// A node's answer to a copy that was sent to it.
 package enum CopyAnswer: Sendable, Hashable {
     /// It is synced; so much was applied when the sync returned.
     case stored(at: LogIndex)

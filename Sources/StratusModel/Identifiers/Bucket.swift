@@ -1,7 +1,7 @@
 /// One slice of a public database's default zone, in a container that asked for more than one.
 ///
-/// A bucket is a database to the partition that holds it, with a default zone of its own: two buckets of one
-/// database may lie in one partition and know nothing of each other.
+/// To the partition that holds it a bucket is a database, with a default zone of its own. Two
+/// buckets of one database may lie in one partition and know nothing of each other.
 package struct Bucket: Sendable, Hashable {
     package static let countMax = 64
 
@@ -15,8 +15,8 @@ package struct Bucket: Sendable, Hashable {
         self.count = UInt8(count)
     }
 
-    /// Whether a public database may be given so many: a power of two, so that a later release can part each in two
-    /// without moving a record between the others. 1: it stays whole.
+    /// Whether a public database may be given this many buckets: 1 (not split) or a power of two. A
+    /// later release can then split each bucket in two without moving a record between the others.
     package static func isOffered(_ count: Int) -> Bool {
         count >= 1 && count <= Self.countMax && count & (count - 1) == 0
     }

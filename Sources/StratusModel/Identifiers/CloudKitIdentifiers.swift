@@ -3,7 +3,7 @@ package enum Environment: UInt8, Sendable, Hashable, CaseIterable {
     case development = 0
     case production = 1
 
-    /// As it stands in a URL.
+    /// The environment's name in a URL.
     package var name: String { self == .development ? "development" : "production" }
 
     package init?(name: String) {
@@ -79,10 +79,10 @@ package struct DatabaseID: Sendable, Hashable {
     }
 }
 
-/// What placement hashes.
+/// The key that placement hashes.
 package enum ShardKey: Sendable, Hashable {
-    /// A database; by policy one zone of it, or one bucket of a public default zone, which the database may name
-    /// itself.
+    /// A database. By policy it may be one zone of it, or one bucket of a public default zone,
+    /// which the database may name itself.
     case database(DatabaseID, zone: String? = nil, bucket: UInt16? = nil)
     /// The home of a container: schema, tokens, keys, roles.
     case container(ContainerReference)

@@ -1,4 +1,4 @@
-/// All of a container's public database, for whoever has to do with all of it: its buckets, or the one that is no bucket.
+/// All of a container's public database: its buckets, or the single part that is no bucket.
 package struct PublicDatabase: Sendable, Hashable {
     package let container: ContainerReference
     /// 1: the database is whole.
@@ -16,7 +16,7 @@ package struct PublicDatabase: Sendable, Hashable {
         return (0..<self.bucketCount).map { self.part(Bucket($0, of: self.bucketCount)) }
     }
 
-    /// Where the record of this name is.
+    /// The part that holds the record of this name.
     package func part(of recordName: String) -> DatabaseID {
         guard self.bucketCount > 1 else { return self.part(nil) }
         return self.part(Bucket(0, of: self.bucketCount).sibling(of: recordName))

@@ -56,7 +56,8 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
     /// 32 lower-case hexadecimal digits.
     package var description: String { self.hexadecimal(isGrouped: false) }
 
-    /// The same digits, in the five groups of a UUID if asked. Written for every request: digit by digit.
+    /// The same digits, in the five groups of a UUID if asked. Written digit by digit for speed:
+    /// every request uses it.
     package func hexadecimal(isGrouped: Bool) -> String {
         var text = [UInt8]()
         text.reserveCapacity(36)

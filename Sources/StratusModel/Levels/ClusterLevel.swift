@@ -1,8 +1,8 @@
 /// Answers what the cluster's feature level is now.
 ///
 /// Gateways, leaders, replicas and links get one of these passed in. They ask it before they write
-/// anything that not every level allows. The answer may be a little old. Levels only rise, so an old
-/// answer is only too careful.
+/// anything that not every level allows. The answer may be a little old. Levels only rise, so an
+/// old answer is only too careful.
 package struct ClusterLevel: Sendable {
     private let read: @Sendable () -> FeatureLevel
 
@@ -13,7 +13,8 @@ package struct ClusterLevel: Sendable {
     /// Whether something that needs `level` may be written now.
     package func allows(_ level: FeatureLevel) -> Bool { level <= self.now }
 
-    /// What a node alone goes by: nobody else has to read what it writes.
+    /// The level of a node that runs alone: that of its build, since no other node has to read what
+    /// it writes.
     package static let build = ClusterLevel.fixed(.build)
 
     package static func fixed(_ level: FeatureLevel) -> ClusterLevel { ClusterLevel { level } }

@@ -1,4 +1,4 @@
-/// What a build can make of a command, by the numbers in it alone.
+/// Whether a build can read a command, judged by the numbers in it alone.
 package enum CommandReading: Sendable, Equatable {
     /// Builds of this level and later can apply it.
     case readable(since: FeatureLevel)
@@ -13,7 +13,7 @@ package enum CommandReading: Sendable, Equatable {
         return .newer("a format of feature level \(level)")
     }
 
-    /// What two parts of one command come to together.
+    /// The reading of a command of which two parts read like this.
     package func joined(with other: CommandReading) -> CommandReading {
         switch (self, other) {
         case (.readable(let one), .readable(let two)): .readable(since: max(one, two))
@@ -41,11 +41,11 @@ package enum CommandReading: Sendable, Equatable {
 }
 
 extension Command {
-    /// What the envelope and the first bytes of the body say. Everything that is new inside a body comes
-    /// with a new version or kind of that body, so nothing else has to be looked at.
+    /// The reading of the envelope and the first bytes of the body. Everything that is new inside a
+    /// body comes with a new version or kind of that body, so nothing else has to be looked at.
     ///
-    /// The rows that an identity command names and the mail in a delivery have kinds of their own: the
-    /// state that owns them looks at those (``ReplicatedState/reading(of:)``).
+    /// The rows that an identity command names and the mail in a delivery have kinds of their own:
+    /// the state that owns them looks at those (``ReplicatedState/reading(of:)``).
     package var reading: CommandReading {
         let envelope = CommandReading.of(self.kind.rawValue, in: .commandKind)
         let body: CommandReading =
@@ -66,7 +66,7 @@ extension Command {
         return .unregistered
     }
 
-    /// What an encoded command is that this build's decoder does not take.
+    /// The reading of an encoded command that this build's decoder refuses.
     package static func readingOfEnvelope(_ payload: Bytes) -> CommandReading {
         let version = CommandReading.of(payload.first, in: .commandVersion)
         guard case .readable = version else { return version }

@@ -1,8 +1,9 @@
-/// What all builds of one release can read: the unit in which a cluster is upgraded.
+/// The set of formats that all builds of one release can read: the unit in which a cluster is
+/// upgraded.
 ///
-/// A cluster has one level, which only rises, and only when an administrator finalises an upgrade. Until
-/// then every node writes what the level allows, so nodes of the build before can read all of it, and
-/// the way back is open. The level of each format stands in ``NumberFamily``.
+/// A cluster has one level, which only rises, and only when an administrator finalises an upgrade.
+/// Until then every node writes what the level allows, so nodes of the build before can read all of
+/// it, and the way back is open. The level of each format stands in ``NumberFamily``.
 package struct FeatureLevel: RawRepresentable, Sendable, Hashable, Comparable,
     CustomStringConvertible
 {
@@ -19,7 +20,8 @@ package struct FeatureLevel: RawRepresentable, Sendable, Hashable, Comparable,
 
     /// The highest level that this build reads and writes.
     package static let build = FeatureLevel.two
-    /// Of a number that is in no table: no cluster ever reaches it, so nobody may write the number.
+    /// The level of a number that is in no table. No cluster ever reaches it, so nobody may write
+    /// the number.
     package static let unregistered = FeatureLevel(.max)
 
     /// The first release that reads this level; nil for a level that this build does not know.

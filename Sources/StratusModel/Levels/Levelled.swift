@@ -1,7 +1,8 @@
 /// A value with an encoding that leaves the process: for a disk, or for another node.
 ///
-/// Every type with an `encoded()` or `encode(…)` in the modules that write to disks and peers declares
-/// one of these two; `LevelTests` in `HouseTests` reads the sources and fails for one that does not.
+/// Every type with an `encoded()` or `encode(…)` in the modules that write to disks and peers
+/// declares one of these two; `LevelTests` in `HouseTests` reads the sources and fails for one that
+/// does not.
 package protocol Levelled {
     /// The lowest level whose builds read what the value's encoding writes.
     var level: FeatureLevel { get }

@@ -1,6 +1,7 @@
 /// Numbers of one meaning: within a family a number says the same thing for ever.
 ///
-/// All families stand in `NumberRegistry.swift`, with the level from which each number may be written.
+/// All families stand in `NumberRegistry.swift`, with the level from which each number may be
+/// written.
 package struct NumberFamily: Sendable {
     package struct Entry: Sendable, Equatable {
         package let number: UInt8
@@ -12,7 +13,7 @@ package struct NumberFamily: Sendable {
     package let name: String
     /// In ascending order.
     package let entries: [Entry]
-    /// Where the counting begins anew on purpose. Anywhere else a gap is a mistake.
+    /// The numbers where counting starts anew on purpose. Anywhere else a gap is a mistake.
     package let blocks: [UInt8]
     private let levels: [FeatureLevel?]
 
@@ -35,7 +36,8 @@ package struct NumberFamily: Sendable {
         self.levels = levels
     }
 
-    /// The level from which the number may be written; nil for a number that this build does not know.
+    /// The level from which the number may be written; nil for a number that this build does not
+    /// know.
     package func level(of number: UInt8) -> FeatureLevel? { self.levels[Int(number)] }
 
     /// The level that an encoder declares: a number that is not registered may never be written.
@@ -43,7 +45,7 @@ package struct NumberFamily: Sendable {
         self.levels[Int(number)] ?? .unregistered
     }
 
-    /// What is wrong with the family's numbers: gaps and duplicates.
+    /// The errors in the family's numbers: gaps and duplicates.
     package var faults: [String] {
         var faults: [String] = []
         for (entry, next) in zip(self.entries, self.entries.dropFirst()) {

@@ -1,7 +1,7 @@
 // Every number that tells one format or meaning from another, on disk or among nodes.
 //
-// A new number is added here first: under `later`, with the level of the release that brings it. Tests
-// compare this table with what the decoders take, and look for gaps and duplicates. See
+// A new number is added here first: under `later`, with the level of the release that brings it.
+// Tests compare this table with what the decoders take, and look for gaps and duplicates. See
 // `Docs/internals/levels.md` for the steps.
 
 extension NumberFamily {
@@ -85,7 +85,7 @@ extension NumberFamily {
             1: "confirmed", 2: "removed", 3: "settled", 4: "cascade", 5: "question", 6: "stated",
             7: "inquiry",
         ])
-    /// Of the reference state that tests and the simulator replicate.
+    /// The versions of commands of the reference state that tests and the simulator replicate.
     package static let registerCommandVersion = NumberFamily(
         "register command version", [1: "first"], later: [(.two, [2: "second"])])
     package static let registerCommand = NumberFamily(

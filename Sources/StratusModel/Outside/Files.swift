@@ -3,8 +3,8 @@
 /// SQLite's file system layer and the shared log both stand on it. Paths are relative to the data
 /// directory of the node, `/` between components, no `.` or `..`.
 package protocol Files: AnyObject, Sendable {
-    /// Opens a file for reading and writing. With `create`, an absent file is made (empty); its name
-    /// survives a power cut only after ``syncDirectory(_:)`` of its parent.
+    /// Opens a file for reading and writing. With `create`, an absent file is made (empty); its
+    /// name survives a power cut only after ``syncDirectory(_:)`` of its parent.
     func open(_ path: DiskPath, create: Bool) throws(DiskError) -> any File
     /// Atomically replaces `to`. Durable after ``syncDirectory(_:)`` of the parent.
     func rename(_ from: DiskPath, to: DiskPath) throws(DiskError)
@@ -15,8 +15,9 @@ package protocol Files: AnyObject, Sendable {
     func syncDirectory(_ path: DiskPath) throws(DiskError)
     /// The names in a directory, sorted by their bytes.
     func list(_ path: DiskPath) throws(DiskError) -> [DiskPath]
-    /// Takes `path` (made if absent) for this process alone, until the last reference to the result
-    /// goes or the process ends. `.denied` when another process, or another lock of this one, has it.
+    /// Takes `path` (created if absent) for this process alone, until the last reference to the
+    /// result goes or the process ends. Throws `.denied` if another process, or another lock of
+    /// this one, holds it.
     func lock(_ path: DiskPath) throws(DiskError) -> any DiskLock
     /// How full the disk is that the directory lies on.
     func space() throws(DiskError) -> DiskSpace
@@ -40,9 +41,10 @@ package protocol DiskLock: AnyObject, Sendable {}
 package protocol File: AnyObject {
     /// Reads up to the buffer's size at `offset`; fewer bytes mean the end of the file.
     func read(_ into: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(DiskError) -> Int
-    /// Writes all of the buffer at `offset`, growing the file if need be. Not durable before ``sync()``.
+    /// Writes all of the buffer at `offset`, growing the file if needed. Not durable before
+    /// ``sync()``.
     func write(_ from: UnsafeRawBufferPointer, at offset: UInt64) throws(DiskError)
-    /// Everything written before is on stable storage when this returns. One failure is final for this
+    /// Returns when everything written before is on stable storage. One failure is final for this
     /// file: the kernel may have dropped the pages, so a second success would prove nothing.
     func sync() throws(DiskError)
     func resize(_ length: UInt64) throws(DiskError)
@@ -75,7 +77,7 @@ package struct DiskPath: Sendable, Hashable, Comparable, CustomStringConvertible
     package var description: String { self.raw }
 }
 
-/// What the disk said no to.
+/// An operation that the disk refused.
 package struct DiskError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         case notFound, full, denied, io, tooManyOpen

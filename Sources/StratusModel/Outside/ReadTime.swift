@@ -1,6 +1,8 @@
-/// How long a read may hold its thread: whoever reads asks it where work is counted, and ends the page when it is over.
+/// How long a read may hold its thread. A reader asks it where work is counted, and ends the page
+/// once the time is over.
 ///
-/// A state machine never asks a clock; what a read answers depends on no state, so that it may be cut short.
+/// A state machine never asks a clock. A read may, because its answer changes no state, so it may
+/// stop early.
 package struct ReadTime {
     private let end: MonotonicTime
     private let clock: () -> MonotonicTime

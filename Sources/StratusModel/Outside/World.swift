@@ -1,7 +1,7 @@
 /// Everything outside the process. Real in StratusRuntime, simulated in StratusSimulation.
 ///
-/// Nothing in Stratus asks the system for the time, a random number, a file or a peer by another way:
-/// that is what lets the simulator run the real code.
+/// Nothing in Stratus asks the system for the time, a random number, a file or a peer in another
+/// way, so the simulator can run the real code.
 package protocol World: AnyObject, Sendable {
     /// Never goes back. Its rate is all that safety may use.
     var now: MonotonicTime { get }
@@ -21,7 +21,8 @@ extension World {
 
 /// Wakes a state machine's shell: the timer half of the world, for shells that own machines.
 package protocol Timers: AnyObject {
-    /// Calls back with `token` at or after `time`, on the caller's own executor. May wake spuriously.
+    /// Calls back with `token` at or after `time`, on the caller's own executor. It may also call
+    /// back early.
     func wake(at time: MonotonicTime, _ token: UInt64)
 }
 

@@ -9,7 +9,7 @@ package enum ScalarType: UInt8, Sendable, Hashable, CaseIterable {
     case reference = 7
     case asset = 8
 
-    /// As responses spell it; lists add `_LIST`.
+    /// The type's name in responses; lists add `_LIST`.
     package var tag: String {
         switch self {
         case .string: "STRING"
@@ -64,7 +64,7 @@ package enum Scalar: Sendable, Hashable {
     }
 }
 
-/// What a field holds. A cleared field is absent, it has no value that means nothing.
+/// The value of a field. A cleared field is absent: no value stands for "nothing".
 package enum FieldValue: Sendable, Hashable {
     case scalar(Scalar)
     /// Every element has the list's type; the list may be empty.
@@ -108,7 +108,8 @@ package struct Reference: Sendable, Hashable {
         case validate = 2
     }
     package var recordName: String
-    /// Always complete: the gateway fills in the referring record's zone where the client said none.
+    /// The zone, always present: the gateway fills in the referring record's zone if the client
+    /// named none.
     package var zone: ZoneID
     package var action: Action
 
@@ -120,7 +121,7 @@ package struct Reference: Sendable, Hashable {
 }
 
 package struct AssetReference: Sendable, Hashable {
-    /// As the client's receipt says: base64 text.
+    /// The checksum from the client's receipt: base64 text.
     package var fileChecksum: String
     package var size: Int64
     package var receipt: String?

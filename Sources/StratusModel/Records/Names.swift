@@ -46,7 +46,7 @@ package enum NameRules {
         Self.isPrintable(name, limit: limit) && name.utf8.first != UInt8(ascii: "_")
     }
 
-    /// What a reference may point at: a record name, or a user's.
+    /// Whether a reference may point at `name`: a record name, or a user's.
     package static func isReferenceTarget(_ name: String, limit: Int) -> Bool {
         Self.isPrintable(name, limit: limit)
     }

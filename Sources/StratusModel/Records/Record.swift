@@ -1,4 +1,4 @@
-/// Who touched a record, when, with what.
+/// The author of a change to a record, with its time and device.
 package struct ChangeStamp: Sendable, Hashable {
     /// Milliseconds since 1970, from the entry's time.
     package var milliseconds: Int64
@@ -24,8 +24,8 @@ package struct Field: Sendable, Hashable {
 
 /// A live record as it is stored.
 ///
-/// On the heap and never changed there: records are handed on often and changed seldom, and to copy one
-/// reference costs a tenth of what it costs to copy the dozen that a record holds.
+/// The fields live on the heap and never change there. Records are handed on often and changed
+/// seldom, and copying one reference costs a tenth of copying the dozen that a record holds.
 package struct Record: Sendable, Hashable {
     private struct Content: Sendable, Hashable {
         var name: String

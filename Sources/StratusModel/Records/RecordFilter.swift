@@ -33,7 +33,7 @@ package enum SystemField: UInt8, Sendable, Hashable, CaseIterable {
     case share = 6
     case parent = 7
 
-    /// As the schema language and `fieldName` spell it.
+    /// The field's name in the schema language and in `fieldName`.
     package var mappedName: String {
         switch self {
         case .recordName: "___recordID"
@@ -92,7 +92,8 @@ package struct RecordSort: Sendable, Hashable {
     }
 }
 
-/// What `records/query` asks: every filter holds, in the order of the sorts.
+/// The condition and order of a `records/query`: every filter must hold, and the sorts apply in
+/// turn.
 package struct RecordPredicate: Sendable, Hashable {
     package var recordType: String
     package var filters: [RecordFilter]

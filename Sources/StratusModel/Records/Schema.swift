@@ -1,4 +1,4 @@
-/// What a container's records may look like, in one environment.
+/// The types and fields that a container's records may have, in one environment.
 package struct Schema: Sendable, Hashable {
     /// Grows by one with every change.
     package var version: UInt64
@@ -53,7 +53,7 @@ package struct FieldIndexes: OptionSet, Sendable, Hashable {
     package static let searchable = FieldIndexes(rawValue: 4)
 }
 
-/// What a role may do with records of a type in the public database.
+/// The permissions of a role for records of one type in the public database.
 package struct Grant: Sendable, Hashable {
     package enum Permission: UInt8, Sendable, Hashable, CaseIterable {
         case read = 1

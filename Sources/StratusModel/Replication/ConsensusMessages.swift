@@ -19,15 +19,16 @@ package struct LogPoint: Sendable, Hashable, CustomStringConvertible {
     package var description: String { "\(self.index)@\(self.term)" }
 }
 
-/// What two replicas of one group say to each other. The group, sender and receiver stand in the
-/// envelope of the link.
+/// A message between two replicas of one group. The link's envelope names the group, the sender and
+/// the receiver.
 ///
 /// Every message names the term it was said in, so that an answer can be counted only for the
 /// question it belongs to.
 package struct ConsensusMessage: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
-        /// "Would you vote for me in this term, and can you still reach the leader?" Changes nothing
-        /// at the receiver. The message's term is the one that would be campaigned in.
+        /// Asks: "Would you vote for me in this term, and can you still reach the leader?" Changes
+        /// nothing at the receiver. The message's term is the one in which the sender would
+        /// campaign.
         case preVoteRequest(last: LogPoint)
         /// Granted: the term of the request. Refused: the receiver's own term.
         case preVoteAnswer(granted: Bool)
@@ -35,7 +36,8 @@ package struct ConsensusMessage: Sendable, Equatable {
         case voteRequest(last: LogPoint, isTransfer: Bool)
         case voteAnswer(granted: Bool)
         case append(previous: LogPoint, entries: [Entry], commit: LogIndex)
-        /// `match` is on stable storage; `received` is at least in memory; both agree with the leader.
+        /// The log agrees with the leader's through both positions: `match` is on stable storage,
+        /// `received` is at least in memory.
         case appendAccepted(match: LogIndex, received: LogIndex, commit: LogIndex)
         /// The entry before index `previous.next` is another one here. `hint` is where to try next.
         case appendRefused(previous: LogIndex, hint: LogPoint)
@@ -77,9 +79,10 @@ package struct SnapshotChunk: Sendable, Equatable {
     }
 }
 
-/// What nodes tell each other all the time, once per pair, however many groups they share.
+/// A heartbeat between two nodes, sent once per pair, however many groups they share.
 ///
-/// Feeds election timers and nothing else: it never counts as an acknowledgement of a group's leader.
+/// Feeds election timers and nothing else: it never counts as an acknowledgement of a group's
+/// leader.
 package struct NodeHeartbeat: Sendable, Equatable {
     /// A change tells the receiver that the sender's memory is gone: its groups have no leader.
     package var incarnation: NodeIncarnation

@@ -1,4 +1,4 @@
-/// Who a command acts for, as the gateway established it.
+/// The user or key that a command acts for, as the gateway established it.
 package struct Principal: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable {
         /// An API token alone: the role `_world`.
@@ -25,8 +25,8 @@ package struct Principal: Sendable, Hashable {
     }
 }
 
-/// What a gateway submits to a partition. Everything random or timed in it was drawn before: applying
-/// draws nothing.
+/// A command that a gateway submits to a partition. Everything random or timed in it was drawn
+/// before: applying draws nothing.
 package struct Command: Sendable, Equatable {
     /// Which module reads the body. The number is on disk for ever.
     package enum Kind: UInt8, Sendable, Equatable {
@@ -64,12 +64,13 @@ package struct Command: Sendable, Equatable {
     }
 }
 
-/// What applying a command answered. The body is read by the module that owns the command's kind.
+/// The result of applying a command. The module that owns the command's kind reads the body.
 package struct Outcome: Sendable, Equatable {
     package enum Verdict: UInt8, Sendable, Equatable {
         /// Decided by the state; see the body, which may itself be a refusal.
         case decided = 0
-        /// The entry was stamped after the command's deadline: nothing was done, nothing ever will be.
+        /// The entry was stamped after the command's deadline: the command did nothing and never
+        /// will.
         case expired = 1
         /// The command could not be read by this version: nothing was done.
         case unreadable = 2
@@ -78,8 +79,8 @@ package struct Outcome: Sendable, Equatable {
     }
     package var verdict: Verdict
     package var body: Bytes
-    /// What only the first application can say (saved records whole). It is answered, and never
-    /// remembered: the outcome of a repeated command has none.
+    /// Details that only the first application can give (saved records whole). They are answered
+    /// and never remembered: the outcome of a repeated command has none.
     package var detail: Bytes
 
     package init(_ verdict: Verdict, body: Bytes = [], detail: Bytes = []) {
@@ -88,7 +89,8 @@ package struct Outcome: Sendable, Equatable {
         self.detail = detail
     }
 
-    /// What came too late hears how late it is where it came to: another deadline can be counted from there.
+    /// The outcome of a command that came too late. It carries the entry's time, from which the
+    /// sender can count another deadline.
     package static func expired(at time: HybridTime) -> Self {
         Self(
             .expired,
@@ -115,7 +117,7 @@ package struct Query: Sendable, Equatable {
 
 package struct QueryAnswer: Sendable, Equatable {
     package var body: Bytes
-    /// What counts the body's memory for as long as somebody holds on to this. Stays on its node.
+    /// Keeps the body's memory counted for as long as somebody holds this. It stays on its node.
     package var share: (any AnyObject & Sendable)?
 
     package init(body: Bytes) { self.body = body }
@@ -123,13 +125,13 @@ package struct QueryAnswer: Sendable, Equatable {
     package static func == (one: Self, other: Self) -> Bool { one.body == other.body }
 }
 
-/// What the log carries: a position, a time, and what to do there.
+/// An entry of the log: a position, a time, and what to do there.
 package struct Entry: Sendable, Equatable {
     package enum Kind: UInt8, Sendable, Equatable {
         /// The payload is an encoded ``Command``.
         case command = 1
-        /// The payload is an encoded ``Command`` of kind `.mail`: never gated, later than what it carries, and
-        /// applied once by its own numbers.
+        /// The payload is an encoded ``Command`` of kind `.mail`. It has no deadline, is later than
+        /// the mail it carries, and is applied once by the mail's own numbers.
         case mail = 2
         /// The payload is an encoded ``Configuration``, effective on append.
         case configuration = 3
@@ -161,7 +163,8 @@ package struct HardState: Sendable, Equatable {
     }
 }
 
-/// Who votes in a group. With `incoming` not empty the configuration is joint: both majorities count.
+/// The voters of a group. If `incoming` is not empty, the configuration is joint and both
+/// majorities count.
 package struct Configuration: Sendable, Equatable {
     package var voters: [NodeID]
     package var incoming: [NodeID]
@@ -176,11 +179,12 @@ package struct Configuration: Sendable, Equatable {
     package var isJoint: Bool { !self.incoming.isEmpty }
 }
 
-/// What a snapshot stands for.
+/// The point of the log that a snapshot replaces.
 package struct SnapshotIdentity: Sendable, Equatable {
     package var index: LogIndex
     package var term: Term
-    /// Of the entry at `index`: a leader that starts from a snapshot must not stamp anything earlier.
+    /// The time of the entry at `index`: a leader that starts from a snapshot must not stamp
+    /// anything earlier.
     package var time: HybridTime
     package var configuration: Configuration
     package var digest: StateDigest

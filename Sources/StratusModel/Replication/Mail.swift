@@ -1,11 +1,11 @@
 /// A message from one partition's state to another's.
 ///
-/// Posting is a side effect of applying: the state that decides something keeps the message in its own rows,
-/// in the same entry, and whoever leads the partition carries it (`Docs/internals/mail.md`).
+/// Posting is a side effect of applying: the state that decides something keeps the message in its
+/// own rows, in the same entry. The partition's leader carries it (`Docs/internals/mail.md`).
 package struct Mail: Sendable, Equatable {
     /// Counts what one sender has posted to one receiver: 1 is the first, and none is left out.
     package var sequence: UInt64
-    /// Of the entry that posted it. The entry that receives it is later.
+    /// The time of the entry that posted it. The entry that receives it is later.
     package var sentAt: HybridTime
     /// Read by the state.
     package var body: Bytes
@@ -17,7 +17,7 @@ package struct Mail: Sendable, Equatable {
     }
 }
 
-/// Who writes to whom. A partition may write to itself.
+/// The sender and receiver of mail. A partition may write to itself.
 package struct MailRoute: Sendable, Hashable, Comparable, CustomStringConvertible {
     package var sender: GroupID
     package var receiver: GroupID
@@ -34,7 +34,7 @@ package struct MailRoute: Sendable, Hashable, Comparable, CustomStringConvertibl
     package var description: String { "\(self.sender)→\(self.receiver)" }
 }
 
-/// What one delivery carries: mail of one route, without a gap.
+/// The content of one delivery: mail of one route, without a gap.
 package struct MailBag: Sendable, Equatable {
     package var route: MailRoute
     /// The sender's. Mail crosses no epoch: a restore begins a new one in every partition.
@@ -48,17 +48,18 @@ package struct MailBag: Sendable, Equatable {
         self.mails = mails
     }
 
-    /// Of the last one: their times grow with their numbers.
+    /// The time of the last mail: times grow with numbers.
     package var sentAt: HybridTime { self.mails.last?.sentAt ?? .zero }
 }
 
-/// What a receiver has said of one route: everything through here was applied.
+/// A receiver's statement about one route: everything through here was applied.
 package struct MailReceipt: Sendable, Equatable {
     package var route: MailRoute
     package var epoch: UInt64
     package var through: UInt64
-    /// Of an entry of the receiver's at which that was so. The entry that takes the receipt is later: a cut of the
-    /// cluster that no longer has the mail at its sender has it at its receiver.
+    /// The time of an entry of the receiver's by which that held. The entry that takes the receipt
+    /// is later. So a cut of the cluster whose sender no longer has the mail has it at its
+    /// receiver.
     package var at: HybridTime
 
     package init(_ route: MailRoute, epoch: UInt64, through: UInt64, at: HybridTime) {
@@ -69,12 +70,12 @@ package struct MailReceipt: Sendable, Equatable {
     }
 }
 
-/// The body of a ``Command`` of kind `.mail`. Decided by its own numbers: it has no deadline, and no memory of
-/// requests is needed to apply it once.
+/// The body of a ``Command`` of kind `.mail`. Its own numbers decide whether it applies: it has no
+/// deadline, and applying it once needs no memory of requests.
 package enum MailCommand: Sendable, Equatable {
     /// To the receiver.
     case deliver(MailBag)
-    /// To the sender: what was received is let go.
+    /// Tells the sender to release the received mail.
     case release(MailReceipt)
     /// To every partition of a cluster that was restored, before it is open to anybody.
     case beginEpoch(UInt64)
@@ -89,9 +90,9 @@ package enum MailCommand: Sendable, Equatable {
     }
 }
 
-/// What applying a ``MailCommand`` answered.
+/// The result of applying a ``MailCommand``.
 package enum MailOutcome: Sendable, Equatable {
-    /// Of this route everything through here is applied, as of an entry of this time.
+    /// Everything of this route through this number is applied, as of an entry of this time.
     case received(through: UInt64, at: HybridTime)
     /// The other one is of another epoch than this partition: nothing was done.
     case otherEpoch(UInt64)
@@ -137,7 +138,7 @@ package struct Outbox: Sendable, Equatable {
     package var epoch: UInt64
     /// In the order of the receivers' numbers.
     package var piles: [Pile]
-    /// Of all receivers.
+    /// The mail that waits for all receivers together.
     package var waitingCount: UInt64
     package var waitingSize: UInt64
     /// Receivers were left out for want of room in the answer.

@@ -12,15 +12,15 @@ package struct NodeStart: Sendable, Hashable {
 
 /// The starts that a data directory has seen, the present one included.
 ///
-/// They tell an older copy of a directory: it lacks the starts since it was taken, and never gets them, however
-/// often it is started itself. Of the last ones each is remembered by what it drew; of those before only that
-/// there were so many.
+/// They identify an older copy of a directory: it lacks the starts since it was taken, and never
+/// gets them, however often it is started itself. Each of the last starts is remembered by the
+/// number it drew. Of the earlier ones only the count is kept.
 package struct NodeStarts: Sendable, Equatable {
     /// So many of the last starts are remembered each.
     package static let keptMax = 256
 
     package private(set) var count: UInt64
-    /// What the last starts drew; the present one's is the last.
+    /// The numbers that the last starts drew; the last is the present start's.
     package private(set) var incarnations: [NodeIncarnation]
 
     package init(first incarnation: NodeIncarnation) {
@@ -48,8 +48,8 @@ package struct NodeStarts: Sendable, Equatable {
         NodeStart(number: self.count, incarnation: self.incarnations[self.incarnations.count - 1])
     }
 
-    /// Whether the directory has certainly not seen this start. One that is too long ago to be remembered it may
-    /// have seen.
+    /// Whether the directory has certainly not seen this start. It may have seen one that is too
+    /// old to be remembered.
     package func lacks(_ start: NodeStart) -> Bool {
         guard start.number <= self.count else { return true }
         let age = self.count - start.number

@@ -11,16 +11,16 @@ package struct ClusterID: Sendable, Hashable, CustomStringConvertible {
     package var description: String { RequestIdentity(high: self.high, low: self.low).description }
 }
 
-/// The first thing said on a link, by whoever opened it.
+/// The first message on a link, from the side that opened it.
 ///
-/// Its layout never changes: it is how two versions find out whether they can talk at all.
+/// Its layout never changes, because two versions find out by it whether they can talk at all.
 package struct PeerHello: Sendable, Equatable {
     package var cluster: ClusterID
     package var node: NodeID
-    /// As it stands in the node's certificate.
+    /// The name in the node's certificate.
     package var name: String
     package var incarnation: NodeIncarnation
-    /// Whom the sender believes to be talking to.
+    /// The node that the sender believes it is talking to.
     package var receiver: NodeID
     /// The versions of the link's protocol that the sender speaks.
     package var protocolMin: UInt16
@@ -83,8 +83,8 @@ package struct PeerRefusal: Error, Sendable, Equatable {
         case otherData = 6
         /// The cluster has decided that the sender may not join, by the token it showed.
         case notAdmitted = 7
-        /// The sender's data directory has not seen a start that was heard of here: it was put back from an
-        /// older copy.
+        /// The sender's data directory lacks a start that this node has heard of: it was restored
+        /// from an older copy.
         case olderCopy = 8
     }
     package var reason: Reason
@@ -99,14 +99,14 @@ package struct PeerRefusal: Error, Sendable, Equatable {
 
 /// The first thing said on a connection by a node that wants to become a member.
 package struct PeerJoin: Sendable, Equatable {
-    /// As it stands in the node's certificate.
+    /// The name in the node's certificate.
     package var name: String
-    /// Where peers will reach it: `host:port`.
+    /// The address at which peers will reach it: `host:port`.
     package var address: String
     package var weight: UInt32
     package var rack: String
     package var featureLevel: UInt32
-    /// What an administrator gave it, in clear: the connection is secret.
+    /// The token from an administrator, in clear: the connection is encrypted.
     package var token: Bytes
 
     package init(
@@ -124,7 +124,7 @@ package struct PeerJoin: Sendable, Equatable {
 
 /// The answer to a join that is good.
 package struct PeerAdmission: Sendable, Equatable {
-    /// Who the node is from here on.
+    /// The node's number from here on.
     package var node: NodeID
     /// The cluster it is in, as the system partition writes its view.
     package var view: Bytes
@@ -135,18 +135,20 @@ package struct PeerAdmission: Sendable, Equatable {
     }
 }
 
-/// What one node asks another to do for a client: it believes that the other leads the group.
+/// A request that one node sends another for a client, because it believes that the other leads the
+/// group.
 package struct PeerRequest: Sendable, Equatable {
     package enum Body: Sendable, Equatable {
         case command(Command)
         case query(Query)
-        /// For the node itself, whatever the group: a question of membership, which its owner reads.
+        /// A request to the node itself, whatever the group: a question of membership, which its
+        /// owner reads.
         case node(Bytes)
     }
     /// The sender's number for it, given back with the response.
     package var number: UInt64
     package var group: GroupID
-    /// Of the sender's placement table.
+    /// The epoch of the sender's placement table.
     package var epoch: UInt64
     /// How much of the deadline is left: clocks of two machines cannot be compared.
     package var remainingMilliseconds: UInt32
@@ -190,7 +192,8 @@ package enum PeerMessage: Sendable, Equatable {
     case join(PeerJoin)
     case admission(PeerAdmission)
     case refusal(PeerRefusal)
-    /// Said first on a link that was welcomed in protocol 2: which starts the sender's data directory has seen.
+    /// Sent first on a link that was welcomed in protocol 2: the starts that the sender's data
+    /// directory has seen.
     case starts(NodeStarts)
     /// Flow control: so many bytes of messages were taken since the link was opened.
     case taken(UInt64)
@@ -199,7 +202,7 @@ package enum PeerMessage: Sendable, Equatable {
     case request(PeerRequest)
     case response(PeerResponse)
 
-    /// What goes first when several wait. The number is on the wire.
+    /// The order in which waiting messages leave. The number is on the wire.
     package enum Priority: UInt8, Sendable, Comparable, CaseIterable {
         /// Heartbeats and the link's own business.
         case vital = 0

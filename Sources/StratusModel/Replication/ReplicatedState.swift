@@ -1,4 +1,5 @@
-/// What a partition's rows mean: decisions over rows, without a disk, a clock or a draw.
+/// The meaning of a partition's rows: decisions over rows, without a disk, a clock or a random
+/// draw.
 ///
 /// The same entries over the same rows give the same rows and outcomes on every replica, for ever:
 /// a change of meaning is a new command kind or version, never a new reading of an old one.
@@ -11,8 +12,8 @@ package protocol ReplicatedState: Sendable {
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome
 
-    /// Answers a read over one state of the rows: the one that the commands applied so far have left.
-    /// May keep in memory what it read, until ``forget()``.
+    /// Answers a read over one state of the rows: the one that the commands applied so far have
+    /// left. May keep what it read in memory until ``forget()``.
     mutating func answer(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
         -> QueryAnswer
 
@@ -24,8 +25,8 @@ package protocol ReplicatedState: Sendable {
     /// Drops whatever is kept in memory about the rows: they may have gone back.
     mutating func forget()
 
-    /// Which builds can apply the command. A leader asks before it appends, and every replica before it
-    /// applies: a command that a later build wrote must stop the replica instead of changing nothing.
+    /// Tells which builds can apply the command. A leader asks before it appends and every replica
+    /// before it applies: a command from a later build must stop the replica, not change nothing.
     func reading(of command: Command) -> CommandReading
 }
 
@@ -41,7 +42,7 @@ extension ReplicatedState {
     }
 }
 
-/// Where and when a command is applied: the only time its decisions may know.
+/// The position and time at which a command is applied: the only time its decisions may know.
 package struct EntryPosition: Sendable, Equatable {
     package var index: LogIndex
     package var time: HybridTime

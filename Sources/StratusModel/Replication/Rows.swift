@@ -21,7 +21,7 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let identity = Table(rawValue: 10)
     /// The system partition's: nodes, placement, moves, join tokens, notices.
     package static let system = Table(rawValue: 11)
-    /// What this partition has posted to others, and how far it has received from each.
+    /// The mail that this partition has posted to others, and how far it has received from each.
     package static let mail = Table(rawValue: 12)
 
     /// Every table there is, in the order of their numbers.
@@ -35,7 +35,7 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
 
 package enum ScanStep: Sendable { case next, stop }
 
-/// Reads rows. What a reader sees is one state: nothing changes under it.
+/// Reads rows. A reader sees one state: nothing changes under it.
 package protocol RowReader {
     func row(_ table: Table, _ key: borrowing RawSpan) throws(StoreError) -> Bytes?
     /// Visits the rows with `from <= key < to` in key order, or from the end when `descending`.
@@ -46,10 +46,10 @@ package protocol RowReader {
     ) throws(StoreError)
 }
 
-/// Reads and writes rows: what StratusRecords decides over.
+/// Reads and writes rows; StratusRecords decides over these.
 ///
-/// A put or remove is seen by every later read through the same store. Whether it lasts is the
-/// business of whoever owns the store: see `PartitionState`.
+/// Every later read through the same store sees a put or remove. Whether it lasts is decided by the
+/// owner of the store: see `PartitionState`.
 package protocol RowStore: RowReader {
     mutating func put(_ table: Table, _ key: borrowing RawSpan, _ row: borrowing RawSpan)
         throws(StoreError)
@@ -75,7 +75,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package var description: String { "rows \(self.kind): \(self.text)" }
 }
 
-/// A sum of keyed hashes over every row of a partition. Equal rows give equal digests, in any order.
+/// A sum of keyed hashes over every row of a partition. Equal rows give equal digests, in any
+/// order.
 package struct StateDigest: Sendable, Hashable, CustomStringConvertible {
     package var high: UInt64
     package var low: UInt64

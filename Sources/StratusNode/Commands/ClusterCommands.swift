@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusModel
+import StratusProcess
 import StratusRuntime
 import StratusTLS
 
@@ -13,7 +14,7 @@ enum ClusterCommands {
     static func certificates(_ invocation: Invocation) -> ExitCode {
         let directory = invocation.value("directory")
         let names = invocation.value("nodes").split(separator: ",").map(String.init)
-        guard !names.isEmpty, names.allSatisfy(ClusterPeers.isName) else {
+        guard !names.isEmpty, names.allSatisfy(NodeName.isName) else {
             return Self.fail(
                 .usage,
                 "--nodes takes names of lower-case letters, digits and '-', with commas between")

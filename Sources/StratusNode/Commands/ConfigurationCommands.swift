@@ -1,6 +1,8 @@
 import StratusAdmin
 import StratusCommandLine
+import StratusConfiguration
 import StratusHTTP
+import StratusProcess
 
 /// `stratus config …`
 enum ConfigurationCommands {

@@ -1,8 +1,10 @@
 import Glibc
 import StratusCommandLine
+import StratusConfiguration
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusProcess
 import StratusRuntime
 
 /// `stratus serve` and `stratus dev`: a node in the foreground, until a signal ends it.
@@ -21,7 +23,7 @@ enum NodeCommands {
         let container = invocation.value("container")
         guard ContainerReference.isName(container) else {
             Terminal.write(
-                "stratus: \(ControlCommands.noName(container))\n", to: Terminal.errors)
+                "stratus: \(ContainerReference.refusal(of: container))\n", to: Terminal.errors)
             return .usage
         }
         let directory: String
@@ -90,10 +92,10 @@ enum NodeCommands {
                 ConfigurationLoading.Refusal(
                     code: .configuration, lines: result.problems.map(\.description)))
         }
-        for problem in Versions.problems {
+        for problem in NodeVersions.problems {
             Terminal.write("stratus: \(problem)\n", to: Terminal.errors)
         }
-        guard Versions.problems.isEmpty else { return .system }
+        guard NodeVersions.problems.isEmpty else { return .system }
 
         let settings = result.settings
         let log = Self.openLog(settings)

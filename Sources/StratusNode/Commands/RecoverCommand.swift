@@ -1,7 +1,9 @@
 import StratusCluster
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
 import StratusPlacement
+import StratusProcess
 import StratusRecords
 import StratusRuntime
 import StratusSQLite

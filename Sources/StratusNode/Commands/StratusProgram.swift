@@ -1,5 +1,7 @@
 import Glibc
 package import StratusCommandLine
+import StratusConfiguration
+import StratusProcess
 
 /// The program `stratus`: what it takes, and where each command goes.
 package enum StratusProgram {
@@ -143,7 +145,7 @@ package enum StratusProgram {
     ///
     /// - Parameter arguments: the words after the program's name.
     package static func run(_ arguments: [String]) -> ExitCode {
-        ProgramFront.run(Self.definition, arguments) { Self.run($0) }
+        ProgramFront.run(Self.definition, arguments, version: NodeVersions.text) { Self.run($0) }
     }
 
     private static func run(_ invocation: Invocation) -> ExitCode {

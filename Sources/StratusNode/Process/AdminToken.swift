@@ -1,4 +1,6 @@
+import StratusConfiguration
 package import StratusModel
+package import StratusProcess
 package import StratusRuntime
 import StratusSealing
 import Synchronization

@@ -1,5 +1,6 @@
 import StratusCommandLine
 import StratusModel
+import StratusProcess
 import StratusRuntime
 import StratusTLS
 

@@ -1,5 +1,6 @@
 import Glibc
 import StratusModel
+import StratusProcess
 
 /// What the system knows of this process.
 enum ProcessFacts {
@@ -40,6 +41,13 @@ enum ProcessFacts {
         while readdir(directory) != nil { count += 1 }
         // Itself, `.` and `..`.
         return max(0, count - 3)
+    }
+
+    /// The most files and sockets that the process may have open; 0 if that cannot be read.
+    static var descriptorCountMax: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 0 }
+        return Int(clamping: limit.rlim_cur)
     }
 
     static var processorSeconds: Double {

@@ -1,6 +1,7 @@
 import StratusModel
 
-/// What each node should carry: its weight's part of all replicas, as far as the constraints let it.
+/// The number of replicas each node should carry: its weight's part of all, as far as the
+/// constraints allow.
 ///
 /// No node holds a partition twice and no rack holds more than ``replicasPerRackMax`` of one, so a
 /// heavy node or rack may be unable to carry its part; what it cannot, the others carry by weight
@@ -18,11 +19,11 @@ package struct FairShares: Sendable, Equatable {
 
     /// Only nodes with a weight, ascending by identifier.
     package let nodes: [PlacementNode]
-    /// Of each node, counted from 0.
+    /// The rack of each node, counted from 0.
     package let racks: [Int]
     package let rackCount: Int
     package let partitionCount: Int
-    /// Of each partition: fewer than wanted when there are fewer nodes.
+    /// The replicas of each partition: fewer than wanted if there are fewer nodes.
     package let replicaCount: Int
     /// The fewest that lets every partition have its replicas.
     package let replicasPerRackMax: Int

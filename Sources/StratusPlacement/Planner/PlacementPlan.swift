@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// Where everything should be, and how to get there from where it is.
+/// The wanted place of every replica, and the moves that lead there from today's places.
 package struct PlacementPlan: Sendable, Equatable {
     /// Epoch as the table planned from.
     package let target: PlacementTable
@@ -24,7 +24,7 @@ package struct PlacementPlan: Sendable, Equatable {
         }
     }
 
-    /// What was asked and cannot be.
+    /// A request that the plan cannot meet.
     package enum Shortfall: Sendable, Hashable {
         /// Partitions have fewer replicas than wanted: there are not that many nodes.
         case tooFewNodes(wanted: Int, possible: Int)

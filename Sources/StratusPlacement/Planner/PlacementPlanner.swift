@@ -2,9 +2,9 @@ package import StratusModel
 
 /// Decides which nodes should hold which partition.
 ///
-/// Rendezvous hashing proposes, because a node that comes or goes then disturbs nobody else; exact
-/// quotas decide, because chance alone leaves the busiest of ten nodes a fifth above its share; swaps
-/// settle what is left where racks are in the way.
+/// Rendezvous hashing proposes, because a node that comes or goes then disturbs no other. Exact
+/// quotas decide, because chance alone leaves the busiest of ten nodes a fifth above its share.
+/// Swaps settle the rest where racks stand in the way.
 ///
 /// Promises, each a property test:
 /// - No node holds more than its share rounded up, nor less than its share rounded down.
@@ -19,8 +19,8 @@ package struct PlacementPlanner: Sendable {
         self.replicaCount = replicaCount
     }
 
-    /// - Parameter nodes: those that may hold replicas. Whatever lies on others, or on nodes of weight
-    ///   0, leaves them.
+    /// - Parameter nodes: those that may hold replicas. All replicas on other nodes, or on nodes of
+    ///   weight 0, leave them.
     package func plan(from table: PlacementTable, nodes: [PlacementNode]) -> PlacementPlan {
         let shares = FairShares(
             nodes: nodes, partitionCount: table.partitionCount, replicaCount: self.replicaCount)
@@ -58,8 +58,8 @@ package struct PlacementPlanner: Sendable {
             target: target, moves: Self.ordered(moves), shortfalls: shortfalls)
     }
 
-    /// Newcomers beside those they replace, of the same rack where there is one: between two moves of
-    /// one partition its racks stay apart.
+    /// Pairs newcomers with the nodes they replace, of the same rack if there is one, so that
+    /// between two moves of one partition its racks stay apart.
     private static func moves(
         of partition: PartitionID, from before: [NodeID], to after: [NodeID], shares: FairShares
     ) -> [PlacementPlan.Move] {
@@ -106,7 +106,7 @@ extension PlacementTable {
         return table
     }
 
-    /// As above for nodes of equal weight, each a rack of its own.
+    /// The first table for nodes of equal weight, each a rack of its own.
     package static func initial(
         nodes: [NodeID], partitionCount: Int, replicaCount: Int
     ) -> PlacementTable {

@@ -13,7 +13,7 @@ struct Settlement {
     /// Nodes by their position in `shares.nodes`, ``hole`` for what is missing.
     private var holders: [[Int]]
     private var held: [[Int]]
-    /// What each holds beyond its quota; negative when it has room.
+    /// The replicas that each node holds beyond its quota; negative if it has room.
     private var surplus: [Int]
 
     private var hole: Int { self.shares.nodes.count }
@@ -115,7 +115,8 @@ struct Settlement {
         }
     }
 
-    /// Whoever has too much gives to whoever has room, best liked first.
+    /// Moves replicas straight from nodes with too many to nodes with room, by the best preference
+    /// first.
     mutating func levelDirectly() {
         let sources = self.shares.nodes.indices.filter { self.surplus[$0] > 0 }.sorted {
             (self.surplus[$1], $0) < (self.surplus[$0], $1)
@@ -138,8 +139,8 @@ struct Settlement {
         }
     }
 
-    /// What is left moves in chains: a gives to b, which gives to c, which has room. The shortest
-    /// chain each time, so that little moves twice.
+    /// Moves the remaining surplus in chains: a gives to b, which gives to c, which has room. Takes
+    /// the shortest chain each time, so that few replicas move twice.
     mutating func levelBySwaps() {
         while let chain = self.shortestChain() {
             for link in chain.reversed() { self.move(link.partition, from: link.from, to: link.to) }
@@ -152,8 +153,8 @@ struct Settlement {
         var to: Int
     }
 
-    /// Breadth first from all that have too much. No partition is in a chain twice, so that its links
-    /// do not get in each other's way.
+    /// Searches breadth first from all nodes that have too many. No partition is in a chain twice,
+    /// so that its links do not get in each other's way.
     private func shortestChain() -> [Link]? {
         var into: [Link?] = self.held.map { _ in nil }
         var frontier = self.held.indices.filter { self.surplus[$0] > 0 }

@@ -1,6 +1,7 @@
 package import StratusModel
 
-/// What a change of the membership says in the log: nodes by name, partitions as `stratusctl` numbers them.
+/// The log text of a membership change: nodes by name, partitions by the numbers that `stratusctl`
+/// shows.
 package struct ChangeWords: Sendable, Equatable, CustomStringConvertible {
     /// `move begins`, `drain`.
     package var change: String

@@ -24,7 +24,7 @@ package struct ClusterNode: Sendable, Equatable {
         /// Admitted by a token, not heard of yet: it gets nothing.
         case joining = 1
         case active = 2
-        /// What it holds leaves it. It serves until then.
+        /// Its replicas leave it. It serves until then.
         case draining = 3
         /// For ever: its identifier, key and data never come back.
         case removed = 4
@@ -34,13 +34,13 @@ package struct ClusterNode: Sendable, Equatable {
     /// Once it holds nothing it is removed without another word.
     package var leavesWhenEmpty: Bool
     package var name: String
-    /// Where peers reach it: `host:port`.
+    /// The address at which peers reach it: `host:port`.
     package var address: String
     package var weight: UInt32
     package var rack: String
     package var incarnation: NodeIncarnation
-    /// Drawn when its data directory was made. A node that comes back with another one has lost what
-    /// it promised to remember, and must not vote under its old name.
+    /// Drawn when its data directory was made. A node that comes back with another value has lost
+    /// what it promised to remember, and must not vote under its old name.
     package var directory: UInt64
     package var featureLevel: UInt32
     package var key: Bytes
@@ -67,7 +67,7 @@ package struct ClusterNode: Sendable, Equatable {
     /// Belongs to the cluster now.
     package var isMember: Bool { self.state != .removed }
 
-    /// As the planner sees it; nil when it should hold nothing.
+    /// The node as the planner sees it; nil if it should hold nothing.
     package var forPlacement: PlacementNode? {
         self.state == .active ? PlacementNode(self.id, weight: self.weight, rack: self.rack) : nil
     }

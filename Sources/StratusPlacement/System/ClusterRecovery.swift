@@ -10,10 +10,11 @@ package import StratusModel
 // | …     | count of nodes that are lost, each 4 bytes          |
 // | …     | count of groups, each 2 bytes                       |
 
-/// How one node goes on after too many others were lost for good: each survivor says one, and all of them name the same
-/// cluster and the same lost nodes.
+/// The recovery of a cluster by its survivors after too many nodes were lost for good. Each
+/// survivor sends one, and all of them name the same cluster and the same lost nodes.
 package struct ClusterRecovery: Sendable, Equatable {
-    /// Another than before, so that a lost node that comes back after all is of a cluster that is not this one.
+    /// A new identity, so that a lost node that comes back after all belongs to another cluster
+    /// than this one.
     package var cluster: ClusterID
     package var node: NodeID
     /// In their order.
@@ -54,19 +55,20 @@ package struct ClusterRecovery: Sendable, Equatable {
 }
 
 extension ClusterView {
-    /// What a node's own view is once it has been recovered, before the system partition says so: the groups are here
-    /// alone, and who is lost is out of it.
+    /// The view of a recovered node before the system partition confirms it: its groups are on this
+    /// node alone, and the lost nodes are gone.
     package func recovered(by recovery: ClusterRecovery) throws(SystemRefusal) -> ClusterView {
         var view = self
         _ = try view.recover(recovery)
-        // Its counters stay, however often it is said: those of the system partition will be beyond them.
+        // The counters stay the same, however often this runs: those of the system partition will
+        // be higher.
         view.settings = self.settings
         view.settings.cluster = recovery.cluster
         view.table.epoch = self.settings.epoch
         return view
     }
 
-    /// Groups that another member goes on with alone are left to it.
+    /// Groups that another member continues alone are left to it.
     mutating func recover(_ recovery: ClusterRecovery) throws(SystemRefusal) -> [Change] {
         guard let own = self.node(recovery.node) else { throw SystemRefusal(.unknownNode) }
         guard own.isMember else { throw SystemRefusal(.nodeRemoved) }

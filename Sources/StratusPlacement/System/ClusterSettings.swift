@@ -16,7 +16,7 @@ package import StratusModel
 // | varint | identifier of the next node                                 |
 // | varint | first notice kept, then the number the next one gets        |
 
-/// What a cluster was formed with, and its counters.
+/// The settings a cluster was formed with, and its counters.
 package struct ClusterSettings: Sendable, Equatable {
     /// Hash of the peer list and the secret: clusters that are not this one are refused by it.
     package var cluster: ClusterID

@@ -1,7 +1,7 @@
 package import StratusModel
 
-/// What a command does to the view, or why it does nothing. No rows here: `SystemState` writes those
-/// that ``Change`` names.
+/// Decides how a command changes the view, or why it does nothing. No rows here: `SystemState`
+/// writes those that ``Change`` names.
 extension ClusterView {
     enum Change: Sendable, Equatable {
         case node(NodeID)
@@ -13,7 +13,7 @@ extension ClusterView {
     package static let nodeCountMax = 1_000
     static let nameLengthMax = 255
 
-    /// What the view's part of `command` is; forming, tokens and notices are not.
+    /// Applies the part of `command` that concerns the view; forming, tokens and notices do not.
     mutating func apply(_ command: SystemCommand) throws(SystemRefusal) -> ([Change], NodeID?) {
         switch command {
         case .form, .addToken, .revokeToken, .notify: return ([], nil)
@@ -145,7 +145,8 @@ extension ClusterView {
         if self.nodes[position].state != .draining {
             let remaining = self.placementNodes.count { $0.id != id }
             guard remaining > 0 else { throw SystemRefusal(.lastNode) }
-            // What already is too few gets no worse by a node that holds nothing.
+            // If there are too few nodes already, removing one that holds nothing makes it no
+            // worse.
             let wanted = self.settings.replicaCount
             guard
                 remaining >= wanted || accepted == remaining

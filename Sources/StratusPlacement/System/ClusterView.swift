@@ -40,8 +40,8 @@ package struct ClusterView: Sendable, Equatable {
         }
     }
 
-    /// Groups of which `node` must keep a replica: those placed on it, and those on their way to it.
-    /// Whatever else it has, it may delete.
+    /// Groups of which `node` must keep a replica: those placed on it, and those moving to it. It
+    /// may delete all others.
     package func groups(keptBy node: NodeID) -> [GroupID] {
         self.groups.filter { group in
             self.replicas(of: group).contains(node) || self.move(of: group)?.to == node

@@ -9,7 +9,7 @@ package import StratusModel
 // | 8      | expires, wall milliseconds                              |
 // | 1      | flag: used; then 4 bytes, the node that joined with it  |
 
-/// What lets one node join. The cluster keeps its hash only, and it opens once.
+/// A secret that lets one node join. The cluster keeps only its hash, and it works once.
 package struct JoinToken: Sendable, Equatable {
     package static let countMax = 64
     package static let hashSize = 32

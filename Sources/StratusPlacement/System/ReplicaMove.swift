@@ -12,21 +12,23 @@ package import StratusModel
 // | varint | number                                        |
 // | varint | fence, a log index of the group               |
 
-/// One replica of one group on its way. A group has one move at a time.
+/// A move of one replica of one group. A group has one move at a time.
 ///
-/// From the entry that begins it to the entry that ends it, ``to`` keeps a replica and ``from`` keeps
-/// its own; how far it has come stands in the group's own configuration, where consensus keeps it.
+/// From the entry that begins the move to the entry that ends it, ``to`` keeps a replica and
+/// ``from`` keeps its own. The group's own configuration, kept by consensus, shows how far the move
+/// has come.
 package struct ReplicaMove: Sendable, Hashable {
     package var group: GroupID
     /// Nil: a replica is added.
     package var from: NodeID?
     /// Nil: a replica is dropped.
     package var to: NodeID?
-    /// Given when it begins; no two moves share one. What names an older number comes too late.
+    /// Given when it begins; no two moves share one. A step that names an older number comes too
+    /// late.
     package var number: UInt64
-    /// The index of the group's configuration that this move may change next, and no other. A step that
-    /// was decided before the fence rose finds another configuration and does nothing, however late it
-    /// arrives: that is why a move that was given up stays given up.
+    /// The index of the only group configuration that this move may change next. A step decided
+    /// before the fence rose finds another configuration and does nothing, however late it arrives.
+    /// That is why a move that was given up stays given up.
     package var fence: LogIndex
 
     package init(

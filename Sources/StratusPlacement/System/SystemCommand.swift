@@ -19,18 +19,19 @@ package import StratusModel
 // |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
 // |       | 16 recover: a recovery                                                           |
 
-/// What is asked of the system partition.
+/// A command to the system partition.
 package enum SystemCommand: Sendable, Equatable {
     /// Makes the cluster, exactly once. The same formation again is no error.
     case form(Formation)
     case addToken(hash: Bytes, expiresMilliseconds: Int64)
     case revokeToken(hash: Bytes)
-    /// Admits a node. Its identifier is given by the state: the one in `node` says nothing. The same
-    /// node again, by its key, gets the same identifier.
+    /// Admits a node. The state assigns its identifier: the one in `node` is ignored. A repeated
+    /// join with the same key gets the same identifier.
     case join(ClusterNode, tokenHash: Bytes)
     /// A node says who it is now: incarnation, directory, address, feature level.
     case announce(ClusterNode)
-    /// - Parameter acceptedReplicaCount: the operator knows that only so many replicas remain possible.
+    /// - Parameter acceptedReplicaCount: the operator knows that only so many replicas remain
+    ///   possible.
     case drain(NodeID, leavesWhenEmpty: Bool, acceptedReplicaCount: Int?)
     case undrain(NodeID)
     /// - Parameter acceptedLossCount: the operator knows that so many groups lose their majority.
@@ -42,17 +43,18 @@ package enum SystemCommand: Sendable, Equatable {
     case fenceMove(GroupID, number: UInt64, at: LogIndex)
     /// The group's committed configuration says that it is done.
     case finishMove(GroupID, number: UInt64)
-    /// The group's committed configuration at `index` names the newcomer nowhere. Refused unless that
-    /// is past the fence: a step on its way could still change the one at the fence.
+    /// Ends a move whose newcomer appears nowhere in the group's committed configuration at
+    /// `index`. Refused unless that index is past the fence: a step on its way could still change
+    /// the configuration at the fence.
     case abandonMove(GroupID, number: UInt64, at: LogIndex)
     case notify(Notice.Kind, payload: Bytes)
     case raiseFeatureLevel(UInt32)
-    /// Stratus' own, of a node that was recovered offline. Taken once of each node for each cluster identity: later ones
-    /// would take back what has happened since.
+    /// Sent by Stratus itself, for a node that was recovered offline. Applied once for each node
+    /// and cluster identity: a later one would undo what has happened since.
     case recover(ClusterRecovery)
 }
 
-/// What a cluster is made from. Every node of a peer list makes the same one.
+/// The initial content of a cluster. Every node of a peer list makes the same one.
 package struct Formation: Sendable, Equatable {
     package var cluster: ClusterID
     package var partitionCount: Int

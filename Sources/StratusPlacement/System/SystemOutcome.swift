@@ -9,7 +9,7 @@ package import StratusModel
 // | 1      | 1 done: varint revision; 2 joined: 4 bytes node, varint revision;  |
 // |        | 3 refused: 1 reason, varint count, varint limit                    |
 
-/// What the system partition answered.
+/// An answer of the system partition.
 package enum SystemOutcome: Sendable, Equatable {
     /// It is so, whether this command made it so or it was before.
     case done(revision: UInt64)
@@ -25,7 +25,7 @@ package struct SystemRefusal: Error, Sendable, Equatable {
         case notFormed
         /// Another formation was committed first.
         case alreadyFormed
-        /// What was asked cannot be meant: see `SystemCommand`.
+        /// The command makes no sense: see `SystemCommand`.
         case badRequest
         case unknownNode
         case nodeRemoved
@@ -42,8 +42,8 @@ package struct SystemRefusal: Error, Sendable, Equatable {
         case tooFewNodes
         /// It is the only node that may hold replicas.
         case lastNode
-        /// The node holds `count` replicas. `limit` groups would lose their majority with it; removing
-        /// it now is accepted by naming that number.
+        /// The node holds `count` replicas. `limit` groups would lose their majority with it; an
+        /// operator accepts the removal by naming that number.
         case holdsReplicas
         case moveInProgress
         case noSuchMove

@@ -16,7 +16,7 @@ package import StratusModel
 // | …      | notices: varint first kept, varint next, count of notices, each as its row |
 // | …      | tokens: count of tokens, each bytes hash and its row                    |
 
-/// What is read from the system partition.
+/// A read of the system partition.
 package enum SystemQuery: Sendable, Equatable {
     case view
     /// The oldest first, those with a sequence above `after`.
@@ -46,7 +46,7 @@ package enum SystemAnswer: Sendable, Equatable {
 
 /// A piece of the feed.
 package struct NoticePage: Sendable, Equatable {
-    /// Nothing older is kept. Whoever last saw something before `first - 1` has missed notices and
+    /// Nothing older is kept. A reader whose last notice was before `first - 1` has missed some and
     /// reads everything anew.
     package var first: UInt64
     /// The sequence the next notice will get.

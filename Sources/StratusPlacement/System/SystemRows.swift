@@ -13,7 +13,7 @@ import StratusModel
 // | 1 + 8 | 6, sequence big-endian                         | notice                           |
 // | 1 + 16 + 4 | 7, cluster, node big-endian               | 1: the node's recovery was taken |
 
-/// Where the system partition's rows lie.
+/// The keys of the system partition's rows.
 enum SystemRows {
     static let settings: Bytes = [1]
 

@@ -3,8 +3,8 @@ package import StratusModel
 
 /// The replicated state of the system partition: nodes, placement, moves, join tokens, notices.
 ///
-/// Applying reads no clock and draws nothing; a command that is refused changes nothing; a command said
-/// again answers as before or changes nothing more. The view is kept in memory and written through.
+/// Applying reads no clock and draws nothing. A refused command changes nothing. A repeated command
+/// answers as before or changes nothing more. The view is kept in memory and written through.
 package struct SystemState: ReplicatedState {
     private var view: ClusterView?
     private var isLoaded = false

@@ -1,8 +1,9 @@
 package import StratusModel
 
-/// How far a cluster's upgrade is: what its members have announced, beside what the cluster may write.
+/// The progress of a cluster's upgrade: the levels that its members have announced, and the level
+/// that the cluster may write.
 package struct UpgradeStanding: Sendable, Equatable {
-    /// What the cluster may write now.
+    /// The level that the cluster may write now.
     package let level: FeatureLevel
     package let members: [ClusterNode]
 

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What placement knows of a node: how much it may carry, and what it would fall together with.
+/// A node as placement knows it: how much it may carry, and the rack with which it would fail.
 package struct PlacementNode: Sendable, Hashable {
     package var id: NodeID
     /// Relative to the other nodes' weights; 100 by default. A node of weight 0 gets nothing, and

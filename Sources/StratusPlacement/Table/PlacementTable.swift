@@ -15,7 +15,8 @@ package import StratusModel
 /// Invariants:
 /// - `partitionCount` is a power of two, 1 to 4,096, and never changes in a cluster's life.
 /// - A partition's replicas are distinct and ascending: their order says nothing.
-/// - Whoever changes the table raises ``epoch``; of two tables the one with the higher epoch counts.
+/// - Whoever changes the table raises ``epoch``; of two tables the one with the higher epoch
+///   counts.
 package struct PlacementTable: Sendable, Equatable {
     package static let partitionCountMax = 4_096
     package static let ordinaryPartitionCount = 256
@@ -49,7 +50,7 @@ package struct PlacementTable: Sendable, Equatable {
         Self.partition(of: key, among: self.partitionCount)
     }
 
-    /// Where a key is in any table of so many partitions.
+    /// The partition of a key in any table of so many partitions.
     package static func partition(of key: ShardKey, among partitionCount: Int) -> PartitionID {
         let bits = partitionCount.trailingZeroBitCount
         guard bits > 0 else { return PartitionID(0) }

@@ -2,9 +2,9 @@ import StratusModel
 
 /// SipHash-2-4 with 64 bits of output (Aumasson, Bernstein 2012), over bytes.
 ///
-/// Fast enough for one short key per request, and even in every bit, which placement needs because it
-/// uses the top ones. Its key is public: it keeps nobody from choosing keys that meet in one partition,
-/// and nobody can choose an owner, which is made from a secret.
+/// It is fast enough for one short key per request, and even in every bit, which placement needs
+/// because it uses the top ones. Its key is public, so anyone can choose keys that meet in one
+/// partition. Nobody can choose an owner, because owners are made from a secret.
 struct SipHash64 {
     private var v0: UInt64
     private var v1: UInt64
@@ -24,7 +24,7 @@ struct SipHash64 {
         return hash.finish()
     }
 
-    /// As ``of(_:key:)`` over two little-endian words, without an array for them.
+    /// Hashes two little-endian words like ``of(_:key:)``, without an array for them.
     static func of(_ first: UInt64, _ second: UInt64, key: (UInt64, UInt64)) -> UInt64 {
         var hash = SipHash64(key: key)
         hash.compress(first)

@@ -2,11 +2,11 @@ package import StratusHTTP
 package import StratusModel
 package import StratusTLS
 
-/// Where a client sends its requests.
+/// The server that a client sends its requests to.
 package struct HTTPEndpoint: Sendable {
     package struct TLS: Sendable {
         package var context: TLSContext
-        /// Whom the server must prove to be: a name or a numeric address.
+        /// The name or numeric address that the server's certificate must prove.
         package var name: String
 
         package init(_ context: TLSContext, name: String) {
@@ -48,7 +48,8 @@ package enum HTTPClientError: Error, Sendable, Equatable {
 package struct HTTPClientRequest: Sendable {
     package enum Body: Sendable {
         case bytes(Bytes)
-        /// Pulled as fast as the server takes it. `length` is declared when known, else it goes chunked.
+        /// A body pulled as fast as the server takes it. `length` is declared if known; otherwise
+        /// the body is sent chunked.
         case stream(any ResponseBody, length: Int?)
     }
     package var method: String

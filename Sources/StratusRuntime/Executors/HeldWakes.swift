@@ -7,9 +7,9 @@ protocol WakeableThread: AnyObject {
 
 /// The threads that this thread has given work to and will wake together.
 ///
-/// A thread woken at once may take the core from whoever wakes it, and finds one piece of work where a
-/// moment later there would be many. So an event loop wakes others when its round ends, and whoever hands out
-/// several things in one go when all are handed out.
+/// A thread woken at once may take the core from the thread that wakes it, and finds one piece of
+/// work where a moment later there would be many. So an event loop wakes others when its round
+/// ends, and code that submits several pieces of work wakes them after the last.
 package final class HeldWakes {
     private var asleep: [any WakeableThread] = []
 
@@ -33,7 +33,8 @@ package final class HeldWakes {
         held.end()
     }
 
-    /// From now on this thread's wake-ups are held, until ``end()``. Its owner keeps it for as long.
+    /// Holds this thread's wake-ups from now on, until ``end()``. The owner must keep this object
+    /// until then.
     func begin() { stratus_set_thread_mark(Unmanaged.passUnretained(self).toOpaque()) }
 
     func end() {

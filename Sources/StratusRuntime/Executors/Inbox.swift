@@ -1,19 +1,20 @@
 import Synchronization
 
-/// Work submitted to a thread from other threads, and the news whether the thread must be woken for it.
+/// Work submitted to a thread from other threads, and whether the thread must be woken for it.
 ///
 /// A thread that is awake looks here before it sleeps, so only a sleeping one costs its submitter a
 /// system call, and a batch costs one: the first submitter takes the duty to wake with it.
 ///
-/// What may stand here is bounded by its submitters: every job belongs to a task, and tasks are bounded
-/// by the requests, replicas and connections that start them.
+/// Its submitters bound it: every job belongs to a task, and the requests, replicas and connections
+/// that start tasks bound those.
 struct Inbox: ~Copyable, Sendable {
     enum Work: Sendable {
         case job(UnownedJob)
         case block(@Sendable () -> Void)
     }
 
-    /// Not private: Swift 6.3 emits broken code for a private type in the layout of a noncopyable one.
+    /// Not private: Swift 6.3 emits broken code for a private type in the layout of a noncopyable
+    /// one.
     struct State {
         var work: [Work] = []
         var isParked = false
@@ -28,7 +29,8 @@ struct Inbox: ~Copyable, Sendable {
     func submit(_ work: consuming Work) -> Bool {
         let work = work
         return self.state.withLock { state in
-            // The owner has ended. A task that comes back now never continues, as if the process had.
+            // The owner has ended. A task that would resume now never continues, as if the process
+            // had ended.
             guard !state.isClosed else { return false }
             state.work.append(work)
             self.isFilled.store(true, ordering: .releasing)

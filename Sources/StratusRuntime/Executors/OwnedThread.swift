@@ -3,8 +3,8 @@ import Glibc
 
 /// One POSIX thread that runs `body` and ends with it.
 ///
-/// Swift's own pool is for work that never blocks; whatever waits for a socket or a disk gets a thread
-/// of its own here.
+/// Swift's own pool is for work that never blocks; work that waits for a socket or a disk gets a
+/// thread of its own here.
 package struct OwnedThread: Sendable {
     /// Starts the thread. It cannot be joined: its owner learns of its end from `body`.
     package static func start(named name: String, _ body: @escaping @Sendable () -> Void) {

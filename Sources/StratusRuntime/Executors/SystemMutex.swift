@@ -2,10 +2,11 @@ import Glibc
 
 /// A value behind a POSIX mutex, for locks that threads really meet at.
 ///
-/// The standard library's `Mutex` is as fast, but waits inside a library that ThreadSanitizer cannot see
-/// into: under contention it reports races that are none. This one it understands.
+/// The standard library's `Mutex` is as fast, but waits inside a library that ThreadSanitizer
+/// cannot see into: under contention it reports races that are none. It understands this one.
 ///
-/// `@unchecked`: the value is reached only with the lock held. Goes when the sanitizer knows `Mutex`.
+/// `@unchecked`: the value is reached only with the lock held. Remove this once the sanitizer knows
+/// `Mutex`.
 package struct SystemMutex<Value>: ~Copyable, @unchecked Sendable {
     // Both stay where they are: the system keeps the lock's address.
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

@@ -1,12 +1,12 @@
 import StratusModel
 
-/// What is to happen when: a binary heap whose entries can be moved and removed.
+/// A queue of payloads by time: a binary heap whose entries can be moved and removed.
 ///
-/// Inserting, moving and removing cost O(log n); nothing cancelled stays behind. Equal times fire in the
-/// order inserted.
+/// Inserting, moving and removing cost O(log n); a cancelled entry leaves nothing behind. Equal
+/// times fire in the order inserted.
 struct TimerQueue<Payload> {
-    /// Names one entry until it fires or is removed; after that it names nothing, even if its slot is
-    /// used again.
+    /// Names one entry until it fires or is removed. After that it names nothing, even if its slot
+    /// is used again.
     struct Token: Sendable, Hashable {
         fileprivate let slot: Int32
         fileprivate let generation: UInt32
@@ -23,7 +23,7 @@ struct TimerQueue<Payload> {
     }
 
     private struct Slot {
-        /// Where its entry stands in the heap.
+        /// The position of its entry in the heap.
         var position: Int32
         var generation: UInt32
         var payload: Payload?

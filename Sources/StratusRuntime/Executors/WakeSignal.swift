@@ -18,8 +18,8 @@ struct WakeSignal: ~Copyable, Sendable {
         _ = eventfd_write(self.descriptor, 1)
     }
 
-    /// Waits for the first signal, and takes back every one raised so far. Only of a blocking one: an event loop hears
-    /// each raise once.
+    /// Waits for the first signal, and clears every one raised so far. Only for a blocking signal:
+    /// an event loop sees each raise once.
     func lower() {
         var count = eventfd_t()
         while eventfd_read(self.descriptor, &count) < 0, errno == EINTR {}

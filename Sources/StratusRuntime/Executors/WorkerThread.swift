@@ -6,8 +6,8 @@ import Glibc
 /// An actor whose `unownedExecutor` is a worker runs there and may call the disk; a task whose
 /// preference it is runs its nonisolated code there. Jobs run one at a time in the order submitted.
 ///
-/// A worker lives until ``stop()``. What is submitted before runs; what comes after never does, so stop
-/// a worker only when nothing that it serves will be asked again.
+/// A worker lives until ``stop()``. Work submitted before that runs; work submitted later never
+/// does. So stop a worker only when nothing will use it again.
 package final class WorkerThread: SerialExecutor, TaskExecutor, WakeableThread {
     package let name: String
     private let inbox = Inbox()

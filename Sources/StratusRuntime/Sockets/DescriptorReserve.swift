@@ -2,9 +2,10 @@ import Glibc
 
 /// The last descriptors of the process, which no accepted connection may take.
 ///
-/// Files, threads' signals and the libraries beneath need descriptors at moments of their own, and one
-/// of them (the pool that runs Swift's tasks, when it reads how busy its threads are) ends the process
-/// when it gets none. The system gives out the lowest free number, so that number tells how much is left.
+/// Files, signals of threads and the libraries beneath need descriptors at moments of their own.
+/// One of them, the pool that runs Swift's tasks, ends the process if it gets none when it reads
+/// how busy its threads are. The system gives out the lowest free number, so that number shows how
+/// many are left.
 enum DescriptorReserve {
     /// A quarter of what the process may open, between 16 and 1,024.
     static func size(limit: Int) -> Int { min(max(limit / 4, 16), 1_024) }

@@ -1,7 +1,8 @@
 import CShims
 import Glibc
 
-/// One non-blocking stream socket. The value owns the descriptor, so that it is closed exactly once.
+/// One non-blocking stream socket. The value owns the descriptor, so that it is closed exactly
+/// once.
 struct Socket: ~Copyable {
     let descriptor: Int32
 
@@ -19,8 +20,8 @@ struct Socket: ~Copyable {
 
     // MARK: Listening
 
-    /// A socket that listens on `address`. With `isShared`, others may listen there too, and the kernel
-    /// spreads the connections between them.
+    /// Opens a socket that listens on `address`. With `isShared`, others may listen there too, and
+    /// the kernel spreads the connections between them.
     static func listening(
         on address: SocketAddress, backlog: Int, isShared: Bool
     ) throws(SocketError) -> Socket {
@@ -40,8 +41,9 @@ struct Socket: ~Copyable {
         return socket
     }
 
-    /// A socket file outlives its listener. One that nobody answers is removed; anything else stays, and
-    /// `bind` says that the address is in use.
+    /// Removes a socket file whose listener is gone. A socket file outlives its listener, so one
+    /// that nobody answers is stale. Any other file stays, and `bind` reports that the address is
+    /// in use.
     private static func removeStaleSocket(at path: String) throws(SocketError) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return }
@@ -98,7 +100,8 @@ struct Socket: ~Copyable {
     }
 
     /// Begins to connect.
-    /// - Returns: 0 when it is connected, `EINPROGRESS` when it will be writable once it is or has failed.
+    /// - Returns: 0 if it is connected, or `EINPROGRESS` if the socket becomes writable once it is
+    ///   connected or has failed.
     func connect(to address: SocketAddress) throws(SocketError) -> Int32 {
         try address.withSystemAddress {
             Glibc.connect(self.descriptor, $0, $1) == 0 ? 0 : errno

@@ -1,7 +1,8 @@
 import CShims
 import Glibc
 
-/// Where a socket listens or connects: an address and port, or a path in the file system.
+/// The address where a socket listens or connects: an address and port, or a path in the file
+/// system.
 package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
     /// Numeric, version 4 or 6, without brackets. Port 0 asks the system for a free one.
     case ip(String, port: UInt16)
@@ -65,7 +66,7 @@ package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What the system filled in; nil for families that are not ours.
+    /// Reads an address that the system filled in; nil for families that Stratus does not use.
     init?(_ storage: inout sockaddr_storage) {
         switch Int32(storage.ss_family) {
         case AF_INET:

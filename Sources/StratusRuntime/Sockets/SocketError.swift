@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the system said about a socket.
+/// An error that the system reported about a socket.
 package struct SocketError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         case addressInUse, addressNotAvailable, denied, refused, unreachable, tooManyOpen, cut

@@ -5,7 +5,7 @@ package import StratusTLS
 ///
 /// Belongs to one connection on one loop.
 final class Transport {
-    /// What came of one attempt to move bytes.
+    /// The result of one attempt to move bytes.
     enum Transfer: Equatable {
         case moved(Int)
         /// Nothing now: try again when the socket is ready for this.
@@ -18,7 +18,7 @@ final class Transport {
     private(set) var descriptor: Int32
     private(set) var session: TLSSession?
     private var isHandshaking: Bool
-    /// What TLS needs besides the obvious before it can read or write on.
+    /// The readiness that TLS needs, besides the obvious, before it can go on reading or writing.
     private(set) var readNeeds = Readiness.readable
     private(set) var writeNeeds = Readiness.writable
 
@@ -81,7 +81,8 @@ final class Transport {
         return transfer
     }
 
-    /// Bytes were taken from the socket already that `read` has not given out: the loop will not tell.
+    /// Whether bytes from the socket wait that `read` has not returned: the event loop will not
+    /// report those.
     var hasPending: Bool { self.session?.hasPending ?? false }
 
     /// Says that nothing more will be written; reading goes on.

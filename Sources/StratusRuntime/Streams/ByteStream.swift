@@ -2,13 +2,13 @@ import Glibc
 package import StratusModel
 package import StratusTLS
 
-/// Who uses a ``ByteStream``. Called on the stream's loop only.
+/// The user of a ``ByteStream``. Called on the stream's loop only.
 package protocol ByteStreamUser: AnyObject {
     /// The handshake is done, and the peer has shown this certificate.
     func streamOpened(_ stream: ByteStream, certificate: PeerCertificate?)
     func stream(_ stream: ByteStream, received bytes: Bytes)
-    /// Appends what is to be sent now; nothing when nothing is. Called again once all of it is with the
-    /// kernel and ``ByteStream/wantsToSend()`` was called, or something was appended the last time.
+    /// Appends the bytes to be sent now, if any. Called again once the kernel has all of them, if
+    /// ``ByteStream/wantsToSend()`` was called or the last call appended something.
     func stream(_ stream: ByteStream, fill output: inout Bytes)
     /// Once, and last. Never called after ``ByteStream/close()``.
     func streamEnded(_ stream: ByteStream, _ end: ByteStream.End)
@@ -16,8 +16,8 @@ package protocol ByteStreamUser: AnyObject {
 
 /// A TLS connection as two streams of bytes that flow at the same time, for links between nodes.
 ///
-/// What is given out to be sent is bounded by what its user appends at a time: the kernel keeps little
-/// unsent, so that what is urgent overtakes what waits with the user.
+/// Its user bounds the bytes in flight by how much it appends at a time. The kernel keeps little
+/// unsent, so that urgent messages overtake the ones that wait with the user.
 ///
 /// `@unchecked`: touched only on its loop; see ``EventLoop``.
 package final class ByteStream: Channel, @unchecked Sendable {
@@ -46,10 +46,10 @@ package final class ByteStream: Channel, @unchecked Sendable {
 
     /// Bytes read before others get their turn on the loop.
     private static let readTurnMax = 4
-    /// What the kernel may hold unsent before it stops asking for more.
+    /// The bytes the kernel may hold unsent before it stops asking for more.
     private static let unsentSizeMax: Int32 = 128 << 10
-    /// Sent and not acknowledged for so long means the connection is dead: a peer that is cut off is
-    /// found out, and tried again, before the kernel's own patience of a quarter of an hour ends.
+    /// The time after which unacknowledged bytes mean that the connection is dead. A peer that is
+    /// cut off is noticed and tried again before the kernel's own time-out of a quarter of an hour.
     private static let silenceMillisecondsMax: Int32 = 4_000
 
     fileprivate enum Phase { case connecting, handshaking, open, closed }
@@ -60,7 +60,7 @@ package final class ByteStream: Channel, @unchecked Sendable {
     private var registration: Registration?
     private var phase: Phase
     private var timer: EventLoop.Timer?
-    /// Where what is read arrives: used again and again, and nobody else sees it.
+    /// The buffer for received bytes: reused for every read, and seen by nobody else.
     private var room = Bytes(repeating: 0, count: 64 << 10)
     private var output: Bytes = []
     private var sent = 0
@@ -269,8 +269,8 @@ package final class ByteListener: Channel, @unchecked Sendable {
 
     /// Listens from now on.
     ///
-    /// - Parameter accept: is handed every connection, to be opened with ``ByteStreamSeed/open(tls:within:user:)``
-    ///   or dropped.
+    /// - Parameter accept: receives every connection, to open it with
+    ///   ``ByteStreamSeed/open(tls:within:user:)`` or to drop it.
     package init(
         on address: SocketAddress, loop: EventLoop, accept: @escaping (ByteStreamSeed) -> Void
     ) throws(SocketError) {

@@ -34,7 +34,7 @@ struct ExpositionText {
         self.sample(name + "_count", labels, Double(snapshot.count))
     }
 
-    /// Whole numbers without a point; everything else as Swift writes it, which Prometheus reads back.
+    /// Writes whole numbers without a point, and others as Swift does, which Prometheus can read.
     private static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

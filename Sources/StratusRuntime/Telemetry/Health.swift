@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Whether the node can serve, and if not, why not: what `/readyz` says.
+/// The health of the node as `/readyz` shows it: whether it can serve, and if not, why not.
 ///
-/// Components raise reasons under their own names and take them back; the node is ready while there is
-/// none. A node starts with the reason `starting`, so that it cannot be ready by being early.
+/// Components raise reasons under their own names and take them back; the node is ready while there
+/// is none. A node starts with the reason `starting`, so that it cannot be ready by being early.
 package final class Health: Sendable {
     package struct Reason: Sendable, Equatable {
         package var component: String
@@ -16,8 +16,8 @@ package final class Health: Sendable {
 
     package init() {}
 
-    /// What somebody should see to although the node serves. A second one of the same component replaces the
-    /// first.
+    /// Warns of a condition that somebody should look at although the node serves. A second warning
+    /// of the same component replaces the first.
     package func warn(_ component: StaticString, _ text: String) {
         let name = component.description
         self.warned.withLock { warned in

@@ -28,9 +28,9 @@ package final class Gauge: Sendable {
 
 /// How long things took, in log-linear buckets.
 ///
-/// Four buckets to every doubling from one microsecond to over an hour: a quantile read from it is at
-/// most 19 % too high, in any range, and no range has to be chosen beforehand. Prometheus is shown one
-/// bucket per doubling, which keeps a series at thirty lines.
+/// Four buckets cover every doubling from one microsecond to over an hour: a quantile read from it
+/// is at most 19 % too high, in any range, and no range has to be chosen beforehand. Prometheus
+/// sees one bucket per doubling, which keeps a series at thirty lines.
 package final class LatencyHistogram: Sendable {
     /// Doublings covered: the last bucket begins at 2^32 µs, about 71 minutes.
     private static let octaveCount = 32
@@ -51,7 +51,8 @@ package final class LatencyHistogram: Sendable {
         self.stripes.add(held, at: Self.bucketCount, on: stripe)
     }
 
-    /// Bucket 0 holds [0, 1) µs; then four to each doubling, the first of an octave [2^k, 1.25 × 2^k).
+    /// Bucket 0 holds [0, 1) µs; then four to each doubling, the first of an octave [2^k, 1.25 ×
+    /// 2^k).
     static func bucket(of microseconds: UInt64) -> Int {
         if microseconds == 0 { return 0 }
         let octave = 63 - microseconds.leadingZeroBitCount
@@ -111,11 +112,12 @@ package final class LatencyHistogram: Sendable {
     }
 }
 
-/// A few copies of the same row of numbers. Each thread adds to one of them, a reader sums them all.
+/// A few copies of the same row of numbers. Each thread adds to one of them, a reader sums them
+/// all.
 ///
-/// `@unchecked`: the pointer is set once and what it points to is only touched by atomic operations;
-/// the compiler cannot see that of memory allocated by hand. A `[Atomic]` would let us drop it, but
-/// arrays cannot hold values that do not copy.
+/// `@unchecked`: the pointer is set once and what it points to is only touched by atomic
+/// operations; the compiler cannot see that of memory allocated by hand. A `[Atomic]` would let us
+/// drop it, but arrays cannot hold values that do not copy.
 final class Stripes: @unchecked Sendable {
     /// A power of two. More than four loops on one machine share, and still mostly miss each other.
     static let count = 4
@@ -147,8 +149,8 @@ final class Stripes: @unchecked Sendable {
         return sum
     }
 
-    /// The stripe of the running thread. A thread's descriptor is a page-aligned address, and nearby
-    /// threads differ above the low bits: a multiplication spreads them.
+    /// The stripe of the running thread. A thread's descriptor is a page-aligned address, and
+    /// nearby threads differ above the low bits, so a multiplication spreads them.
     static func mine() -> Int {
         let word = UInt64(pthread_self())
         return Int((word &* 0x9E37_79B9_7F4A_7C15) >> 62)

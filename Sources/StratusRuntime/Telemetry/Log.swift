@@ -4,11 +4,13 @@ import Synchronization
 
 /// The log of a process: typed lines, written by a thread of its own.
 ///
-/// - Logging never waits for the terminal, the pipe or the disk behind it. A line is put into a bounded
-///   buffer under a lock held for the length of an append; formatting and writing happen elsewhere.
-/// - When the buffer is full, or the sink does not take what it is given, lines are lost and counted, and a
-///   later line says how many.
-/// - Lines are written in the order logged. ``flush()`` returns once every line logged before is written.
+/// - Logging never waits for the terminal, the pipe or the disk behind it. A line is put into a
+///   bounded buffer under a lock held for the length of an append; formatting and writing happen
+///   elsewhere.
+/// - If the buffer is full, or the sink refuses bytes, lines are lost and counted, and a later line
+///   tells how many.
+/// - Lines are written in the order logged. ``flush()`` returns once every line logged before is
+///   written.
 /// - A line below the level costs one load: its fields are not even made.
 package final class Log: Sendable {
     private struct Buffer {
@@ -110,7 +112,7 @@ package final class Log: Sendable {
         if wasEmpty { self.work.raise() }
     }
 
-    /// Waits until every line logged before this call is with the sink. For the end of the process and
+    /// Waits until the sink has every line logged before this call. For the end of the process and
     /// for tests; never on an event loop.
     package func flush() {
         let target = self.buffer.withLock { $0.loggedCount }
@@ -130,7 +132,8 @@ package final class Log: Sendable {
     private func run(format: LogFormat, sink: (Bytes) -> Int) {
         var batch: [LogRecord] = []
         var outgoing = Outgoing()
-        // Lines that the sink did not take, and of which no line has told yet. It is told with the next that comes.
+        // Lines that the sink did not take and that no line has reported yet. The next line that
+        // arrives reports them.
         var untold: UInt64 = 0
         while true {
             let (dropped, isClosing) = self.buffer.withLock { buffer in
@@ -159,7 +162,7 @@ package final class Log: Sendable {
             }
             self.buffer.withLock { $0.writtenCount += UInt64(batch.count) }
             self.progress.raise()
-            // What is logged in the next moments goes out together: one wake and one write for all.
+            // Lines logged in the next moments go out together: one wake and one write for all.
             if !isClosing { usleep(2_000) }
         }
     }

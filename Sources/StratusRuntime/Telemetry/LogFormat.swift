@@ -1,9 +1,9 @@
 package import StratusModel
 
-/// How a line looks: for a person at a terminal, or one JSON object.
+/// The form of a log line: text for a person at a terminal, or one JSON object.
 ///
-/// Whatever a client can put into a field stays one line of plain text: control characters are escaped,
-/// and so are the invisible ones that turn text around; a long value is cut and says so.
+/// Text from a client stays one line of plain text in any field: control characters are escaped,
+/// and so are the invisible ones that reverse text. A long value is cut and says so.
 package enum LogFormat: Sendable, Equatable {
     case terminal(colour: Bool)
     case json

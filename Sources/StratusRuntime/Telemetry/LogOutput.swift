@@ -3,10 +3,11 @@ import Glibc
 import StratusModel
 import Synchronization
 
-/// The writing of the log. It stands alone so that the log works before the runtime does and after it
-/// has gone.
+/// The writing of the log, apart from the rest so that the log works before the runtime does and
+/// after it has gone.
 enum LogOutput {
-    /// Writes all of it, unless the descriptor takes no more: its disk is full, its reader has gone.
+    /// Writes all bytes, unless the descriptor takes no more because its disk is full or its reader
+    /// has gone.
     /// - Returns: how many bytes were written.
     static func write(_ bytes: Bytes, to descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { buffer in

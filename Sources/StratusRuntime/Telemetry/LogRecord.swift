@@ -1,8 +1,8 @@
 /// How much somebody needs to know.
 package enum LogLevel: UInt8, Sendable, Comparable, CaseIterable {
-    /// What a developer follows step by step.
+    /// A step that a developer follows in detail.
     case debug = 0
-    /// What an operator reads to know that all is well.
+    /// A line that shows an operator that all is well.
     case info = 1
     /// Something is wrong and Stratus deals with it.
     case warning = 2
@@ -26,8 +26,8 @@ package enum LogLevel: UInt8, Sendable, Comparable, CaseIterable {
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 }
 
-/// The value of a field. Never a record's contents, never a secret: there is no way to make one of a
-/// ``Secret``.
+/// The value of a field. Never a record's contents, never a secret: a ``Secret`` cannot be turned
+/// into one.
 package enum LogValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByBooleanLiteral
 {

@@ -4,13 +4,13 @@ import Synchronization
 
 /// Every metric of a process, by name, and their text for Prometheus.
 ///
-/// Making a metric takes a lock and allocates; whoever measures keeps what it made. Adding to a counter
-/// or a histogram is one or three relaxed atomic additions on a stripe chosen by thread, so that two
-/// event loops do not fight over a cache line. Asking twice for a name with equal labels gives the same
-/// metric.
+/// Making a metric takes a lock and allocates, so code that measures keeps the metric it made.
+/// Adding to a counter or a histogram is one or three relaxed atomic additions on a stripe chosen
+/// by thread, so that two event loops do not contend for a cache line. Asking twice for a name with
+/// equal labels gives the same metric.
 ///
-/// The number of series of one name is bounded: beyond ``seriesCountMax`` every new combination of label
-/// values is counted under `other` (O-20), so that no text from outside can make memory grow.
+/// The number of series of one name is bounded: beyond ``seriesCountMax`` every new combination of
+/// label values is counted under `other` (O-20), so that no text from outside can make memory grow.
 package final class Metrics: Sendable {
     package static let seriesCountMax = 512
 
@@ -58,7 +58,7 @@ package final class Metrics: Sendable {
         return gauge
     }
 
-    /// A gauge that is asked when somebody looks. `read` runs on the reader's thread and must not wait.
+    /// A gauge that is read on demand. `read` runs on the reader's thread and must not wait.
     package func gauge(
         _ name: String, _ help: String, _ labels: KeyValuePairs<String, String> = [:],
         read: @escaping @Sendable () -> Double
@@ -125,7 +125,8 @@ package final class Metrics: Sendable {
             }
     }
 
-    /// Every name with its kind, label names and help, sorted by name: what the reference page lists.
+    /// Every name with its kind, label names and help, sorted by name. The reference page lists
+    /// these.
     package var catalogue: [(name: String, kind: Kind, labels: [String], help: String)] {
         self.families.withLock { families in
             families.sorted { $0.name < $1.name }.map { ($0.name, $0.kind, $0.labels, $0.help) }

@@ -1,7 +1,7 @@
 /// A value that must not be seen: a token, a key, a password.
 ///
-/// It prints as `<secret>` wherever Swift can print it, and a ``LogValue`` cannot be made of it. Whoever
-/// needs the value says so at the spot: ``reveal()``.
+/// It prints as `<secret>` wherever Swift can print it, and a ``LogValue`` cannot be made of it.
+/// Code that needs the value calls ``reveal()`` at that place.
 package struct Secret<Value: Sendable>: Sendable, CustomStringConvertible,
     CustomDebugStringConvertible, CustomReflectable
 {

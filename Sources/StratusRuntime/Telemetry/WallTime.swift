@@ -2,7 +2,8 @@ import Glibc
 
 /// The wall clock as text: `2026-11-20T17:04:05.123Z`, always UTC, always 24 characters.
 package enum WallTime {
-    /// Milliseconds since 1970. For log lines and the like; whatever decides takes its time from a `World`.
+    /// Milliseconds since 1970. Only for log lines and the like; code that decides takes its time
+    /// from a `World`.
     package static func now() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

@@ -3,12 +3,12 @@ import StratusModel
 
 /// One open file on a real disk.
 ///
-/// A sync that failed is final for the file: after it, neither this nor any other handle on it writes
-/// or syncs again. The kernel marks the pages clean although they never reached the disk, so a second
-/// sync would succeed and prove nothing.
+/// A sync that failed is final for the file: after it, neither this nor any other handle on it
+/// writes or syncs again. The kernel marks the pages clean although they never reached the disk, so
+/// a second sync would succeed and prove nothing.
 ///
-/// Its loops are kept from being inlined: across the module's border Swift 6.3.1's optimiser crashes on
-/// them, and beside a system call the call costs nothing.
+/// Its loops are not inlined: across the module's border Swift 6.3.1's optimiser crashes on them.
+/// Beside a system call the extra call costs nothing.
 final class RealFile: File {
     private let descriptor: Int32
     private let path: DiskPath

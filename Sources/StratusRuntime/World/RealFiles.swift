@@ -4,8 +4,8 @@ import Synchronization
 
 /// A data directory on a real disk.
 ///
-/// Every path is resolved from the directory opened at the start, so that renaming a parent of it while
-/// the node runs changes nothing.
+/// Every path is resolved from the directory opened at the start, so that renaming a parent of it
+/// while the node runs changes nothing.
 package final class RealFiles: Files {
     /// A file by what the kernel knows it as: a rename does not change it.
     struct Inode: Sendable, Hashable {
@@ -14,8 +14,8 @@ package final class RealFiles: Files {
     }
 
     private let root: Int32
-    /// Files that failed to sync. They stay here until the process ends, however often they are opened
-    /// again: the kernel tells each failure once, and a new descriptor would see none of it.
+    /// Files that failed to sync. They stay here until the process ends, however often they are
+    /// opened again: the kernel reports each failure once, and a new descriptor would not see it.
     private let poisoned = Poisoned()
 
     /// Opens a data directory; it is made, with its parents, when it is absent.

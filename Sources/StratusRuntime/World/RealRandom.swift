@@ -2,8 +2,8 @@ import CShims
 import StratusModel
 import Synchronization
 
-/// Unpredictable numbers from the kernel, drawn a page at a time: a system call per number would cost
-/// more than the rest of a small request's bookkeeping.
+/// Unpredictable numbers from the kernel, drawn a page at a time: a system call per number would
+/// cost more than the rest of a small request's bookkeeping.
 ///
 /// A number handed out is wiped from the page, so that a later look at this memory tells nothing.
 struct RealRandom: ~Copyable, Sendable {

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// The world outside as it is: the machine's clocks, the kernel's random numbers, a directory on disk.
+/// The real world outside: the machine's clocks, the kernel's random numbers, a directory on disk.
 package final class RealWorld: World {
     package let files: any Files
     private let source = RealRandom()

@@ -1,17 +1,18 @@
 import StratusModel
 
-/// Decides whether a history of one register can be explained by one order of its operations, each at
-/// some moment between its call and its return.
+/// Decides whether a history of one register can be explained by one order of its operations, each
+/// at some moment between its call and its return.
 ///
 /// After Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory of
-/// configurations already seen ("Testing for linearizability", 2017). Registers are independent, so a
-/// history of many is checked one register at a time (Herlihy and Wing's locality).
+/// configurations already seen ("Testing for linearizability", 2017). Registers are independent, so
+/// a history of many is checked one register at a time (Herlihy and Wing's locality).
 ///
-/// A long history must cost by its length and not by its square, and thousands of operations of unknown outcome must
-/// not be tried at each step. So a configuration is remembered by a fingerprint of what is placed in it; and an
-/// operation of unknown outcome is placed only where another one, that cannot be placed as it is, needs what it leaves. Any
-/// order that explains a history can be brought to that form: what nobody needs is overwritten unseen and may as well not
-/// have happened, and what is needed later may happen later.
+/// The cost must grow with the length of the history, not with its square, and thousands of
+/// operations of unknown outcome must not be tried at each step. So a configuration is remembered
+/// by a fingerprint of its placed operations. An operation of unknown outcome is placed only if
+/// another one cannot be placed without the value that it leaves. Any order that explains a history
+/// can be brought to that form. A value that nobody needs is overwritten unseen, so its write may
+/// as well not have happened; a write that is needed later may happen later.
 package struct LinearizabilityChecker {
     package enum Operation: Sendable, Equatable {
         /// Returned this value; nil is an absent register.
@@ -62,7 +63,8 @@ package struct LinearizabilityChecker {
         }
     }
 
-    /// Calls and returns of what did return, in the order of time, as a list from which placed operations are lifted out.
+    /// Calls and returns of the operations that returned, in the order of time, as a list from
+    /// which placed operations are removed.
     private struct Moments {
         private(set) var next: [Int]
         private var previous: [Int]
@@ -117,7 +119,7 @@ package struct LinearizabilityChecker {
         }
     }
 
-    /// What of the order that is being looked for has been placed last.
+    /// The operation that the search for an order placed last.
     private enum Step {
         /// The operation that was called at this moment of the list.
         case known(call: Int)
@@ -181,7 +183,8 @@ package struct LinearizabilityChecker {
                 moment = self.moments.next[moment]
                 continue
             }
-            // An operation has returned here, and none of those called before can be placed as it is.
+            // An operation has returned here, and none of the pending calls can be placed on the
+            // present value.
             if choices == nil {
                 if left < furthest.left {
                     furthest = (left, self.events[self.moments.operation[moment]])
@@ -227,7 +230,8 @@ package struct LinearizabilityChecker {
         self.placed.value = value
     }
 
-    /// The operations of unknown outcome without which one of the calls before the first return cannot be placed.
+    /// The operations of unknown outcome without which one of the calls before the first return
+    /// cannot be placed.
     private func helpful(before first: Int) -> [Int] {
         guard !self.unknown.isEmpty else { return [] }
         let latest = self.moments.time[first]
@@ -265,7 +269,8 @@ package struct LinearizabilityChecker {
         self.events[number].calledAt <= latest && !self.used.contains(number)
     }
 
-    /// What the register holds after the operation; nil if it cannot have happened at this point.
+    /// The register's value after the operation; nil if the operation cannot have happened at this
+    /// point.
     private static func apply(_ operation: Operation, to value: Int?) -> (value: Int?, Void)? {
         switch operation {
         case .read(let seen): seen == value ? (value, ()) : nil

@@ -1,4 +1,4 @@
-/// What will happen, in the order of time, then of asking: a binary heap.
+/// The future events, in the order of time, then of asking: a binary heap.
 struct EventQueue<Event> {
     private struct Item {
         let time: Int64

@@ -5,7 +5,7 @@ import StratusModel
 import StratusPlacement
 import StratusStorage
 
-/// What went wrong, if anything did: the first broken promise of a run.
+/// The first broken promise of a run.
 package struct Violation: Error, Sendable, Equatable, CustomStringConvertible {
     package let rule: String
     package let text: String
@@ -18,8 +18,8 @@ package struct Violation: Error, Sendable, Equatable, CustomStringConvertible {
     package var description: String { "\(self.rule): \(self.text)" }
 }
 
-/// Everything that must hold in every state of a cluster, checked as it runs by somebody who sees all
-/// nodes at once. The numbers are the fault catalogue's.
+/// Everything that must hold in every state of a cluster, checked as it runs by an observer that
+/// sees all nodes at once. The numbers are the fault catalogue's.
 struct Invariants {
     fileprivate struct Applied {
         var term: Term
@@ -34,11 +34,11 @@ struct Invariants {
         /// By index, from 1: the term of what any replica took for committed.
         var committed: [Term] = []
         var leaders: [Term: NodeID] = [:]
-        /// Who said yes to whom, by term: told apart from what anybody remembers of it.
+        /// The votes given, by term, recorded apart from anything the nodes remember of them.
         var votes: [Term: [NodeID: NodeID]] = [:]
         /// When a voter last told a leader that it still follows, by both.
         var confirmations: [NodeID: [NodeID: Int64]] = [:]
-        /// What each node went by, and since when, oldest first.
+        /// The configurations in force at each node, and since when, oldest first.
         var inForce: [NodeID: [(since: Int64, configuration: Configuration)]] = [:]
         /// By the index of their entries, oldest first; the one the group was made with is at zero.
         var configurations: [(index: LogIndex, configuration: Configuration)] = []
@@ -52,7 +52,7 @@ struct Invariants {
     }
 
     var groups: [GroupID: Group] = [:]
-    /// What the system group has decided; nil in a cluster without a placement table.
+    /// The view that the system group has decided; nil in a cluster without a placement table.
     var view: ClusterView?
     private(set) var violation: Violation?
 
@@ -65,7 +65,7 @@ struct Invariants {
         self.groups[group, default: Group()].configurations = [(.zero, configuration)]
     }
 
-    /// Of an entry that some replica has applied.
+    /// The term of an entry that some replica has applied.
     func term(of group: GroupID, at index: LogIndex) -> Term? {
         guard let applied = self.groups[group]?.applied, index > .zero,
             Int(index.raw) <= applied.count
@@ -93,7 +93,8 @@ struct Invariants {
             self.groups[group, default: Group()].confirmations[other, default: [:]][node.id] = now
         case .appendAccepted(let match, _, _):
             let term = replica.raft.log.term(at: match) ?? .zero
-            // What a log begins behind was committed by others too: to say it again promises nothing.
+            // Entries before a log's base were committed by others too, so acknowledging them again
+            // promises nothing.
             if match > replica.raft.log.base.index, !node.holds(match, of: term, in: group) {
                 self.report(
                     "I-11 durable before said", "\(group): \(node.id) says it has \(match)@\(term)")
@@ -124,8 +125,8 @@ struct Invariants {
         }
     }
 
-    /// C-16, C-42: a node that must not lead leads nothing, whatever it has opened since it knows. Called after
-    /// everything that a node does.
+    /// C-16, C-42: a node that must not lead leads nothing, even groups it has opened since it
+    /// knows. Called after every step of a node.
     mutating func leads(_ replica: Replica, on host: ReplicaHost) {
         guard replica.raft.role == .leader, host.liveness.isInhibited || replica.raft.isInhibited
         else { return }
@@ -144,8 +145,9 @@ struct Invariants {
             (now, configuration))
     }
 
-    /// C-03, C-49: a leader answers a read when a majority has said, after it was asked, that it leads: a majority of
-    /// any configuration that it went by meanwhile. What it knew for sure may wait for its rows while voters change.
+    /// C-03, C-49: a leader answers a read once a majority has confirmed, after the read arrived,
+    /// that it leads. A majority of any configuration that was in force meanwhile counts. A
+    /// confirmed read may wait for its rows while voters change.
     mutating func answersRead(_ replica: Replica, askedAt: Int64) {
         // Who has been deposed since may answer what it was sure of before.
         guard replica.raft.role == .leader else { return }
@@ -237,8 +239,8 @@ struct Invariants {
         }
     }
 
-    /// C-02, I-11: a leader commits through an entry of its own term that a majority of the configuration
-    /// in force has on disk.
+    /// C-02, I-11: a leader commits through an entry of its own term that a majority of the
+    /// configuration in force has on disk.
     private mutating func commits(
         _ node: SimulatedNode, _ replica: Replica, since before: LogIndex, disks: [SimulatedNode]
     ) {
@@ -251,7 +253,8 @@ struct Invariants {
                 "C-02 own term",
                 "\(group): \(node.id) commits \(commit)@\(term) in term \(replica.raft.term)")
         }
-        // A joint configuration that this commits was in force until now; what follows it is already.
+        // A joint configuration that this commits was in force until now; the one after it is
+        // already in force.
         let there = log.configuration(at: commit)
         let inForce =
             there.isJoint && there != log.configuration(at: before) ? there : log.configuration
@@ -406,7 +409,8 @@ struct Invariants {
         if state < promised.state, !promised.hasLostState {
             fail("had its state at \(promised.state), finds \(state)")
         }
-        // What rotted is named, and comes from peers; of a batch that cannot be read not even the terms are known.
+        // Rotten entries are named, and come back from peers. Of a batch that cannot be read not
+        // even the terms are known.
         let named = log.damage.entries.first { $0.group == group }?.indexes ?? []
         for (position, term) in promised.terms.enumerated() {
             let index = LogIndex(promised.start.raw + 1 + UInt64(position))

@@ -1,8 +1,9 @@
 package import StratusModel
 import Synchronization
 
-/// How a simulated cluster is upgraded while it works: its nodes begin as builds of level 1, are exchanged one
-/// after the other, perhaps back and once more, and then the cluster is raised to level 2.
+/// The upgrade of a simulated cluster while it works. Its nodes begin as builds of level 1, are
+/// exchanged one after the other, perhaps back and once more, and then the cluster is raised to
+/// level 2.
 package struct LevelPlan: Sendable, Equatable {
     /// When the first node is exchanged, in thousandths of the time in which faults strike.
     package var begin: Int64
@@ -21,7 +22,7 @@ package struct LevelPlan: Sendable, Equatable {
     }
 }
 
-/// What one node takes for the cluster's level.
+/// The cluster's level as one node believes it.
 final class SimulatedLevel: Sendable {
     private let level = Mutex(FeatureLevel.one)
 

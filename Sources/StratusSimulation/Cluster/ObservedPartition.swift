@@ -2,7 +2,8 @@ import StratusCoding
 package import StratusModel
 package import StratusStorage
 
-/// The real partition store of one replica, told on: every entry it applies, its outcome and the digest after it.
+/// The real partition store of one replica, observed: it reports every entry it applies, the
+/// outcome and the digest after it.
 package final class ObservedPartition: PartitionState {
     package let store: PartitionStore<SimulatedState>
     private let observer: (Entry, Outcome, StateDigest) -> Void
@@ -25,7 +26,7 @@ package final class ObservedPartition: PartitionState {
     package func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome])
         throws(StoreError)
     {
-        // One by one, for the digest after each; the store keeps them in one transaction all the same.
+        // One by one, for the digest after each; the store still keeps them in one transaction.
         for position in entries.indices {
             let count = outcomes.count
             try self.store.apply(entries[position...position], into: &outcomes)

@@ -50,6 +50,10 @@ package struct PlantedBugSearch {
     /// What makes a rare moment frequent beyond what a mix can.
     private func sharpen(_ options: inout SimulationOptions) {
         switch self.bug {
+        case .flowCountsReceived:
+            // One disk that stands still while the others commit, and bounds that are soon met.
+            options.faults = [.slowDisk, .tinyLimits]
+            options.faultInterval = .milliseconds(300)
         case .readBeforeOwnTermCommit:
             // Leaders that follow each other, on disks that take their time with a first entry.
             options.faults.insert(.transfer)
@@ -141,6 +145,7 @@ package struct PlantedBugSearch {
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links
+        case .flowCountsReceived, .releaseForgetsFollowers: .catchingUp
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,

@@ -1,13 +1,13 @@
 import StratusModel
 
-/// One client: an operation at a time, sent again under the same identity until it is answered or the
-/// client gives up.
+/// One client. It has one operation at a time, sent again under the same identity until it is
+/// answered or the client gives up.
 struct SimulatedClient {
     enum Work: Equatable {
         case command(RegisterCommand)
         case read(register: Int)
         case feed(after: UInt64)
-        /// Of a group that holds records.
+        /// An operation on a group that holds records.
         case records(RecordWork)
 
         var isWrite: Bool {
@@ -29,7 +29,7 @@ struct SimulatedClient {
         let deadlineMilliseconds: Int64
         let givesUpAt: Int64
         var target: NodeID
-        /// Of records: how far the zone was known to have come when this was asked.
+        /// For records: the known position of the zone when this was asked.
         var floor: UInt64?
         var attempt = 0
     }
@@ -37,11 +37,11 @@ struct SimulatedClient {
     let number: Int
     var current: Current?
     var operationCount = 0
-    /// Whom it takes for the leader of each group.
+    /// The nodes that the client believes to lead each group.
     var leaders: [GroupID: NodeID] = [:]
     /// The latest time of any group for which a command of its came too late.
     var latestMilliseconds: Int64 = 0
-    /// What it last saw in each register, for compare-and-set.
+    /// The last value it saw in each register, for compare-and-set.
     var seen: [RegisterName: Int] = [:]
     var cursors: [GroupID: UInt64] = [:]
 }
@@ -59,7 +59,7 @@ struct RegisterName: Hashable, Comparable {
     var key: Bytes { [0x72, UInt8(truncatingIfNeeded: self.register)] }
 }
 
-/// What clients saw, for the checkers at the end.
+/// The observations of clients, for the checkers at the end.
 struct History {
     struct FeedRead {
         var client: Int

@@ -5,17 +5,17 @@ import StratusSQLite
 import StratusStorage
 import Synchronization
 
-/// One node of a simulated cluster: its disk, which outlives crashes, its clock, and its process while it
-/// runs.
+/// One node of a simulated cluster: its disk, which outlives crashes, its clock, and its process
+/// while it runs.
 final class SimulatedNode {
-    /// What a process was told is on stable storage: what the next one must find.
+    /// The state reported to a process as being on stable storage: the next process must find it.
     struct Promised {
         var hardState: HardState?
         var start = LogIndex.zero
-        /// Of the entries after `start`.
+        /// The terms of the entries after `start`.
         var terms: [Term] = []
         var state = LogIndex.zero
-        /// The state was taken away since, and what the log had let go with it.
+        /// The state was taken away since, and with it the entries that the log had released.
         var hasLostState = false
         /// Entries of the log were damaged and not yet replaced.
         var isOwing = false
@@ -28,13 +28,13 @@ final class SimulatedNode {
         }
     }
 
-    /// Who waits for an answer.
+    /// The asker that waits for an answer.
     enum Asker {
         case client(Int, operation: Int)
         /// The process' own router.
         case here(ProcessLife)
         case peer(NodeID, number: UInt64)
-        /// Who carries mail, in one life of a node.
+        /// The carrier of mail, in one life of a node.
         case carrier(NodeID, life: UInt64, parcel: UInt64)
     }
 
@@ -45,7 +45,7 @@ final class SimulatedNode {
         var askedAt: Int64
     }
 
-    /// What the log's thread reports, in order.
+    /// The reports of the log's thread, in order.
     final class LogEvents: Sendable {
         private let events = Mutex<[LogEvent]>([])
         func add(_ event: LogEvent) { self.events.withLock { $0.append(event) } }
@@ -61,12 +61,14 @@ final class SimulatedNode {
 
     // The disk.
     let world: SimulatedWorld
-    /// What a node remembers beside the log, so that a log that is gone is never begun afresh.
+    /// Whether the node remembers, beside the log, that it has one, so that a lost log is never
+    /// begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
     /// Its log has rotted, or rows are gone, since it last opened them.
     var isStruck = false
-    /// Its log has lost what nobody can name: it takes no part any more, and somebody replaces it one day.
+    /// Its log has lost content that nobody can name: it takes no part any more, and the operator
+    /// replaces it some day.
     var isOut = false
     /// How the last process ended.
     var end = DiskRestart.processCrash
@@ -74,9 +76,9 @@ final class SimulatedNode {
     /// The newest view that a process of this node said it goes by.
     var revisionFollowed: UInt64 = 0
 
-    /// What the next process of this node can read.
+    /// The build of this node's next process.
     var build = FeatureLevel.build
-    /// What it is to be exchanged for, once it does not hang; nil: nothing yet.
+    /// The build that will replace it, once it does not hang; nil: none yet.
     var wantedBuild: FeatureLevel?
     let level = SimulatedLevel()
 
@@ -92,13 +94,13 @@ final class SimulatedNode {
     var pace = SnapshotPace(rate: ByteCount(0))
     var partitions: [GroupID: ObservedPartition] = [:]
     var checkpointers: [GroupID: PartitionCheckpointer] = [:]
-    /// As of the last report of the log.
+    /// The hard states of the log's last report.
     var hardStates: [GroupID: HardState] = [:]
     /// Carries the mail of the groups that are led here, where groups hold buckets.
     var courier = MailCourier()
-    /// As of the last look for news, of groups that are led here.
+    /// The mail seen at the last look, for groups that are led here.
     var mailSeen: [GroupID: Int] = [:]
-    /// What the courier sends, by number, until it is answered.
+    /// The parcels that the courier has sent, by number, until they are answered.
     var parcels: [UInt64: Parcel] = [:]
     var isSyncing = false
     /// The log's reports up to here are on their way.
@@ -180,8 +182,9 @@ final class SimulatedNode {
         return log.durable(of: group) >= index && log.term(of: group, at: index) == term
     }
 
-    /// The same, also behind what rotted: what the last life had on disk there is there still, and owed until what is
-    /// before it has come back.
+    /// Like ``holds(_:of:in:)``, but also true behind rotten entries: entries that the last
+    /// life had on disk there are still there. They are owed until those before them have come
+    /// back.
     func owns(_ index: LogIndex, of term: Term, in group: GroupID) -> Bool {
         if self.holds(index, of: term, in: group) { return true }
         guard let log, let replica = self.host?.replica(of: group), replica.raft.mustReach != nil
@@ -222,7 +225,7 @@ final class SimulatedNode {
         self.rate = rate
     }
 
-    /// What the process reads from its world's clocks.
+    /// Sets the time that the process reads from its world's clocks.
     func showTime(_ global: Int64) {
         self.world.advance(to: self.local(global))
         self.world.jumpWall(milliseconds: self.wall(global) - self.world.wallMilliseconds)

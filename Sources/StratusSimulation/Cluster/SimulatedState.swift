@@ -3,8 +3,9 @@ package import StratusModel
 import StratusPlacement
 import StratusRecords
 
-/// What a simulated partition holds: the reference state, or the records' real one; in the system group of a cluster
-/// with a placement table its real one. With a bug planted it writes down which node it is on.
+/// The state of a simulated partition: the reference state, or the real state of records. In a
+/// cluster with a placement table the system group has its real one. With a bug planted it writes
+/// down which node it is on.
 package struct SimulatedState: ReplicatedState {
     package enum Content: Sendable { case registers, records, system }
 
@@ -59,7 +60,7 @@ package struct SimulatedState: ReplicatedState {
         }
     }
 
-    /// What no client can ask: both ends of the references that leave a bucket.
+    /// Answers a question that no client can ask: both ends of the references that leave a bucket.
     private func links(_ query: Query, over rows: borrowing some RowReader) throws(StoreError)
         -> QueryAnswer
     {

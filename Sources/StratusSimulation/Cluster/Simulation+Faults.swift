@@ -3,7 +3,7 @@ import StratusConsensus
 import StratusModel
 import StratusStorage
 
-// What goes wrong, and how the cluster is asked to come right again.
+// Injects the faults, and lets the cluster recover from them.
 extension Simulation {
     func count(_ fault: SimulationOptions.Fault) {
         self.report.faultCounts[fault, default: 0] += 1
@@ -60,8 +60,8 @@ extension Simulation {
             self.timeline?.paused(node.id, from: self.now, to: until)
         case .clockDrift: node.setRate(Int64(900 + self.draw(201)), at: self.now)
         case .clockJump:
-            // The time of a group's entries never goes back: a reservation that was made an hour ahead is waited for
-            // that hour.
+            // The time of a group's entries never goes back: if a reservation was made an hour
+            // ahead, its deadline takes that hour to pass.
             let jumps: [Int64] =
                 self.records?.buckets == nil
                 ? [3_600_000, -3_600_000, 700, -700, 40, -40] : [700, -700, 40, -40]
@@ -98,13 +98,13 @@ extension Simulation {
         {
             return leader
         }
-        // Who is down already cannot be struck.
+        // A node that is down already cannot be struck.
         let up = self.options.isBackSoon ? self.nodes.filter(\.isUp) : []
         let possible = up.isEmpty ? self.nodes : up
         return possible[self.draw(possible.count)]
     }
 
-    /// Where few come by, whoever does may fall: the power goes, now or in a moment.
+    /// Draws a crash for a node on a rare path: the power goes, now or in a moment.
     func passed(_ path: RarePath, _ node: SimulatedNode) {
         self.report.reached[path, default: 0] += 1
         guard self.options.faults.contains(.crashOnRarePath), self.phase == .safety,
@@ -114,8 +114,8 @@ extension Simulation {
         self.queue.add(.strike(node.id, life: node.incarnation), at: self.now + delay)
     }
 
-    /// S-34: whoever makes durable what another process left may not come to its end either; and what it writes
-    /// later is torn, in the system's cache alone or by the power.
+    /// S-34: a process that makes its predecessor's data durable may be stopped too. Its later
+    /// writes are torn, in the system's cache alone or by a power cut.
     func aimAtStart(of node: SimulatedNode) {
         guard self.isAimedAt(node) else { return }
         node.files.clearFaults()
@@ -134,7 +134,8 @@ extension Simulation {
         self.options.aimsAtStarts && Int(node.id.raw) <= self.options.aimedNodeCount
     }
 
-    /// How a process ended that could not start: as one that gave up, or, where it was aimed at, with the power.
+    /// The way a process ended that could not start: as one that gave up, or, if a fault was aimed
+    /// at it, by a power cut.
     func endOfStart(of node: SimulatedNode) -> DiskRestart {
         self.isAimedAt(node) && node.files.isCrashed ? .powerLoss : .processCrash
     }
@@ -165,7 +166,7 @@ extension Simulation {
         self.cut(links, for: self.drawTime(50...4_000))
     }
 
-    /// C-13: whoever leads hears one other node alone; that one and the rest hear each other.
+    /// C-13: the leader hears one other node alone; that one and the rest hear each other.
     private func bridge() {
         let group = self.groups[self.draw(self.groups.count)]
         guard let leader = self.leader(of: group) else { return }
@@ -218,8 +219,8 @@ extension Simulation {
         }
     }
 
-    /// One of few sets, so that changes lead back to where they came from: half of the nodes each, and
-    /// then all of them.
+    /// One of few sets, so that changes lead back to earlier ones: half of the nodes each, and then
+    /// all of them.
     private func memberSet(_ number: Int) -> [NodeID] {
         let ids = self.nodes.map(\.id)
         switch number {
@@ -245,9 +246,21 @@ extension Simulation {
     func beginLiveness() {
         self.phase = .liveness
         self.note("faults end")
+        self.endFaults()
+        if self.placed == nil { self.leaveOneDead() }
+        self.closeRegisters()
+        // The last operations go one after another.
+        self.convergenceDeadline =
+            self.now + self.options.livenessTime.clampedNanoseconds
+            + Int64(self.closing.count) * 500_000_000
+        self.queue.add(.think(0), at: self.now + 1_000_000_000)
+        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
+    }
+
+    func endFaults() {
         self.timeline?.faultsEnded(at: self.now)
         self.cuts = []
-        // A pause ends when it would have: what was put off until then must not be overtaken by what comes now.
+        // A pause keeps its end: work put off until then must not be overtaken by new work.
         for node in self.nodes {
             node.setRate(1_000, at: self.now)
             node.wallOffset = 0
@@ -258,7 +271,9 @@ extension Simulation {
                 self.start(node)
             }
         }
-        if self.placed == nil { self.leaveOneDead() }
+    }
+
+    private func closeRegisters() {
         for group in self.clientGroups {
             if self.records != nil {
                 self.closing.append(RegisterName(group: group, register: RegisterName.jobs))
@@ -268,17 +283,12 @@ extension Simulation {
             }
             self.closing.append(RegisterName(group: group, register: RegisterName.lastWrite))
         }
-        // The last operations go one after another.
-        self.convergenceDeadline =
-            self.now + self.options.livenessTime.clampedNanoseconds
-            + Int64(self.closing.count) * 500_000_000
-        self.queue.add(.think(0), at: self.now + 1_000_000_000)
-        self.queue.add(.checkConvergence, at: self.now + 1_000_000_000)
     }
 
-    /// Before a process begins, a hand or the years may have been at its disk: S-14, S-16, S-28. Of every
-    /// entry and state a sound copy must be left on a majority, so that one node at most is struck until
-    /// it is whole again, and none while somebody who is gone is not replaced, or where two are a majority of two.
+    /// Damages a disk before a process begins, as an operator's mistake or age would: S-14, S-16,
+    /// S-28. A sound copy of every entry and state must be left on a majority. So at most one node
+    /// is struck until it is whole again. None is struck while a lost node is not replaced, or if
+    /// two are a majority of two.
     func damage(_ node: SimulatedNode) {
         guard self.phase == .safety, node.incarnation > 1, self.options.voterCount > 2,
             self.options.faults.contains(.lostRows) || self.options.faults.contains(.rottenLog),
@@ -292,7 +302,10 @@ extension Simulation {
     }
 
     private func loseRows(_ node: SimulatedNode) {
-        let group = self.groups[self.draw(self.groups.count)]
+        self.loseRows(of: self.groups[self.draw(self.groups.count)], on: node)
+    }
+
+    func loseRows(of group: GroupID, on node: SimulatedNode) {
         let number = String(group.raw)
         let folder = "partitions/" + String(repeating: "0", count: 5 - number.count) + number + "/"
         let files = node.files.allFiles.filter { $0.raw.hasPrefix(folder) }
@@ -306,8 +319,8 @@ extension Simulation {
         self.note("\(group) \(node.id) loses its rows")
     }
 
-    /// One bit, anywhere but where a start must take it for a tear (S-09): at the end of the newest segment. What the
-    /// next start makes of it is held against what the node has promised.
+    /// Flips one bit, anywhere except where a start must take it for a tear (S-09): at the end of
+    /// the newest segment. The next start's findings are compared with the node's promises.
     private func rotLog(_ node: SimulatedNode) {
         let segments = node.files.allFiles.filter { $0.raw.hasSuffix(".seg") }
         guard !segments.isEmpty else { return }
@@ -327,8 +340,9 @@ extension Simulation {
 
     /// Whether this bit may flip; tried on a copy.
     ///
-    /// A log that cannot say what it has lost ends its node. That strikes a node seldom, since nothing else is damaged
-    /// in the rest of the run, and never one that only a placement table could replace.
+    /// A log that cannot name its loss ends its node. That strikes a node seldom, since nothing
+    /// else is damaged in the rest of the run. It never strikes one that only a placement table
+    /// could replace.
     private func mayRot(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
         -> Bool
     {
@@ -404,7 +418,7 @@ extension Simulation {
         self.phase = .done
     }
 
-    /// What still keeps the cluster from being as it should.
+    /// The problem that still keeps the cluster from its proper state.
     private func findProblem() -> String? {
         for group in self.groups {
             let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }

@@ -1,7 +1,7 @@
 import StratusCluster
 import StratusModel
 
-// Nodes are exchanged for those of another build, and the cluster is raised to the level of the newest.
+// Exchanges nodes for those of another build, and raises the cluster to the level of the newest.
 extension Simulation {
     /// The first build of every node, and when which is exchanged.
     func planLevels() {
@@ -28,7 +28,8 @@ extension Simulation {
         self.finishExchange(id)
     }
 
-    /// The process ends, and the next one on this data is of the build that is wanted. One that hangs goes on first.
+    /// Ends the process; the next one on this data is of the wanted build. A process that hangs
+    /// must continue first.
     func finishExchange(_ id: NodeID) {
         let node = self.node(id)
         guard node.pausedUntil <= self.now else {
@@ -42,7 +43,8 @@ extension Simulation {
         self.crash(node, losesPower: false, backAfter: 50_000_000)
     }
 
-    /// Every member has announced level 2: the system group decides it, and nodes hear of it one by one.
+    /// Raises the level once every member has announced level 2: the system group decides it, and
+    /// nodes hear of it one by one.
     func raiseLevel() {
         guard let plan = self.options.levels else { return }
         guard self.nodes.allSatisfy({ $0.build >= .two }) else {
@@ -59,7 +61,7 @@ extension Simulation {
         }
     }
 
-    /// An upgrade that a pause put off must still come to its end.
+    /// An upgrade that a pause put off must still finish.
     func findLevelProblem() -> String? {
         guard self.options.levels != nil, self.report.levelCounts["raised"] == nil else {
             return nil
@@ -69,7 +71,7 @@ extension Simulation {
 
     func hearLevel(_ id: NodeID) { self.node(id).level.rise(to: .two) }
 
-    /// What the gateway on a node writes.
+    /// The level at which the gateway on a node writes.
     func level(for command: RegisterCommand, on node: SimulatedNode) -> FeatureLevel {
         if self.bugs.contains(.newKindUngated) { return node.build }
         return min(node.build, node.level.now)

@@ -371,13 +371,15 @@ extension Simulation {
         case .stopped(let newer):
             // Whoever wrote it did not ask what everybody can read.
             self.invariants.report("M-22 levels", "\(group): \(node.id) stopped: \(newer)")
+        case .gaveUp(let peer, let index):
+            self.note("\(group) \(node.id) gives \(peer) up, which needs what is behind \(index)")
         case .changed(_, let result):
             self.note("\(group) \(node.id) membership: \(result)")
             if case .success(let point) = result, let replica = node.host?.replica(of: group) {
                 self.invariants.changes(replica, at: point)
                 self.invariants.promotes(replica, at: point, disks: self.nodes)
             }
-        case .send, .wake, .resigned, .applied: break
+        case .send, .wake, .resigned, .applied, .snapshotLacksRoom: break
         }
     }
 
@@ -388,6 +390,7 @@ extension Simulation {
             guard let replica = host.replica(of: group) else { continue }
             self.invariants.leads(replica, on: host)
             self.invariants.goesBy(node.id, replica, at: self.now)
+            self.checkBounds(of: replica, on: node)
             let commit = replica.raft.commit
             let before = self.watched[node.id]?[group]
             guard commit != before else { continue }
@@ -482,10 +485,14 @@ extension Simulation {
         } catch { self.note("\(group) \(node.id) checkpoint failed: \(error)") }
     }
 
-    private func release(_ group: GroupID, on node: SimulatedNode, keepsTrail: Bool) {
+    private func release(
+        _ group: GroupID, on node: SimulatedNode, keepsTrail: Bool, keepsForFollowers: Bool = true
+    ) {
         self.enter(node, group) { host, now, effects in
             host.with(group, at: now, into: &effects) { replica, out in
-                replica.release(keepsTrail: keepsTrail, at: now, into: &out)
+                replica.release(
+                    keepsTrail: keepsTrail, keepsForFollowers: keepsForFollowers, at: now,
+                    into: &out)
             }
         }
     }
@@ -494,10 +501,16 @@ extension Simulation {
     /// checkpoint releases is written again at the end.
     private func makeRoom(_ node: SimulatedNode) {
         guard let log = node.log, log.segmentCount > 3 else { return }
+        let keepsForFollowers =
+            self.options.retainedSizeMax.raw == 0
+            || log.sizeInUse <= self.options.retainedLogSizeMax
         for group in log.holdersOfOldest {
-            self.release(group, on: node, keepsTrail: false)
+            self.release(
+                group, on: node, keepsTrail: false, keepsForFollowers: keepsForFollowers)
             guard node.isUp else { return }
         }
+        // Segments of a few entries are all but full with one: there everything is moved, as ever.
+        guard self.options.retainedSizeMax.raw == 0 || log.isOldestWorthMoving else { return }
         for group in log.holdersOfOldest {
             do throws(LogError) { try log.moveForward(group) } catch {
                 self.note("\(group) \(node.id) cannot be moved forward: \(error.text)")

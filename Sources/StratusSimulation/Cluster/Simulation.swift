@@ -74,6 +74,7 @@ package final class Simulation {
         case finishExchange(NodeID)
         case raiseLevel
         case hearLevel(NodeID)
+        case checkStreaming
     }
 
     enum Answer {
@@ -82,7 +83,8 @@ package final class Simulation {
         case refused(ReplicaRefusal)
     }
 
-    enum Phase { case safety, liveness, done }
+    /// In the steady one load goes on without faults.
+    enum Phase { case safety, steady, liveness, done }
 
     var report: Report
     let options: SimulationOptions
@@ -114,6 +116,9 @@ package final class Simulation {
     var cuts: [(number: Int, from: NodeID, to: NodeID)] = []
     var cutCount = 0
     var convergenceDeadline: Int64 = 0
+    var steadyDeadline: Int64 = 0
+    /// Snapshots that had been needed when the steady phase began.
+    var snapshotsBefore = 0
     var lastProblem = "nothing was checked"
     var closing: [RegisterName] = []
     package var trace: ((String) -> Void)?
@@ -141,6 +146,7 @@ package final class Simulation {
         var tuning = Replica.Tuning()
         tuning.raft = options.tuning(&random)
         tuning.trailingEntryCount = options.trailingEntryCount
+        tuning.retainedSizeMax = options.retainedSizeMax
         self.tuning = tuning
         #if STRATUS_PLANTED
             self.bugs = PlantedBugs(options.bugs)
@@ -206,7 +212,13 @@ package final class Simulation {
             let (time, event) = self.queue.popFirst()
         {
             self.now = max(self.now, time)
-            if self.phase == .safety, self.now >= safetyEnd { self.beginLiveness() }
+            if self.phase == .safety, self.now >= safetyEnd {
+                if self.options.steadyTime > .zero {
+                    self.beginSteady()
+                } else {
+                    self.beginLiveness()
+                }
+            }
             if let node = self.receiver(of: event), node.pausedUntil > self.now {
                 self.queue.add(event, at: node.pausedUntil)
                 continue
@@ -244,7 +256,7 @@ package final class Simulation {
             .linkTurn(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs, .stream, .stranger, .checkConvergence, .exchange,
+            .compareLogs, .stream, .stranger, .checkConvergence, .checkStreaming, .exchange,
             .finishExchange, .raiseLevel, .hearLevel:
             nil
         }
@@ -320,6 +332,7 @@ package final class Simulation {
         case .finishExchange(let id): self.finishExchange(id)
         case .raiseLevel: self.raiseLevel()
         case .hearLevel(let id): self.hearLevel(id)
+        case .checkStreaming: self.checkStreaming()
         }
     }
 

@@ -52,6 +52,8 @@ package struct SimulationOptions: Sendable, Equatable {
         case tears
         /// Many clients who hardly pause, and a fault now and then: as many operations as a core can simulate.
         case crowds
+        /// A member that has lost its rows comes back while load goes on and nothing else happens: it must catch up.
+        case catchingUp
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -67,6 +69,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var registerCount: Int
     /// How long faults strike, in simulated time; then the cluster must converge.
     package var safetyTime: Duration
+    /// After the faults load goes on without any for so long at most, until every member streams; zero: not at all.
+    package var steadyTime: Duration = .zero
     package var livenessTime: Duration = .seconds(60)
     package var faults: Set<Fault>
     /// How often something from the list above happens, apart from what strikes every message.
@@ -87,6 +91,9 @@ package struct SimulationOptions: Sendable, Equatable {
     package var restartMax: Duration = .seconds(2)
     /// Power comes and goes all the time, leadership with it: one election after the other.
     package var isStormy = false
+    /// Of a node's log, and of one group in it: beyond it followers that are behind get a snapshot.
+    package var retainedLogSizeMax = ByteCount(0)
+    package var retainedSizeMax = ByteCount(0)
     /// Through the codec, as between real nodes.
     package var encodesMessages: Bool
     /// The log's reports reach the replicas so much later at most, as between two threads.
@@ -204,6 +211,7 @@ package struct SimulationOptions: Sendable, Equatable {
             self.safetyTime = min(self.safetyTime, .seconds(8))
         }
         guard drawsMix else { return }
+        self.drawRetention(seed: seed)
         var mixes = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0001)
         let number = Int.random(in: 0..<(3 * Mix.often.count), using: &mixes)
         if number < Mix.often.count {
@@ -231,6 +239,14 @@ package struct SimulationOptions: Sendable, Equatable {
         self.holdsRecords = true
         self.groupCount = min(self.groupCount, 4)
         self.partitionCount = min(self.partitionCount, 4)
+    }
+
+    /// Drawn beside the others, which stay what they were: in a quarter of the runs the log keeps what followers need.
+    private mutating func drawRetention(seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0007)
+        guard Int.random(in: 0..<4, using: &random) == 0 else { return }
+        self.retainedSizeMax = .kibibytes([8, 64, 1_024][Int.random(in: 0..<3, using: &random)])
+        self.retainedLogSizeMax = .kibibytes([256, 4_096][Int.random(in: 0..<2, using: &random)])
     }
 
     /// Makes the world one of `mix`, with details that the seed says.
@@ -435,6 +451,35 @@ package struct SimulationOptions: Sendable, Equatable {
             self.restartMax = milliseconds(5, 20)
             self.syncMax = self.syncMin + milliseconds(2, 10)
             self.safetyTime = .seconds(draw(3...5))
+        case .catchingUp:
+            self.faults = [.lostRows, .slowDisk]
+            if draw(0...1) == 0 { self.faults.formUnion([.processCrash, .tinyLimits]) }
+            self.groupCount = 1
+            self.nodeCount = 3
+            self.voterCount = 3
+            self.clientCount = 4
+            self.registerCount = 8
+            self.readShare = 1
+            self.valueSizeMax = ByteCount([512, 2_048][draw(0...1)])
+            self.longValueOneIn = 1
+            self.thinkTimeMax = milliseconds(10, 20)
+            self.delayMin = .microseconds(50)
+            self.delayMax = .microseconds(200)
+            self.syncMin = .microseconds(50)
+            self.syncMax = .microseconds([200, 1_000][draw(0...1)])
+            self.trailingEntryCount = 0
+            self.checkpointInterval = milliseconds(20, 50)
+            self.segmentSize = .kibibytes([16, 32][draw(0...1)])
+            self.snapshotFrameSize = ByteCount([256, 1_024][draw(0...1)])
+            // The rows remember what thousands of requests were answered: some megabytes.
+            self.snapshotRate = .kibibytes([512, 1_024][draw(0...1)])
+            self.retainedSizeMax = .kibibytes(8_192)
+            self.retainedLogSizeMax = .kibibytes(32_768)
+            self.aimsAtLeaders = false
+            self.faultInterval = milliseconds(300, 900)
+            self.restartMax = milliseconds(20, 200)
+            self.safetyTime = .seconds(draw(2...4))
+            self.steadyTime = .seconds(30)
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)

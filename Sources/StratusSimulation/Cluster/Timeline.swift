@@ -2,7 +2,7 @@ import StratusConsensus
 import StratusModel
 import StratusPlacement
 
-/// What happened in a run, gathered for a picture.
+/// The events of a run, gathered for a picture.
 package struct Timeline {
     private struct Span {
         var node: NodeID
@@ -103,7 +103,7 @@ package struct Timeline {
         }
     }
 
-    /// What a node is to the cluster from here on.
+    /// Records the role of a node in the cluster from here on.
     mutating func became(_ text: String, _ node: NodeID, at time: Int64) {
         self.spans.append(
             Span(node: node, from: time, to: time + 20_000_000, kind: "member", text: text))

@@ -2,12 +2,13 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 
-/// What processes said on their links and what was heard of it, seen by somebody who sees both ends.
+/// A ledger of the messages that processes sent on their links and of those that arrived, kept by
+/// an observer that sees both ends. It checks three rules:
 ///
-/// - What is heard was said on that very connection, byte for byte; of one priority in order, and with nothing
-///   missing before it.
-/// - What waits for a peer, and what it has not yet taken, stays within the limits.
-/// - What is vital leaves before anything else does.
+/// - An arriving message was sent on that very connection, byte for byte; those of one priority
+///   arrive in order, with nothing missing before them.
+/// - The queue for a peer, and the bytes it has not yet taken, stay within the limits.
+/// - Vital messages leave before all others.
 struct LinkLedger {
     private struct Said {
         let connection: Int
@@ -22,14 +23,14 @@ struct LinkLedger {
         let priority: PeerMessage.Priority
     }
 
-    /// Of one priority on one connection, since it was opened for messages.
+    /// The messages of one priority on one connection, since it was opened for messages.
     private struct Lane {
         var saidCount = 0
         var saidSize = 0
         var leftCount = 0
         var leftSize = 0
         var largest = 0
-        /// Of the message that is leaving.
+        /// The frames of the message that is leaving.
         var frameCount = 0
     }
 

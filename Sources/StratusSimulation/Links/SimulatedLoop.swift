@@ -1,8 +1,8 @@
 import StratusCluster
 import StratusModel
 
-/// The loop that the links of one process live on, and the way from it to the simulated network. Once the process
-/// has ended nothing runs on it.
+/// The loop of one process' links, and their access to the simulated network. Once the process has
+/// ended nothing runs on it.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
 final class SimulatedLoop: LinkWorld, @unchecked Sendable {

@@ -17,7 +17,7 @@ final class SimulatedStream: LinkStream, @unchecked Sendable {
     var phase = Phase.connecting
     /// Its user has something to send, or may have.
     var isAsked = false
-    /// What it writes may stand without an answer for so long.
+    /// The time that its written bytes may stay without an answer.
     let patience: Int64
 
     init(
@@ -73,7 +73,8 @@ final class SimulatedConnection {
 
     var isOver: Bool { self.ends.allSatisfy { $0.phase == .gone } }
 
-    /// Nothing passes from here on but what is under way already. What was written since it died is not.
+    /// Ends the connection: only pieces already under way still arrive. Bytes written later are
+    /// lost.
     func die() {
         if self.isDead { return }
         self.isDead = true

@@ -54,8 +54,8 @@ extension SimulatedStreams {
         }
     }
 
-    /// Something in between forgets the connection: what is ahead of the break arrives, and each end notices when it
-    /// does, or not at all.
+    /// Makes a device in between forget the connection: pieces ahead of the break arrive. Each end
+    /// notices some time later, or not at all.
     private func breakApart(_ connection: SimulatedConnection) {
         guard !connection.isDead, connection.ends.count == 2 else { return }
         self.count("broken")
@@ -152,8 +152,8 @@ extension SimulatedStreams {
         }
     }
 
-    /// Nothing gets through: it is sent again and again, until the sender's system gives the connection up. Who only
-    /// receives hears nothing of that.
+    /// Lets nothing through: bytes are sent again and again, until the sender's system gives the
+    /// connection up. An end that only receives hears nothing of that.
     private func stall(_ connection: SimulatedConnection, _ side: Int) {
         let sender = connection.ends[side]
         let since = connection.pipes[side].stalledSince ?? self.simulation.now
@@ -161,7 +161,8 @@ extension SimulatedStreams {
         if self.simulation.now - since >= sender.patience {
             connection.pipes[side].clear()
             if sender.phase != .gone { self.count("given up by the system") }
-            // Its process may be paused, and write on before it notices: behind a gap nothing may arrive.
+            // Its process may be paused, and write on before it notices: nothing may arrive behind
+            // a gap.
             if self.pause(of: sender.host) != nil { connection.die() }
             return self.end(sender, .failed(LinkFailure("connection timed out")))
         }

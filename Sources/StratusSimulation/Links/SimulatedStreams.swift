@@ -1,7 +1,7 @@
 import StratusCluster
 import StratusModel
 
-/// What happens to a simulated connection.
+/// An event of a simulated connection.
 enum StreamEvent {
     /// Its first packet arrives.
     case knock(Int)
@@ -13,8 +13,9 @@ enum StreamEvent {
     case sever(Int, side: Int, LinkEnd)
 }
 
-/// The connections between the processes of a simulation: bytes in order and unaltered, in pieces of any size, late,
-/// stalled by cuts, lost with their connection, and sometimes nobody tells its ends.
+/// The connections between the processes of a simulation. They carry bytes in order and unaltered,
+/// in pieces of any size. Pieces may be late, stalled by cuts, or lost with their connection, and
+/// sometimes nobody tells its ends.
 final class SimulatedStreams {
     unowned let simulation: Simulation
     let shape: StreamShape
@@ -24,11 +25,11 @@ final class SimulatedStreams {
     var ledger: LinkLedger
     /// The end at which something arrives just now.
     var current: SimulatedStream?
-    /// Who has knocked lately and must not be heard.
+    /// Strangers that connected lately and must not be heard.
     var strangers: [Stranger] = []
     /// When a node's last connection to another ended.
     private var endedAt: [NodeID: [NodeID: Int64]] = [:]
-    /// Of processes that have ended while something of theirs ran.
+    /// The links of processes that ended while some of their work was still running.
     var buried: [ProcessLinks] = []
 
     init(_ simulation: Simulation, seed: UInt64, _ options: SimulationOptions, bugs: PlantedBugs) {
@@ -139,7 +140,8 @@ final class SimulatedStreams {
         if stream.side == 0 {
             self.endedAt[stream.host, default: [:]][connection.target] = self.simulation.now
         }
-        // What has left may still arrive, even beside what its process sends on another connection.
+        // Bytes that have left may still arrive, even beside those that its process sends on
+        // another connection.
         connection.pipes[stream.side].stalledSince = nil
         if end == .closed {
             connection.pipes[stream.side].clear()
@@ -153,7 +155,8 @@ final class SimulatedStreams {
         self.dropIfOver(connection)
     }
 
-    /// Of what is under way some arrives, now or when its connection is long replaced.
+    /// Loses the end of the bytes under way. Some of them arrive, now or long after their
+    /// connection was replaced.
     func loseTail(of connection: SimulatedConnection, _ side: Int) {
         connection.pipes[side].cut(&self.random)
         if self.isFaulty, self.draw(4) == 0 {
@@ -169,7 +172,7 @@ final class SimulatedStreams {
 
     // MARK: Processes that end
 
-    /// What the system makes of the connections of a process that is gone.
+    /// Closes or abandons the connections of an ended process, as the system of its machine does.
     func processEnded(_ node: SimulatedNode, losesPower: Bool) {
         self.endedAt[node.id] = nil
         for number in self.connections.keys.sorted() {

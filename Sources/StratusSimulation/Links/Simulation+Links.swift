@@ -62,7 +62,7 @@ extension Simulation {
         }
     }
 
-    /// As a node's links and memory follow a view.
+    /// Makes a node's links and memory follow a view.
     func followLinks(on node: SimulatedNode) {
         guard let links = node.links, let directory = node.shells?.directory else { return }
         do throws(DiskError) { try links.memory.follow(directory.view) } catch {
@@ -115,7 +115,8 @@ extension Simulation {
         return false
     }
 
-    /// A node's links, or in their place the network, have found that the process of another has ended.
+    /// Tells a node that the process of another has ended. Its links found that out, or the network
+    /// in their place.
     func processEnded(_ other: NodeID, for id: NodeID, life: UInt64) {
         let node = self.node(id)
         guard node.incarnation == life, node.isUp else { return }
@@ -171,7 +172,7 @@ extension Simulation {
         }
     }
 
-    /// At once, or when whoever deals with it comes to it.
+    /// At once, or when the receiver gets to it.
     private func settle(
         _ receipt: PeerReceipt, _ size: Int, _ priority: PeerMessage.Priority,
         _ stream: SimulatedStream, _ node: SimulatedNode
@@ -220,7 +221,8 @@ extension Simulation {
         return nil
     }
 
-    /// Who was removed need not know it: nobody talks to it any more.
+    /// Whether the node is a member. A removed node need not know that it was removed: nobody talks
+    /// to it any more.
     private func isMember(_ id: NodeID) -> Bool {
         guard let view = self.placed?.view else { return true }
         return view.node(id)?.isMember == true

@@ -2,7 +2,8 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 
-/// Somebody at a node's door who must not be heard: by a certificate of the cluster, but not what it says it is.
+/// A stranger that connects to a node and must not be heard: it has a certificate of the cluster,
+/// but is not what it claims to be.
 final class Stranger: LinkStreamUser {
     enum Lie: CaseIterable {
         case otherCluster, otherNode, otherName, otherReceiver, otherData, olderCopy
@@ -27,7 +28,7 @@ final class Stranger: LinkStreamUser {
         var own = self.own
         var target = self.target.id
         var lie = self.lie
-        // Of whom nothing was heard yet, any copy is as good as another.
+        // If nothing was heard of the node yet, any copy is as good as another.
         if lie == .olderCopy, self.target.links?.memory.start(of: own.name) == nil {
             lie = .noStarts
         }
@@ -79,7 +80,7 @@ extension SimulatedStreams {
         let host = nodes[Int(self.draw(UInt64(nodes.count)))]
         let target = nodes[Int(self.draw(UInt64(nodes.count)))]
         var lie = Stranger.Lie.allCases[Int(self.draw(UInt64(Stranger.Lie.allCases.count)))]
-        // Who has met nobody trusts whoever comes first.
+        // A node that has met nobody trusts the first that comes.
         if lie == .otherData, target.links?.peers.isOpen(to: host.id) != true { lie = .noHello }
         guard host.id != target.id else { return }
         self.count("strangers")

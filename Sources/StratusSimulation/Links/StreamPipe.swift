@@ -6,7 +6,7 @@ struct StreamPipe {
         case bytes(Bytes)
         /// The writer has closed, or its process ended: nothing more comes.
         case goodbye
-        /// As ``goodbye``, in the way of a machine that knows of no such connection.
+        /// Like ``goodbye``, from a machine that knows no such connection.
         case reset
     }
 
@@ -22,9 +22,9 @@ struct StreamPipe {
     private(set) var unsaidSize = 0
     var stalledSince: Int64?
     var isStepping = false
-    /// Nothing arrives before: what stands ahead, or the end of the handshake.
+    /// Nothing arrives before: earlier pieces or the end of the handshake come first.
     var openAt: Int64 = 0
-    /// Of a connection that is broken: pieces that were ahead of the break.
+    /// The pieces of a broken connection that were ahead of the break.
     var passCount = 0
 
     var isEmpty: Bool { self.pieces.isEmpty && self.unsaidSize == 0 }
@@ -66,7 +66,7 @@ struct StreamPipe {
         self.passCount = min(self.passCount, self.pieces.count)
     }
 
-    /// What is under way stands in some buffer on its way.
+    /// Delays the pieces under way: they wait in some buffer between the ends.
     mutating func delay(by time: Int64) {
         for position in self.pieces.indices { self.pieces[position].due += time }
         self.openAt += time

@@ -2,13 +2,13 @@ import StratusCluster
 import StratusCoding
 import StratusModel
 
-/// What the links and the connections below them are like in one run.
+/// The shape of the links and the connections below them in one run.
 struct StreamShape {
     var tuning = PeerLinks.Tuning()
-    /// What a system keeps of a connection, written and not known to have arrived.
+    /// The bytes a system keeps of a connection that are written and not known to have arrived.
     var kernelSize: Int
     var bytesPerMillisecond: Int64
-    /// Of so many writes one is the connection's last, where connections break.
+    /// One in so many writes is the connection's last, in runs where connections break.
     var breakOneIn: UInt64
     /// A message that was handed over counts as dealt with so much later at most.
     var settleDelayMax: Int64

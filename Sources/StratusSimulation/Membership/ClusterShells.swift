@@ -2,8 +2,9 @@ import StratusCluster
 import StratusModel
 import StratusPlacement
 
-/// What a node's process runs for the cluster's membership, as a real one does: the view on its disk, the way of
-/// requests, the follower of views, the keeper of moves, and the answers to other nodes' questions.
+/// The parts that a node's process runs for the cluster's membership, as a real one does: the view
+/// on its disk, the router of requests, the follower of views, the keeper of moves, and the answers
+/// to other nodes' questions.
 final class ClusterShells: Sendable {
     let life: ProcessLife
     let directory: ClusterDirectory

@@ -3,8 +3,8 @@ import StratusConsensus
 import StratusModel
 import StratusPlacement
 
-// What must hold while replicas move, seen by somebody who knows what the system group has decided and what every
-// group has committed.
+// The rules that must hold while replicas move, checked by an observer that knows every decision of
+// the system group and everything that the groups have committed.
 extension Invariants {
     /// The system group has decided on another view.
     mutating func placed(_ view: ClusterView) {
@@ -33,7 +33,7 @@ extension Invariants {
         self.checkPlaces(of: group)
     }
 
-    /// M-12, M-13: whoever votes keeps a replica, by the table or by the move that is under way.
+    /// M-12, M-13: every voter keeps a replica, by the table or by the move that is under way.
     private mutating func checkPlaces(of group: GroupID) {
         guard let view, let confirmed = self.groups[group]?.confirmed else { return }
         var keepers = view.replicas(of: group)

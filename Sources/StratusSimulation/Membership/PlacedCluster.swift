@@ -1,7 +1,7 @@
 import StratusModel
 import StratusPlacement
 
-/// What a cluster has whose groups are placed by the real table.
+/// The additional state of a cluster whose groups are placed by the real table.
 struct PlacedCluster {
     /// A newcomer that an operator has let in or is letting in.
     struct Join {
@@ -24,7 +24,7 @@ struct PlacedCluster {
     var calmAt: Int64 = 0
     static let calm: Int64 = 20_000_000_000
 
-    /// Whoever is gone is replaced everywhere.
+    /// Whether every lost node is replaced everywhere.
     func isWhole(_ view: ClusterView) -> Bool {
         self.lost.allSatisfy { view.groups(keptBy: $0).isEmpty }
             && view.nodes.allSatisfy { $0.isMember || view.groups(keptBy: $0.id).isEmpty }

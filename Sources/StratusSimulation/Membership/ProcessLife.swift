@@ -2,8 +2,8 @@ import StratusCluster
 import StratusConsensus
 import StratusModel
 
-/// What the asynchronous parts of one process stand on: sleep, the own replicas, the network. Once the process
-/// has ended everything returns at once and has no effect, so that what still runs comes to its end.
+/// The base of one process' asynchronous parts: sleep, its own replicas, the network. Once the
+/// process has ended every call returns at once and has no effect, so that running tasks finish.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
 final class ProcessLife: @unchecked Sendable {
@@ -30,7 +30,7 @@ final class ProcessLife: @unchecked Sendable {
     /// The process may have ended inside the last operation of its disk, and nobody has looked yet.
     var isGone: Bool { self.isOver || self.node.files.isCrashed }
 
-    /// For people who look for what stands still.
+    /// A text for people who look for the cause of a standstill.
     var text: String {
         "has links to \(self.peers), \(self.sleepers.count) sleep, \(self.askers.count) ask, "
             + "\(self.executor.isIdle ? "nothing" : "something") is ready"

@@ -5,7 +5,8 @@ import StratusModel
 import StratusPlacement
 import StratusStorage
 
-// Clusters whose groups are placed by the real table: what the real shells of the membership ask of a process.
+// Simulates clusters whose groups are placed by the real table: carries out the requests that the
+// real membership shells make of a process.
 extension Simulation {
     /// Nil in a cluster whose groups stay where the seed put them.
     func makeShells(of node: SimulatedNode) throws(ClusterDirectory.Refusal) -> ClusterShells? {
@@ -43,7 +44,7 @@ extension Simulation {
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }
-        // Who ended in there comes to its end.
+        // Tasks of an ended process finish here.
         executor.run()
     }
 
@@ -58,7 +59,8 @@ extension Simulation {
 
     // MARK: Replicas that come and go
 
-    /// Whether the node has a replica of the group: one that it keeps is opened when somebody asks for it.
+    /// Whether the node has a replica of the group: a replica that it keeps is opened when somebody
+    /// asks for it.
     func isOpen(_ group: GroupID, on node: SimulatedNode) -> Bool {
         guard let host = node.host else { return false }
         if host.replica(of: group) != nil { return true }
@@ -93,7 +95,7 @@ extension Simulation {
                     .follower, term: .zero, of: node.id, in: group, at: self.now)
                 host.remove(group)
                 self.answerWaiting(for: group, on: node)
-                // What cannot be closed is deleted all the same.
+                // A partition that cannot be closed is deleted all the same.
                 try? node.partitions[group]?.store.close()
                 node.partitions[group] = nil
                 node.checkpointers[group] = nil
@@ -213,13 +215,14 @@ extension Simulation {
         return true
     }
 
-    /// Links are between members, as both see it; the network of a cluster that is not placed knows all.
+    /// Whether both nodes see each other as members, so that they have links. In a cluster that is
+    /// not placed all nodes are linked.
     func areLinked(_ one: NodeID, _ other: NodeID) -> Bool {
         guard self.placed != nil else { return true }
         guard Int(other.raw) <= self.nodes.count,
             let near = self.node(one).shells?.life, near.peers.contains(other)
         else { return false }
-        // Who is down is not known to be: what is sent there is lost.
+        // Others do not know that a node is down: messages sent to it are lost.
         guard let far = self.node(other).shells?.life else { return true }
         return far.peers.contains(one)
     }

@@ -3,7 +3,8 @@ import StratusConsensus
 import StratusModel
 import StratusPlacement
 
-// Who runs the cluster: lets nodes in, empties and removes them, weighs them, and replaces those that die.
+// The operator of the cluster: admits nodes, drains and removes them, weighs them, and replaces
+// those that die.
 extension Simulation {
     private static let nodeCountMax = 12
 
@@ -68,8 +69,8 @@ extension Simulation {
         return up.isEmpty ? nil : up[self.draw(up.count)].shells
     }
 
-    /// A node that still holds replicas is thrown out. One at a time, and not beside one that died: two may be a
-    /// majority of three.
+    /// Removes a node that still holds replicas. Only one at a time, and not beside one that died:
+    /// two may be a majority of three.
     private func removeByForce(_ id: NodeID, _ view: ClusterView) {
         guard let placed, placed.isWhole(view), !self.nodes.contains(where: \.isImpaired),
             view.placementNodes.count > view.settings.replicaCount,
@@ -135,8 +136,8 @@ extension Simulation {
         return placed.isWhole(view)
     }
 
-    /// A machine burns down. One at a time, and not beside a disk that has lost something: two may be a majority of
-    /// three.
+    /// Destroys a machine with its disk. Only one at a time, and not beside a disk that has lost
+    /// data: two may be a majority of three.
     private func dieForGood(_ id: NodeID, _ view: ClusterView) {
         guard let placed, placed.isWhole(view), self.now >= placed.calmAt,
             !self.nodes.contains(where: \.isImpaired),

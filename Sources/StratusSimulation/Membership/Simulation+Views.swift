@@ -4,7 +4,8 @@ import StratusModel
 import StratusPlacement
 import StratusStorage
 
-// What the system group decides, how nodes follow it, and whether everything has come to where it should be.
+// Follows the system group's decisions: how nodes adopt them, and whether every replica has reached
+// its place.
 extension Simulation {
     func state(of group: GroupID, on node: SimulatedNode) -> SimulatedState {
         SimulatedState(
@@ -74,7 +75,7 @@ extension Simulation {
         }
     }
 
-    /// What was under way to a process that has ended is lost, and who had a link to it notices.
+    /// Drops the messages under way to an ended process, and tells the peers with a link to it.
     func breakLinks(of node: SimulatedNode) {
         guard self.placed != nil, self.streams == nil else { return }
         for other in self.nodes where other.isUp && other.id != node.id {
@@ -86,7 +87,8 @@ extension Simulation {
 
     // MARK: Coming right
 
-    /// What still keeps the cluster's shape from being what the system group wants; nil where there is no table.
+    /// The difference that remains between the cluster's shape and the system group's decision; nil
+    /// if there is none, or no table.
     func findMembershipProblem() -> String? {
         guard let placed else { return nil }
         guard let view = placed.view else { return "the cluster is not formed" }

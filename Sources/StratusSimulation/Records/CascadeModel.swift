@@ -1,13 +1,13 @@
 package import StratusModel
 package import StratusRecords
 
-/// What must be left of records that refer to one another by DELETE_SELF when the jobs of all cascades are done, told
-/// from outcomes alone: a cascade that is left to jobs, or to mail, takes its time, and what clients write in between
-/// must be told from what was there before.
+/// The records that must be left, among records that refer to one another by DELETE_SELF, when the
+/// jobs of all cascades are done. It knows outcomes alone. A cascade left to jobs, or to mail,
+/// takes time, and a client's write meanwhile must be told apart from earlier ones.
 ///
 /// Records refer by one field, and nothing protects them.
 package struct CascadeModel {
-    /// What becomes of a record.
+    /// The future of a record.
     private enum Fate {
         /// It stays: its target was not deleted since it last said that it refers to it.
         case stays
@@ -45,14 +45,16 @@ package struct CascadeModel {
         let target = self.target(of: record)
         let fate: Fate
         if let target, states {
-            // What refers to a record that is still to go, or may be gone, shares its lot.
+            // A record shares the fate of one it refers to that is still to be deleted, or may be
+            // gone.
             fate = (self.known[target]?.fate ?? .stays) == .stays ? .stays : .open
         } else {
             // It is as it was; without a reference nothing takes it with it.
             fate = target == nil ? .stays : before?.fate ?? .stays
         }
         self.known[record.name] = Known(record: record, target: target, fate: fate)
-        // Nobody knows whether it was saved before its own deletion, which takes others with it, or after it.
+        // Nobody knows whether it was saved before its own deletion, which deletes others with it,
+        // or after it.
         if fate != before?.fate ?? .stays { self.loosen(whatRefersTo: record.name) }
     }
 
@@ -81,7 +83,7 @@ package struct CascadeModel {
         while let next = open.popLast() {
             for referrer in self.referrers(of: next.name) where seen.insert(referrer).inserted {
                 guard let fate = self.known[referrer]?.fate, fate != .goes else { continue }
-                // What may not be there any more takes nothing with it.
+                // A record that may be gone already deletes no others.
                 let isSure = next.isSure && fate == .stays
                 self.known[referrer]?.fate = isSure ? .goes : .open
                 open.append((referrer, isSure))
@@ -108,7 +110,7 @@ package struct CascadeModel {
         )
     }
 
-    /// What is wrong with `records`, which are all there are; nil: nothing.
+    /// The error in `records`, which are all there are; nil if there is none.
     package func problem(in records: [String: Record]) -> String? {
         for name in Set(records.keys).union(self.known.keys).sorted() {
             guard let known = self.known[name] else { return "\(name) was deleted and is there" }

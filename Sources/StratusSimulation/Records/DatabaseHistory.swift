@@ -51,7 +51,7 @@ struct DatabaseHistory {
         self.states.append(state)
     }
 
-    /// As it was in a turn; nil: that has not come yet.
+    /// The state as of a turn; nil if that has not come yet.
     func state(at turn: UInt64) -> State? {
         if turn > self.turn { return nil }
         return self.states.last { $0.turn <= turn }

@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-/// What a client knows of a database's zones by following its feed.
+/// A client's knowledge of a database's zones, from following its feed.
 struct DatabaseMirror {
     private(set) var position: DatabasePosition?
     private(set) var zones: [String: ZoneIncarnation] = [:]

@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-/// What a client asks of a group that holds records.
+/// A client's operation on a group that holds records.
 enum RecordWork: Equatable {
     case command(RecordCommand, Principal)
     case query(RecordQuery.Ask, Principal)
@@ -44,7 +44,7 @@ extension RecordModel.Place {
     static func feed(of database: DatabaseID) -> Self { Self(database: database, zone: "") }
 }
 
-/// What one client knows of records.
+/// The knowledge of one client about records.
 struct RecordClient {
     struct Name: Hashable {
         var group: GroupID
@@ -76,7 +76,8 @@ struct RecordClient {
     ///
     /// - Returns: what is wrong with the page by itself; nil: nothing.
     mutating func take(_ page: DatabaseChangesPage, of feed: DatabaseFeed) -> String? {
-        // Who begins a database from nothing forgets what it had of a zone by asking for that alone.
+        // A client that starts a database's feed from nothing forgets what it learned by asking for
+        // single zones.
         if self.databases[feed] == nil { self.forget(feed) }
         var mirror = self.databases[feed] ?? DatabaseMirror()
         let problem = mirror.take(page)

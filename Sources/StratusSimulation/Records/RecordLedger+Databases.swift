@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-// What is told of whole databases.
+// The checks of answers about whole databases.
 extension RecordLedger {
     func turn(of database: DatabaseID) -> UInt64 { self.databases[database]?.turn ?? 0 }
 
@@ -10,11 +10,11 @@ extension RecordLedger {
         self.turns[identity] ?? 0
     }
 
-    /// What is wrong with a page of a database's feed.
+    /// Finds the error in a page of a database's feed.
     ///
     /// - Parameters:
-    ///   - mirror: what its client has, the page taken in.
-    ///   - floor: the turn that the feed was known to have come to when the page was asked for.
+    ///   - mirror: the client's state, with the page taken in.
+    ///   - floor: the turn that the feed was known to have reached when the page was asked for.
     func problem(
         with page: DatabaseChangesPage, of database: DatabaseID, _ mirror: DatabaseMirror,
         floor: UInt64

@@ -2,15 +2,15 @@ import StratusCoding
 import StratusModel
 import StratusRecords
 
-/// What the log of one group has decided, by the plainest rules: every entry's outcome must be the model's, and every
-/// read what the model had at the tag that the answer names.
+/// The decisions of one group's log, by the simplest rules. Every entry's outcome must be the
+/// model's. Every read must match the model at the tag that the answer names.
 struct RecordLedger {
     private var model: RecordModel
     let deletedZoneCountMax: UInt64
     private(set) var databases: [DatabaseID: DatabaseHistory] = [:]
-    /// Of the zone of long cascades.
+    /// The model of the zone of long cascades.
     private var cascades = CascadeModel(field: RecordWorld.reference)
-    /// What each command was answered when it was applied.
+    /// The outcome of each command when it was applied.
     private var outcomes: [RequestIdentity: Bytes] = [:]
     private var incarnations: [RecordModel.Place: ZoneIncarnation] = [:]
     private var histories: [ZoneIncarnation: ZoneHistory] = [:]
@@ -142,7 +142,7 @@ struct RecordLedger {
         return nil
     }
 
-    /// Where the model does not hear of everything.
+    /// Only counts an outcome: for commands that the model does not fully follow.
     private mutating func countOnly(_ outcome: RecordOutcome) -> String? {
         guard case .records(let modified) = outcome else { return nil }
         for result in modified.results {
@@ -158,7 +158,7 @@ struct RecordLedger {
         }
     }
 
-    /// What is wrong with the zone of long cascades when all jobs are done; nil: nothing.
+    /// The error in the zone of long cascades when all jobs are done; nil if there is none.
     func problem(ofCascadesIn records: [String: Record]) -> String? {
         self.cascades.problem(in: records)
     }
@@ -235,7 +235,7 @@ struct RecordLedger {
 
     func incarnation(of place: RecordModel.Place) -> ZoneIncarnation? { self.incarnations[place] }
 
-    /// What a read must have seen of `place` that says it stood so.
+    /// The records that a read must have seen if it reports this state of the zone.
     ///
     /// - Returns: nil for a zone that nobody has seen in that state.
     func records(in summary: ZoneSummary) -> [String: Record]? {
@@ -246,7 +246,7 @@ struct RecordLedger {
         return history.records(at: summary.lastTag)
     }
 
-    /// As it stands at the end of the log.
+    /// The records of a place at the end of the log.
     func records(in place: RecordModel.Place) -> [String: Record]? {
         self.model.zones[place]?.records
     }

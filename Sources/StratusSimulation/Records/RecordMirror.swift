@@ -1,13 +1,14 @@
 import StratusModel
 import StratusRecords
 
-/// What a client has of a zone by following its feed, by the plainest of means: it hands on the token it was given, and
-/// forgets only when told to.
+/// The records of a zone that a client has from following its feed, in the simplest way: it passes
+/// on the token it was given, and forgets only when told to.
 struct RecordMirror {
     private(set) var position: FeedPosition?
     private(set) var records: [String: Record] = [:]
-    /// The database's feed has told of the zone, and it was not followed to its end since: a client that hands on that
-    /// feed's tokens does so before it asks for the next page.
+    /// Whether the database's feed has reported the zone, and the client has not followed it to its
+    /// end since. A client that passes on that feed's tokens does so before it asks for the next
+    /// page.
     private(set) var isOwed: Bool
 
     init(isOwed: Bool = false) { self.isOwed = isOwed }

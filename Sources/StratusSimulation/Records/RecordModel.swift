@@ -1,10 +1,10 @@
 package import StratusModel
 package import StratusRecords
 
-/// The records' state as a dictionary: every rule in its plainest form, no rows, no formats. What `RecordState` is
-/// held against, on one partition's store and in the simulator.
+/// The records' state as a dictionary: every rule in its simplest form, no rows, no formats.
+/// `RecordState` is compared with it, on one partition's store and in the simulator.
 ///
-/// It knows no limits of size, and no jobs: cascades that end in one entry, and tombstones for ever.
+/// It has no size limits and no jobs: cascades end in one entry, and tombstones stay for ever.
 package struct RecordModel {
     package struct Zone: Equatable {
         package var lastTag: UInt64
@@ -66,7 +66,8 @@ package struct RecordModel {
         return gone.values.map(\.records.count).reduce(0, +)
     }
 
-    /// The names of a zone's records of a type with `least` or more in an integer field, by that field, then by name.
+    /// The names of a zone's records of a type that have `least` or more in an integer field,
+    /// ordered by that field, then by name.
     package func query(
         _ place: Place, _ type: String, _ field: String, least: Int64, descending: Bool
     ) -> [String] {

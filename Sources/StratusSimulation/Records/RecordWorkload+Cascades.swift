@@ -2,8 +2,9 @@ import StratusModel
 import StratusRecords
 
 extension RecordWorkload {
-    /// In the zone of long cascades: a record, what goes with it, and what goes with that, together; or the first one
-    /// goes; or one is saved that says nothing of its reference. Whoever refers to a record has therefore seen it there.
+    /// An operation in the zone of long cascades. It saves a record, one that depends on it, and
+    /// one that depends on that, together. Or it deletes the first one; or it saves one without its
+    /// reference. So a client that refers to a record has seen it there.
     mutating func deepen(in group: GroupID, using random: inout SeededGenerator)
         -> RecordWork
     {

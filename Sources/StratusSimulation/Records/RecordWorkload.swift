@@ -27,7 +27,7 @@ struct RecordWorkload {
             tombstoneCountMin: RecordWorld.forgetsDeletions(group) ? 6 : 1_000_000)
     }
 
-    /// What a client does next in `group`.
+    /// The client's next operation in `group`.
     mutating func work(
         in group: GroupID, for client: RecordClient, using random: inout SeededGenerator
     ) -> RecordWork {

@@ -10,7 +10,7 @@ enum RecordWorld {
     static let system = Principal(kind: .system)
     static let privateDatabase = DatabaseID(
         container: Self.container, scope: .private, owner: Self.owner)
-    /// Where cascades are left to jobs.
+    /// The database whose cascades are left to jobs.
     static let deepDatabase = DatabaseID(
         container: Self.container, scope: .private, owner: "_deep")
     /// Erased now and then.
@@ -20,13 +20,13 @@ enum RecordWorld {
     static let followed = [Self.privateDatabase, Self.leaverDatabase]
     static let publicDatabase = DatabaseID(container: Self.container, scope: .public, owner: "")
 
-    /// Where most is written; made first, never deleted.
+    /// The place with most writes; made first, never deleted.
     static let shelves = RecordModel.Place(database: Self.privateDatabase, zone: "Shelves")
     /// Made and deleted again and again.
     static let scratches =
         (0..<4).map { RecordModel.Place(database: Self.privateDatabase, zone: "Scratch\($0)") }
         + (0..<2).map { RecordModel.Place(database: Self.leaverDatabase, zone: "Attic\($0)") }
-    /// Where cascades are longer than one entry, so that jobs go on with them.
+    /// The place where cascades are longer than one entry, so that jobs continue them.
     static let deep = RecordModel.Place(database: Self.deepDatabase, zone: "Deep")
     static let ownDefault = RecordModel.Place(
         database: Self.privateDatabase, zone: ZoneID.defaultName)
@@ -35,13 +35,14 @@ enum RecordWorld {
     static let all =
         [Self.shelves, Self.deep, Self.ownDefault, Self.publicDefault] + Self.scratches
 
-    /// Who reads a database, and writes to a private one.
+    /// The user that reads a database, and writes to a private one.
     static func user(of database: DatabaseID) -> Principal {
         Principal(
             kind: .user, userRecordName: database.owner.isEmpty ? Self.owner : database.owner)
     }
 
-    /// Groups with odd numbers forget deletions early, of records and of zones: feeds may then have to begin again.
+    /// Whether the group forgets deletions early, of records and of zones, so that feeds may have
+    /// to begin again: true for odd numbers.
     static func forgetsDeletions(_ group: GroupID) -> Bool { group.raw % 2 == 1 }
 
     static func deletedZoneCountMax(of group: GroupID) -> UInt64 {

@@ -2,15 +2,15 @@ import StratusModel
 import StratusPlacement
 import StratusRecords
 
-/// A public database in buckets, which lie in different groups: what a gateway does to save what refers from one to
-/// another.
+/// A public database in buckets, which lie in different groups. It does the work of a gateway to
+/// save a record that refers from one bucket to another.
 struct SimulatedBuckets {
     static let nameCount = 10
 
     let count: Int
     /// Groups that hold buckets, the first of which is the group of partition 0.
     let partitionCount: Int
-    /// What each client is about to save, once it has what it needs in another bucket.
+    /// The save that each client intends, once it has its reservation in another bucket.
     private var intended: [Int: Intent] = [:]
 
     private struct Intent {
@@ -48,7 +48,7 @@ struct SimulatedBuckets {
     struct Step {
         var group: GroupID
         var work: RecordWork
-        /// Of the reservation that it goes by.
+        /// The deadline of the reservation that it relies on.
         var deadline: Int64?
     }
 
@@ -121,7 +121,7 @@ struct SimulatedBuckets {
             deadline: deadline)
     }
 
-    /// What a client is told of what it wished for.
+    /// Takes the answer to a client's request for a reservation.
     mutating func hear(
         _ refusals: [RecordRefusal?], _ reserve: ReserveReferences, by client: Int,
         as identity: RequestIdentity, deadline: Int64
@@ -151,7 +151,7 @@ struct SimulatedBuckets {
             return violation("\(end.target) counts on \(end.referrer), which holds no such link")
         }
         for end in ends.flatMap(\.outbound) where !inbound.contains(end) {
-            // What a target has forgotten is what it took with it, or tried to.
+            // A target may have forgotten a link only because it deleted the referrer, or tried to.
             if end.action == .validate {
                 return violation("\(end.target) does not know that \(end.referrer) needs it")
             }

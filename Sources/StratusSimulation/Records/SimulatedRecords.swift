@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-/// What a run whose groups hold records knows beside what every run knows.
+/// The additional state of a run whose groups hold records.
 struct SimulatedRecords {
     var workload: RecordWorkload
     var clients: [RecordClient]
@@ -41,14 +41,14 @@ struct SimulatedRecords {
 
     mutating func count(_ kind: String) { self.counts[kind, default: 0] += 1 }
 
-    /// What the ledgers and the readers have counted.
+    /// The counts of the ledgers and the readers.
     var totals: [String: Int] {
         self.ledgers.values.reduce(into: self.counts) { $0.merge($1.counts) { $0 + $1 } }
     }
 
     // MARK: Outcomes
 
-    /// What one operation of a client did to a register.
+    /// The effect of one client operation on a register.
     struct RegisterEvent {
         var register: Int
         var operation: LinearizabilityChecker.Operation
@@ -106,7 +106,7 @@ struct SimulatedRecords {
         return nil
     }
 
-    /// What a command of unknown outcome may have done to registers.
+    /// The possible effects on registers of a command of unknown outcome.
     func possibleEvents(of work: RecordWork, in group: GroupID, by client: Int) -> [RegisterEvent] {
         guard case .command(.modifyRecords(let modify), _) = work, let place = work.place else {
             return []
@@ -214,7 +214,7 @@ struct SimulatedRecords {
         }
     }
 
-    /// Of a read that tells where the zone stood.
+    /// Checks a read that reports the position of the zone.
     private mutating func check(
         _ summary: ZoneSummary?, of place: RecordModel.Place, in group: GroupID, _ floor: UInt64?,
         _ body: ([String: Record]) -> String?
@@ -264,7 +264,7 @@ struct SimulatedRecords {
             record.map { RecordClient.Sighting(tag: $0.tag.text, number: number) }
     }
 
-    /// A page of a feed. Who has followed to its end has what was there.
+    /// Takes in a page of a feed. A client that has followed to its end has all that was there.
     private mutating func follow(
         _ page: ZoneChangesPage, of place: RecordModel.Place, in group: GroupID, by client: Int,
         _ floor: UInt64?
@@ -290,7 +290,7 @@ struct SimulatedRecords {
 }
 
 extension RecordOperation {
-    /// What it writes; nil: nothing is left.
+    /// The number it writes; nil if it leaves no record.
     fileprivate var number: Int? {
         let field = self.fields.first { $0.name == RecordWorld.number }
         guard case .scalar(.int64(let number))? = field?.value else { return nil }

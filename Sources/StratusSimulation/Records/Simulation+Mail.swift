@@ -5,7 +5,7 @@ import StratusModel
 import StratusRecords
 import StratusStorage
 
-/// What a courier sends to a group, until it is answered.
+/// A parcel from a courier to a group, until it is answered.
 struct Parcel {
     var route: MailRoute
     var command: MailCommand
@@ -15,7 +15,7 @@ struct Parcel {
     }
 }
 
-/// What becomes of mail at one node.
+/// An event of the mail at one node.
 enum MailEvent {
     /// Time to look whether there is any.
     case look
@@ -28,7 +28,8 @@ enum MailEvent {
     case overdue(UInt64)
 }
 
-// Leaders carry mail between the groups that hold buckets: the real courier, over the simulated network.
+// Lets leaders carry mail between the groups that hold buckets: the real courier, over the
+// simulated network.
 extension Simulation {
     func startCarrying(on node: SimulatedNode) {
         guard self.records?.buckets != nil else { return }
@@ -56,7 +57,7 @@ extension Simulation {
 
     // MARK: Looking
 
-    /// As a node's carrier does when it is told of news.
+    /// Looks for mail, as a node's carrier does when it is told of news.
     private func lookForMail(on node: SimulatedNode) {
         let pause = Int64.random(in: 10...100, using: &self.diskRandom) * 1_000_000
         self.queue.add(.mail(.look, node.id, life: node.incarnation), at: self.now + pause)
@@ -117,7 +118,8 @@ extension Simulation {
         self.dispatch(number, from: node)
     }
 
-    /// To whom this node takes for the leader; now and then, and where it knows of none, to anybody.
+    /// Sends to the node's presumed leader. Now and then, and if it knows none, it sends to any
+    /// replica.
     private func dispatch(_ number: UInt64, from node: SimulatedNode) {
         guard let parcel = node.parcels[number] else { return }
         let any = self.nodes[Int.random(in: 0..<self.nodes.count, using: &self.networkRandom)].id
@@ -185,7 +187,8 @@ extension Simulation {
 
     // MARK: The end
 
-    /// What keeps buckets from being settled: mail, and reservations whose deadline is to come.
+    /// The reason why buckets are not settled: mail, or reservations whose deadline is still to
+    /// come.
     func findMailProblem(_ leader: Replica) -> String? {
         guard self.records?.buckets != nil else { return nil }
         let answer = try? leader.state.answer(OutboxAsk().enveloped())

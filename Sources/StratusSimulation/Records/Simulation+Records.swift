@@ -8,7 +8,7 @@ import StratusStorage
 extension Simulation {
     // MARK: Asking
 
-    /// What a client asks of a replica.
+    /// The request of a client to a replica.
     func body(
         of asked: SimulatedClient.Current, as identity: RequestIdentity, by node: SimulatedNode
     ) -> PeerRequest.Body {
@@ -158,7 +158,7 @@ extension Simulation {
         self.closing.append(RegisterName(group: current.group, register: RegisterName.jobs))
     }
 
-    /// What keeps a group's records from being as they should: jobs that somebody has left behind since.
+    /// The reason why a group's records are not settled: jobs or reservations left behind.
     func findRecordsProblem(_ leader: Replica) -> String? {
         guard self.records != nil, self.clientGroups.contains(leader.group) else { return nil }
         if let problem = self.findMailProblem(leader) { return problem }

@@ -183,7 +183,7 @@ extension Simulation {
         return nil
     }
 
-    /// What databases say they hold.
+    /// Checks the usage that databases report.
     private func checkUse(
         _ found: [RecordModel.Place: [String: Record]], _ group: GroupID, _ replica: Replica
     ) -> Violation? {

@@ -1,7 +1,7 @@
 import StratusModel
 
-/// Zones that are gone, as a model of records remembers them: what is made again under their name has tags that none of
-/// theirs fits.
+/// The deleted zones that a model of records remembers: a new zone of the same name has tags that
+/// differ from all of theirs.
 struct ZoneGraves {
     private struct Grave {
         var zone: String
@@ -12,7 +12,7 @@ struct ZoneGraves {
     private let countMax: UInt64
     /// Those that are not forgotten, in the order in which they went.
     private var graves: [DatabaseID: [Grave]] = [:]
-    /// Where the tags of zones begin that are made in a database which was erased, or has forgotten others.
+    /// The first tags of zones made in a database that was erased, or has forgotten other zones.
     private var floors: [DatabaseID: UInt64] = [:]
 
     init(countMax: UInt64) { self.countMax = countMax }

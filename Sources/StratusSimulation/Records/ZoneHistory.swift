@@ -1,8 +1,8 @@
 import StratusModel
 import StratusRecords
 
-/// Every record of one incarnation of a zone, at every tag it ever had: tags count a zone's changes, so that a tag says
-/// all that is in it.
+/// Every record of one incarnation of a zone, at every tag it ever had. Tags count a zone's
+/// changes, so a tag determines all its content.
 struct ZoneHistory {
     private struct Version {
         var tag: UInt64

@@ -1,4 +1,3 @@
-import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
@@ -7,62 +6,100 @@ import StratusRuntime
 import StratusSimulation
 import Testing
 
+@testable import StratusGateway
 @testable import WireScenarios
 
 /// every route × everybody × every database × every environment × one's own and a foreign container,
-/// each with the answer it must get. The routes are those of the gateway's own table: a new one has no row
-/// in `kind(of:)` and does not compile.
+/// each with the answer it must get. The routes are those of the gateway's own table: one without a line here fails.
 @Suite struct AuthorizationMatrixTests {
-    /// What a route asks of its caller.
-    private enum Kind {
-        /// Open to the world, as far as the world may read.
-        case reads
-        /// Needs a user.
-        case needsUser
+    /// Who may call an operation, and a body that it takes. Said apart from the table, which must agree.
+    private struct Line {
+        var need: GatewayOperation.Need
+        var scopes: GatewayOperation.Scopes
+        var body: JSON = [:]
     }
 
-    /// A switch without a default: whoever adds a route decides here who may call it.
-    private static func kind(of operation: Route.Operation) -> Kind {
-        switch operation {
-        case .recordsQuery, .recordsLookup, .recordsQueryBatch: .reads
-        case .zonesList, .zonesLookup, .recordsModify, .recordsChanges, .recordsResolve,
-            .recordsAccept, .zonesModify,
-            .zonesChanges, .changesDatabase, .changesZone, .usersCurrent, .usersCaller,
-            .usersDiscover, .usersLookUpEmail, .usersLookUpID, .usersLookUpContacts,
-            .usersRestrict, .usersUnrestrict, .usersSignOut, .usage:
-            .needsUser
-        }
-    }
+    private static let everywhere: GatewayOperation.Scopes = [.public, .private, .shared]
+    private static let feeds: GatewayOperation.Scopes = [.private, .shared]
 
-    private static func body(of operation: Route.Operation) -> JSON {
-        switch operation {
-        case .recordsQuery: ["query": ["recordType": "Book"]]
-        case .recordsQueryBatch: ["batch": [["query": ["recordType": "Book"]]]]
-        case .recordsLookup: ["records": [["recordName": "r"]]]
-        case .recordsModify:
-            [
+    private static let lines: [String: Line] = [
+        "records/query": Line(
+            need: .reader, scopes: everywhere, body: ["query": ["recordType": "Book"]]),
+        "internal/records/query/batch": Line(
+            need: .reader, scopes: everywhere,
+            body: ["batch": [["query": ["recordType": "Book"]]]]),
+        "records/lookup": Line(
+            need: .reader, scopes: everywhere, body: ["records": [["recordName": "r"]]]),
+        "records/modify": Line(
+            need: .user, scopes: everywhere,
+            body: [
                 "operations": [
                     [
                         "operationType": "forceUpdate",
                         "record": ["recordName": "r", "recordType": "Book", "fields": [:]],
                     ]
                 ]
-            ]
-        case .recordsChanges: ["zoneID": ["zoneName": "Z"]]
-        case .changesZone: ["zones": [["zoneID": ["zoneName": "Z"]]]]
-        case .zonesLookup: ["zones": [["zoneName": "_defaultZone"]]]
-        case .zonesModify:
-            [
+            ]),
+        "records/resolve": Line(
+            need: .user, scopes: .public, body: ["shortGUIDs": [["value": "nope"]]]),
+        "records/accept": Line(
+            need: .user, scopes: .public, body: ["shortGUIDs": [["value": "nope"]]]),
+        "records/changes": Line(
+            need: .user, scopes: feeds, body: ["zoneID": ["zoneName": "Z"]]),
+        "changes/zone": Line(
+            need: .user, scopes: feeds, body: ["zones": [["zoneID": ["zoneName": "Z"]]]]),
+        "changes/database": Line(need: .user, scopes: feeds),
+        "zones/changes": Line(need: .user, scopes: feeds),
+        "zones/list": Line(need: .user, scopes: everywhere),
+        "zones/lookup": Line(
+            need: .user, scopes: everywhere, body: ["zones": [["zoneName": "_defaultZone"]]]),
+        "zones/modify": Line(
+            need: .user, scopes: everywhere,
+            body: [
                 "operations": [
                     ["operationType": "create", "zone": ["zoneID": ["zoneName": "Z"]]]
                 ]
-            ]
-        case .recordsResolve, .recordsAccept: ["shortGUIDs": [["value": "nope"]]]
-        case .usersDiscover: ["lookupInfos": [["emailAddress": "x@example.org"]]]
-        case .usersLookUpEmail: ["users": [["emailAddress": "x@example.org"]]]
-        case .usersLookUpID: ["users": [["userRecordName": "_x"]]]
-        default: [:]
+            ]),
+        "users/current": Line(need: .user, scopes: [.public, .private]),
+        "users/caller": Line(need: .user, scopes: [.public, .private]),
+        "users/discover": Line(
+            need: .user, scopes: .public,
+            body: ["lookupInfos": [["emailAddress": "x@example.org"]]]),
+        "users/lookup/email": Line(
+            need: .user, scopes: .public, body: ["users": [["emailAddress": "x@example.org"]]]),
+        "users/lookup/id": Line(
+            need: .user, scopes: .public, body: ["users": [["userRecordName": "_x"]]]),
+        "users/lookup/contacts": Line(need: .user, scopes: .public),
+        "users/restrict": Line(need: .user, scopes: .private),
+        "users/unrestrict": Line(need: .user, scopes: .private),
+        "users/signOut": Line(need: .user, scopes: [.public, .private]),
+        "usage": Line(need: .user, scopes: .private),
+    ]
+
+    /// What the lines say otherwise than a table, by label.
+    private static func differences(from table: OperationTable) -> [String] {
+        let known = Set(table.operations.map(\.label))
+        var found = lines.keys.filter { !known.contains($0) }.map { "\($0) is not served" }
+        for operation in table.operations {
+            guard let line = Self.lines[operation.label] else {
+                found.append("\(operation.label) has no line")
+                continue
+            }
+            if line.need != operation.need { found.append("\(operation.label) needs another") }
+            if line.scopes != operation.scopes { found.append("\(operation.label) is elsewhere") }
         }
+        return found.sorted()
+    }
+
+    @Test func `X-01: every operation of the table has its line`() {
+        #expect(Self.differences(from: .standard) == [])
+    }
+
+    @Test func `X-01: an operation without a line is found`() {
+        let more = OperationTable(
+            OperationTable.standard.operations,
+            [GatewayOperation("records/destroy", in: .all, needs: .reader) { _, _ in [] }])
+        #expect(Self.differences(from: more) == ["records/destroy has no line"])
     }
 
     private enum Who: String, CaseIterable {
@@ -70,11 +107,11 @@ import Testing
         case user, otherUser, roleMember, serverKey, halfSignature, administrator, peer
 
         /// 401, 421, or let through.
-        func expected(_ kind: Kind, _ scope: DatabaseScope) -> Expected {
+        func expected(_ need: GatewayOperation.Need, _ scope: DatabaseScope) -> Expected {
             switch self {
             // An administrator's token and a peer's frames are no credentials here.
             case .nobody, .unknownToken, .halfSignature, .administrator, .peer: .refused(401)
-            case .apiToken: scope == .public && kind == .reads ? .passed : .refused(421)
+            case .apiToken: scope == .public && need == .reader ? .passed : .refused(421)
             case .brokenUser, .expiredUser, .signedOutUser, .disabledUser: .refused(421)
             case .user, .otherUser, .roleMember: .passed
             // Judged by a signature over this very request, which the test cannot make: refused.
@@ -176,17 +213,18 @@ import Testing
         for home in containers {
             let street = try #require(streets[home])
             for target in containers where target == home || target.container != home.container {
-                for operation in Route.Operation.allCases {
+                for operation in OperationTable.standard.operations {
+                    let line = try #require(Self.lines[operation.label])
                     for scope in DatabaseScope.allCases {
                         for who in Who.allCases {
                             // Signing out would change who the user is for the cells after it.
-                            if operation == .usersSignOut { continue }
+                            if operation.name == "users/signOut" { continue }
                             let answer = try await self.ask(
-                                town, operation, scope, who, street, target)
+                                town, operation.name, line.body, scope, who, street, target)
                             let expected = self.expected(
-                                operation, scope, who, isHome: target == home)
+                                line, scope, who, isHome: target == home)
                             let cell =
-                                "\(operation.rawValue) \(scope.name) \(who) "
+                                "\(operation.label) \(scope.name) \(who) "
                                 + "\(home.container) -> \(target.container) "
                                 + target.environment.name
                             switch expected {
@@ -200,9 +238,9 @@ import Testing
                                 #expect(answer.status == 400, "\(cell): \(answer)")
                             }
                             cells += 1
-                            if operation == .usersRestrict, answer.status == 200 {
+                            if operation.name == "users/restrict", answer.status == 200 {
                                 _ = try await self.ask(
-                                    town, .usersUnrestrict, scope, who, street, target)
+                                    town, "users/unrestrict", [:], scope, who, street, target)
                             }
                         }
                     }
@@ -213,29 +251,29 @@ import Testing
     }
 
     private func ask(
-        _ town: Neighbourhood, _ operation: Route.Operation, _ scope: DatabaseScope, _ who: Who,
-        _ street: Street, _ target: ContainerReference
+        _ town: Neighbourhood, _ operation: String, _ body: JSON, _ scope: DatabaseScope,
+        _ who: Who, _ street: Street, _ target: ContainerReference
     ) async throws -> WireAnswer {
         let query = self.query(who, street, target)
         return try await town.send(
             WireRequest(
                 method: "POST",
-                target: town.path("\(scope.name)/\(operation.rawValue)", in: target)
+                target: town.path("\(scope.name)/\(operation)", in: target)
                     + (query.isEmpty ? "" : "?" + query),
                 headers: self.headers(who),
-                body: Array(Self.body(of: operation).description.utf8)))
+                body: Array(body.description.utf8)))
     }
 
     private func expected(
-        _ operation: Route.Operation, _ scope: DatabaseScope, _ who: Who, isHome: Bool
+        _ line: Line, _ scope: DatabaseScope, _ who: Who, isHome: Bool
     ) -> Expected {
-        var expected = who.expected(Self.kind(of: operation), scope)
+        var expected = who.expected(line.need, scope)
         // A session of one container is nothing in another.
         if !isHome, expected == .passed, who != .apiToken { expected = .refused(421) }
         switch expected {
-        case .passed: return operation.isIn(scope) ? .passed : .notThere
+        case .passed: return line.scopes.has(scope) ? .passed : .notThere
         case .notThere: return .notThere
-        case .refused(421) where !operation.isIn(scope) && who == .apiToken && scope == .public:
+        case .refused(421) where !line.scopes.has(scope) && who == .apiToken && scope == .public:
             return .notThere
         case .refused: return expected
         }

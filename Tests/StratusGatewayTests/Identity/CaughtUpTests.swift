@@ -8,8 +8,8 @@ import Testing
 
 @testable import WireScenarios
 
-/// `changes/database` of a client that wants the feed's end and no more: it names no position, so none that it names can
-/// have expired.
+/// `changes/database` of a client that only wants the feed's end: it names no position, so none
+/// that it names can have expired.
 @Suite struct CaughtUpTests {
     private let town: Neighbourhood
     private let api: String

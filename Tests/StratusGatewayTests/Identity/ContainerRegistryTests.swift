@@ -372,7 +372,7 @@ import Testing
         let resetting = try #require(Hexadecimal.bytes("0304d00f00ac0210a01f01025f61"))
         #expect(descriptor.encoded() == resetting)
         #expect(try ContainerDescriptor(decoding: resetting) == descriptor)
-        // No buckets, one, more than there may be; a reset without its place, a place without a reset.
+        // No buckets, one, more than allowed; a reset without its place, a place without a reset.
         for bad in [
             "0301d00f00ac0200", "0301d00f00ac0201", "0301d00f00ac0241", "0304d00f00ac0210",
             "0301d00f00ac0210a01f01025f61", "0301d00f00ac02",

@@ -4,8 +4,9 @@ import StratusModel
 import StratusSealing
 import Testing
 
-/// What is stored and sealed about who is asking, as it was first written. Every line was computed by a
-/// program in another language from the byte tables; none is ever edited: a new format adds lines.
+/// Rows and tokens about people and credentials, as they were first written. Every line was
+/// computed by a program in another language from the byte tables. None is ever edited: a new
+/// format adds lines.
 @Suite struct IdentityFormatTests {
     static let keys = IdentityKeys(master: Bytes(repeating: 7, count: 32))
     static let account = AccountID(bytes: Bytes(0..<16))

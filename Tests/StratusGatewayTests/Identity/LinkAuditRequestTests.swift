@@ -8,7 +8,8 @@ import Testing
 
 @testable import WireScenarios
 
-/// Who is told to compare references: every bucket that has something to compare, of every container in use.
+/// The buckets that are told to compare references: every one that has something to compare, of
+/// every container in use.
 @Suite struct LinkAuditRequestTests {
     private let town = Neighbourhood()
 

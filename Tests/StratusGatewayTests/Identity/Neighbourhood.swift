@@ -11,8 +11,8 @@ import StratusSimulation
 import Testing
 import WireScenarios
 
-/// A node's gateway with real credentials, without a socket: partitions in memory, a clock that the test
-/// turns, passwords hashed cheaply.
+/// A node's gateway with real credentials, without a socket: partitions in memory, a clock that the
+/// test sets, passwords hashed cheaply.
 final class Neighbourhood: Wire {
     static let container = ContainerReference(
         container: "iCloud.org.example.shelves", environment: .development)
@@ -165,7 +165,7 @@ final class Neighbourhood: Wire {
         )
     }
 
-    /// What stands behind `t=` in a 421's `redirectURL`.
+    /// The value of `t=` in a 421's `redirectURL`.
     static func link(_ answer: WireAnswer) throws -> String {
         let url = try #require(answer.json["redirectURL"].text)
         let mark = try #require(url.firstRange(of: "?t="))

@@ -333,7 +333,8 @@ import Testing
         #expect(try await town.accounts.sessions(of: id).isEmpty)
     }
 
-    /// Nodes' clocks differ: a session may be opened in the future of the node that changes the password.
+    /// Nodes' clocks differ: a session may be opened in the future by the clock of the node that
+    /// changes the password.
     @Test func `security audit 8: a new password ends sessions of nodes whose clock is ahead`()
         async throws
     {
@@ -414,7 +415,7 @@ import Testing
             ).status
         }
         #expect(try await status("https://auth.example.org") == 200)
-        // A name that somebody pointed at this server: Host and Origin agree, and that is not enough.
+        // A foreign name that points at this server: Host and Origin agree, and that is not enough.
         #expect(try await status("http://ck.example.org") == 403)
         #expect(try await status("https://auth.example.org.evil.example") == 403)
     }

@@ -132,7 +132,7 @@ import Testing
         return (ann, database)
     }
 
-    /// No position in any feed of the database's partition is honoured any more, and nothing else is changed.
+    /// Expires every position in any feed of the database's partition, and changes nothing else.
     private func expirePositions(of database: DatabaseID, in town: Neighbourhood) async throws {
         try await self.submit(.recover(.second), to: database, in: town)
     }

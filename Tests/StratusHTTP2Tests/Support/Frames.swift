@@ -1,6 +1,7 @@
 import StratusModel
 
-/// Writes HTTP/2 frames byte for byte, right and wrong ones (RFC 9113 §6), without the library under test.
+/// Writes HTTP/2 frames byte for byte, right and wrong ones (RFC 9113 §6), without the library
+/// under test.
 enum Frames {
     static let preface = Bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
     static let endStream: UInt8 = 1
@@ -93,7 +94,7 @@ struct SentFrame: Equatable {
         return frames
     }
 
-    /// Of GOAWAY, behind the last stream, or RST_STREAM.
+    /// The code of GOAWAY, after the last stream, or of RST_STREAM.
     var code: UInt32 {
         let word = self.type == 7 ? self.payload.dropFirst(4).prefix(4) : self.payload.prefix(4)
         return word.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }

@@ -55,7 +55,7 @@ final class SessionStage {
         self.settle()
     }
 
-    /// Of the last GOAWAY.
+    /// The code of the last GOAWAY.
     var goAway: UInt32? { self.sent.last { $0.type == 7 }?.code }
 
     func resetCode(of stream: Int32) -> UInt32? {

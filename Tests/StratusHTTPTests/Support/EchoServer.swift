@@ -1,8 +1,8 @@
 import StratusHTTP
 import StratusModel
 
-/// What a server shell does, without sockets: feeds pieces, answers each request with an echo of it,
-/// and keeps what was not consumed while an answer is due.
+/// A server shell without sockets: feeds pieces, answers each request with an echo of it, and keeps
+/// the unconsumed bytes while an answer is due.
 struct EchoServer {
     private(set) var connection: HTTPServerConnection
     private(set) var sent = Bytes()

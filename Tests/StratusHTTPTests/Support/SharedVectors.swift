@@ -2,8 +2,8 @@ import Foundation
 
 /// Test vectors that live beside the repository, not in it.
 ///
-/// Looked for in `$STRATUS_SHARED`, then in `shared` one and two levels above the package. Tests over
-/// them are skipped, visibly, where there are none.
+/// The tests look in `$STRATUS_SHARED`, then in `shared` one and two levels above the package.
+/// Without the vectors they are skipped, visibly.
 enum SharedVectors {
     static let root: URL? = {
         let package = URL(filePath: #filePath)

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import StratusAdmin
+@testable import StratusControl
 @testable import StratusNode
 
 /// `/v1/cluster`, and what `stratusctl` makes of it.

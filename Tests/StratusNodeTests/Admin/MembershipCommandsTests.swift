@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import StratusAdmin
+@testable import StratusControl
 @testable import StratusNode
 @testable import StratusPlacement
 

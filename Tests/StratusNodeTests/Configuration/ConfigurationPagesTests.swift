@@ -1,4 +1,7 @@
 import Foundation
+import StratusCommandLine
+import StratusConfiguration
+import StratusControl
 import StratusLoad
 import StratusNode
 import Testing
@@ -15,7 +18,9 @@ import Testing
         ("Docs/reference/configuration.md", ConfigurationPages.reference()),
         (
             "Docs/reference/command-line.md",
-            CommandLinePages.reference(with: [LoadProgram.definition])
+            CommandLinePages.reference(of: [
+                StratusProgram.definition, ControlProgram.definition, LoadProgram.definition,
+            ])
         ),
     ]
 

@@ -1,6 +1,8 @@
 import StratusCommandLine
+import StratusConfiguration
 import StratusModel
 import StratusNode
+import StratusProcess
 import Testing
 
 /// O-06: a configuration that cannot be meant is refused with file, line, key and what is allowed.

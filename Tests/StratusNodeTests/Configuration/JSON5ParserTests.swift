@@ -1,3 +1,4 @@
+import StratusConfiguration
 import StratusModel
 import StratusNode
 import Testing

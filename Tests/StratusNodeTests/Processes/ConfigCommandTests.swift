@@ -1,6 +1,7 @@
 import ChildProcesses
 import Foundation
 import StratusCommandLine
+import StratusConfiguration
 import StratusNode
 import Testing
 

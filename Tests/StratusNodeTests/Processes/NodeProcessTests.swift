@@ -443,7 +443,8 @@ import Testing
             let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
             return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
         }
-        // Those that were accepted are served; the others wait in the kernel, and nobody spins for them.
+        // The accepted connections are served; the others wait in the kernel, and no thread spins
+        // for them.
         let before = try processorTicks()
         try await Task.sleep(for: .seconds(1))
         #expect(try processorTicks() - before < 50, "a hundred are a second of one core")

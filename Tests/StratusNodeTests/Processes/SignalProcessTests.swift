@@ -5,7 +5,7 @@ import StratusCommandLine
 import StratusTLS
 import Testing
 
-/// What a running node does with signals: stop, stop at once, read again.
+/// The signals of a running node: stop, stop at once, reload.
 @Suite struct SignalProcessTests {
     let directory = try! TemporaryDirectory()
 
@@ -36,8 +36,8 @@ import Testing
         }
     }
 
-    /// For a thread of its own: a request that is held open has a deadline in the node, and must not wait
-    /// for its turn behind other tests.
+    /// Runs on a thread of its own: a request that is held open has a deadline in the node, and
+    /// must not wait behind other tests.
     private static func waits(until condition: () throws -> Bool) rethrows -> Bool {
         for _ in 0..<2_000 {
             if try condition() { return true }

@@ -3,7 +3,7 @@ import Foundation
 
 /// Runs the programs of this build as real processes.
 enum Program {
-    /// Where the build put them: beside the test bundle that is running.
+    /// The path of a program: the build put it beside the running test bundle.
     static func path(_ name: String) -> String {
         let here =
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""

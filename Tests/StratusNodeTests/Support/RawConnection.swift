@@ -34,14 +34,14 @@ final class RawConnection {
         _ = Glibc.send(self.descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
     }
 
-    /// What comes at once: a short answer, whole.
+    /// Receives the bytes that arrive at once: a short answer, whole.
     func receive() -> String {
         var room = [UInt8](repeating: 0, count: 1 << 14)
         let count = recv(self.descriptor, &room, room.count, 0)
         return String(decoding: room.prefix(max(0, count)), as: UTF8.self)
     }
 
-    /// What comes until the server closes, or patience is lost.
+    /// Receives everything until the server closes or the time-out ends.
     func receiveAll() -> String {
         var all: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 1 << 14)

@@ -2,9 +2,9 @@ import StratusModel
 import StratusPlacement
 import Testing
 
-/// A cluster whose groups are configurations without logs: what consensus promises is taken for granted
-/// (one leader with a majority, a joint configuration left when both majorities stand), so that only the
-/// controller and the system partition can be wrong.
+/// A cluster whose groups are configurations without logs. It takes the promises of consensus for
+/// granted: one leader with a majority, and a joint configuration left when both majorities stand.
+/// So only the controller and the system partition can be wrong.
 struct MovingWorld {
     struct Group {
         var leader: NodeID?
@@ -220,7 +220,8 @@ struct MovingWorld {
         let some = members.randomElement(using: &self.random)!.id
         switch Int.random(in: 0..<16, using: &self.random) {
         case 0, 1, 2:
-            // Never two at once: what loses a majority only waits, and that is not the question here.
+            // Never two at once: a group without a majority only waits, and that is not tested
+            // here.
             if self.down.isEmpty { self.down.insert(some) }
         case 3, 4, 5, 6: self.down.removeAll()
         case 7, 8:

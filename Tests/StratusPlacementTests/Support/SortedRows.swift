@@ -10,7 +10,7 @@ struct SortedRows: RowStore, Equatable {
 
     private(set) var tables: [UInt8: [Row]] = [:]
 
-    /// Where `key` is, or would be.
+    /// The position of `key`, or the one it would have.
     private func place(of key: Bytes, in rows: [Row]) -> Int {
         var (low, high) = (0, rows.count)
         while low < high {

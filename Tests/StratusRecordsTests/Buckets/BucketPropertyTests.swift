@@ -5,8 +5,8 @@ import Testing
 
 @testable import StratusRecords
 
-/// References between buckets under any order of saves, deletions, mail, jobs and deadlines. `STRATUS_SEEDS` runs as
-/// many seeds as one likes.
+/// References between buckets under any order of saves, deletions, mail, jobs and deadlines.
+/// `STRATUS_SEEDS` sets the number of seeds.
 @Suite struct BucketPropertyTests {
     static let seedCount =
         ProcessInfo.processInfo.environment["STRATUS_SEEDS"].flatMap { UInt64($0) } ?? 60
@@ -31,8 +31,8 @@ import Testing
         case 0...2:
             var fields: [Field] = []
             for field in ["a", "b"] where Bool.random(using: &world.random) {
-                // VALIDATE points to earlier names only, as DELETE_SELF does to any: circles of both kinds
-                // exist, but not of records that protect each other for ever.
+                // VALIDATE points to earlier names only, DELETE_SELF to any. So circles of both
+                // kinds exist, but none of records that protect each other for ever.
                 let isValidate = Int.random(in: 0..<3, using: &world.random) == 0
                 let target = names.randomElement(using: &world.random)!
                 if isValidate, target >= name { continue }
@@ -122,8 +122,8 @@ import Testing
         }
     }
 
-    /// With DELETE_SELF alone nothing protects anything: what refers to a record that was there when the reference
-    /// was reserved goes with it.
+    /// With DELETE_SELF alone nothing is protected: a record goes with its target, if the target
+    /// existed when the reference was reserved.
     @Test func `nobody outlives a target that was there when the reference was made`() throws {
         for seed in 0..<Self.seedCount {
             var world = BucketWorld(seed: seed, bucketCount: 3)
@@ -155,7 +155,8 @@ import Testing
             try world.settle()
             for name in names where try world.lookup(name) != nil {
                 for (target, count) in madeAt[name] ?? [:] where (deletions[target] ?? 0) > count {
-                    // Saved again with the same reference, it keeps the link it has: of the last time it was made.
+                    // Saved again with the same reference, it keeps its link: that of the last time
+                    // it was made.
                     doomed.insert("\(name) → \(target)")
                 }
             }

@@ -133,7 +133,8 @@ import Testing
         try self.world.settle()
         try self.world.delete(self.there[0])
         try self.world.save(self.there[0])
-        // One before anybody hears of the deletion, one when the mail has left, one when it has arrived.
+        // One before anybody hears of the deletion, one after the mail has left, one after it has
+        // arrived.
         try self.world.save(self.here[0], .refers("b", to: self.there[0], .deleteSelf))
         let target = self.world.group(of: self.world.database(of: self.there[0]))
         let referrers = self.world.group(of: self.world.database(of: self.here[0]))
@@ -206,7 +207,8 @@ import Testing
         #expect(try self.world.delete(self.there[0])?.isDeleted == true)
     }
 
-    /// The question is received later than the deadline whatever the receiver's clock says: what it answers holds.
+    /// The question is received after the deadline, whatever the receiver's clock says, so its
+    /// answer holds.
     @Test
     mutating func `a clock that is behind lets no save through after its reservation was given up`()
         throws

@@ -5,9 +5,9 @@ import Testing
 
 @testable import StratusRecords
 
-/// A public database in buckets, the partitions that hold them, and mail between them that takes its time.
+/// A public database in buckets, the partitions that hold them, and slow mail between them.
 ///
-/// It does what a gateway does: it reserves what a save needs in other buckets, then saves.
+/// It does the work of a gateway: it reserves what a save needs in other buckets, then saves.
 struct BucketWorld {
     struct Partition {
         var rows = SortedRows()
@@ -84,7 +84,7 @@ struct BucketWorld {
         self.partitions[group]?.skew = milliseconds
     }
 
-    /// What audits have mended, as whoever submits their commands counts it.
+    /// The number of links that audits repaired, counted by the submitter of their commands.
     private(set) var mendedCount = 0
 
     mutating func advance(by milliseconds: Int64) { self.now += milliseconds }
@@ -135,7 +135,7 @@ struct BucketWorld {
         var refusal: RecordRefusal?
     }
 
-    /// What a gateway does before a save: one reservation in each bucket that the record refers to.
+    /// The gateway's work before a save: one reservation in each bucket that the record refers to.
     mutating func prepare(_ operation: RecordOperation) throws -> Prepared {
         let identity = self.draw()
         let deadline = self.now + self.patience
@@ -264,7 +264,7 @@ struct BucketWorld {
         #expect(try self.apply(command, to: group)?.verdict == .decided)
     }
 
-    /// Has every bucket compare its links with their other ends.
+    /// Tells every bucket to compare its links with their other ends.
     mutating func audit() throws {
         for number in 0..<self.bucketCount {
             let database = self.database(Bucket(number, of: self.bucketCount))
@@ -277,7 +277,7 @@ struct BucketWorld {
         }
     }
 
-    /// Everything that is on its way arrives, and everything that was left to be done is done, deadlines included.
+    /// Delivers all mail and finishes all jobs, deadlines included.
     mutating func settle() throws {
         self.advance(by: self.patience + 2_000)
         for _ in 0..<5_000 {

@@ -4,13 +4,13 @@ import Testing
 
 @testable import StratusRecords
 
-/// The end of any partition's log is lost at any moment of any life: an audit brings all links together again. It takes
-/// `STRATUS_SEEDS` as ``BucketPropertyTests`` does.
+/// The end of any partition's log is lost at any moment of any life, and an audit reconciles all
+/// links. It takes `STRATUS_SEEDS` as ``BucketPropertyTests`` does.
 @Suite struct LinkAuditPropertyTests {
     private static let names = (0..<12).map { "r\($0)" }
 
-    /// A life, of which one or more partitions have lost up to `lossMax` steps. Whoever was about to save is gone too,
-    /// but for saves that a log held already.
+    /// A life in which one or more partitions have lost up to `lossMax` steps. Pending saves are
+    /// gone too, except those that a log held already.
     private static func recovered(_ seed: UInt64, lossMax: Int = 80) throws -> BucketWorld {
         var world = BucketWorld(
             seed: seed, bucketCount: 2 + Int(seed % 3), partitionCount: 4,
@@ -66,7 +66,7 @@ import Testing
             let problem = try Self.disagreement(in: world)
             #expect(problem == nil, "seed \(seed): \(problem ?? "")")
             try BucketPropertyTests.expectCounts(in: world, Self.names, seed)
-            // Every reference that leaves its bucket has its row, and no row is without its reference.
+            // Every reference that leaves its bucket has its row, and no row lacks its reference.
             var expected: Set<[String]> = []
             let records = try Self.held(in: world)
             for (name, record) in records {
@@ -79,7 +79,8 @@ import Testing
             #expect(
                 Set(links.outbound.map { [$0.referrer, $0.target, "\($0.action)"] }) == expected,
                 "seed \(seed)")
-            // The audit itself deletes nothing. What it says again may let a cascade arrive that had begun.
+            // The audit itself deletes nothing. Mail that it sends again may let a cascade arrive
+            // that had begun.
             for (name, record) in try Self.held(in: left) where records[name] == nil {
                 #expect(
                     record.fields.contains { $0.acting?.action == .deleteSelf },
@@ -111,7 +112,8 @@ import Testing
             var world = try Self.recovered(seed)
             try world.audit()
             try world.settle()
-            // What a target has forgotten whose referrer is protected is stated by the first audit that comes later.
+            // If a target has forgotten a link whose referrer is protected, the first later audit
+            // restores it.
             try world.audit()
             try world.settle()
             let before = world.groups.map { world.partitions[$0]?.rows }

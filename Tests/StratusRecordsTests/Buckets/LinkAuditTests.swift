@@ -4,8 +4,8 @@ import Testing
 
 @testable import StratusRecords
 
-/// M-19, decision 0270: what the two ends of a link disagree about once a partition went on without the end of its log, and
-/// that an audit settles it. Each test loses something else.
+/// M-19, decision 0270: the two ends of a link disagree after a partition went on without the end
+/// of its log, and an audit settles it. Each test loses something else.
 @Suite struct LinkAuditTests {
     private var world = BucketWorld(seed: 1, bucketCount: 2)
     /// In bucket 0.
@@ -164,7 +164,8 @@ import Testing
         #expect(try self.world.lookup(self.here[0]) == nil)
         try self.world.recover(self.referrers, as: kept)
         try self.audit()
-        // Nobody can say whether its target was there when the reference was made: an audit deletes nothing.
+        // Nobody can tell whether its target existed when the reference was made, so an audit
+        // deletes nothing.
         #expect(try self.world.lookup(self.here[0]) != nil)
         try self.world.save(self.there[0])
         try self.world.delete(self.there[0])

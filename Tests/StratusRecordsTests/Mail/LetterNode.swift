@@ -6,8 +6,9 @@ import StratusSimulation
 import StratusStorage
 import Synchronization
 
-/// A node whose partitions write to each other: the real log, consensus, rows, router and courier; only the clock,
-/// the chance and the disk are made up. One start of the process; a restart is another value over the same world.
+/// A node whose partitions write to each other: the real log, consensus, rows, router and courier;
+/// only the clock, the randomness and the disk are simulated. One start of the process; a restart
+/// is another value over the same world.
 final class LetterNode {
     static let groups = [GroupID(1), GroupID(2), GroupID(3)]
 
@@ -55,7 +56,8 @@ final class LetterNode {
             replicas: replicas, router: self.router, in: world, sleep: sleep)
         Task(executorPreference: executor) {
             await replicas.start()
-            // As a node's jobs do: what the disk holds is opened, so that its outboxes are looked at.
+            // Like a node's jobs, this opens the partitions on the disk, so that their outboxes are
+            // looked at.
             while await replicas.openNext() {}
         }
         if carries {
@@ -78,7 +80,8 @@ final class LetterNode {
         self.run(for: .seconds(30))
     }
 
-    /// Submits and runs until there is an answer or it is given up. Nil: it is not known what became of it.
+    /// Submits and runs until an answer arrives or the command is given up. Nil: its outcome is
+    /// unknown.
     func submit(_ wish: LetterState.Wish, to group: GroupID) -> Bytes? {
         let held = Mutex<Bytes?>(nil)
         let command = LetterState.command(
@@ -93,7 +96,8 @@ final class LetterNode {
         return held.withLock { $0 }
     }
 
-    /// What a group has posted to another, or received from it; nil: it cannot be asked.
+    /// The letters that a group has posted to another, or received from it; nil if it cannot be
+    /// asked.
     func lines(_ kind: UInt8, of group: GroupID, with other: GroupID) -> [String]? {
         let held = Mutex<[String]?>(nil)
         let (router, deadline) = (self.router, self.world.now + .seconds(5))

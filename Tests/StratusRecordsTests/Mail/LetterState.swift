@@ -2,12 +2,12 @@ import StratusCoding
 import StratusModel
 import StratusRecords
 
-/// The smallest state that has something to write: it keeps what it has posted and what it has received, in rows.
+/// The smallest state with something to write: it keeps its posted and received letters in rows.
 ///
-/// A letter that begins with "ask" is answered: receiving it leaves a job, and the job posts the answer when the
-/// outbox has room.
+/// A letter that begins with "ask" is answered: receiving it leaves a job, and the job posts the
+/// answer once the outbox has room.
 struct LetterState: ReplicatedState {
-    /// What a command asks for.
+    /// The request of a command.
     enum Wish: Equatable {
         /// Like a client's: refused whole when the outbox is full.
         case write([Line])

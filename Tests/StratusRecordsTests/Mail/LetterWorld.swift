@@ -6,8 +6,8 @@ import Testing
 
 /// Partitions that write to each other, and couriers that lose, repeat, delay, mix up and die.
 ///
-/// Everything is drawn from one seed. Partitions have clocks that disagree; what they apply is kept, so that any of
-/// them can be brought back to any time.
+/// Everything is drawn from one seed. Partitions have clocks that disagree. Their applied entries
+/// are kept, so that any of them can be restored to any time.
 struct LetterWorld {
     struct Partition {
         let group: GroupID
@@ -17,7 +17,7 @@ struct LetterWorld {
         var log: [(command: Command, position: EntryPosition)] = []
     }
 
-    /// What a courier asked for, on its way.
+    /// The request of a courier, on its way.
     private struct Pending {
         let courier: Int
         let action: MailCourier.Action
@@ -228,8 +228,8 @@ struct LetterWorld {
 
     // MARK: Restoring
 
-    /// All partitions as they were at `time`, and a new epoch; couriers and what they carried belong to the life
-    /// before, and some of it comes late.
+    /// Restores all partitions to `time`, with a new epoch. Couriers and their mail belong to the
+    /// life before, and some of it comes late.
     mutating func restore(to time: HybridTime, epoch: UInt64) throws {
         for pending in self.pending {
             if let (group, mail) = Self.command(pending.action) { self.late.append((group, mail)) }

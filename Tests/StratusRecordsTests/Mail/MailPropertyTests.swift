@@ -4,8 +4,8 @@ import StratusModel
 import StratusRecords
 import Testing
 
-/// Mail is received once and in order, whatever happens to whoever carries it. `STRATUS_SEEDS` runs as many seeds as
-/// one likes.
+/// Mail is received once and in order, whatever happens to its couriers. `STRATUS_SEEDS` sets the
+/// number of seeds.
 @Suite struct MailPropertyTests {
     static let seedCount =
         ProcessInfo.processInfo.environment["STRATUS_SEEDS"].flatMap { UInt64($0) } ?? 60
@@ -53,9 +53,9 @@ import Testing
         }
     }
 
-    /// "All entries up to a time" is a cut of the cluster at which no mail is lost: what the receiver has, the
-    /// sender had posted, and what the sender has let go, the receiver has. The mail of the life before comes late,
-    /// with numbers that the new life uses for other letters.
+    /// "All entries up to a time" is a cut of the cluster at which no mail is lost. The sender had
+    /// posted all that the receiver has, and the receiver has all that the sender has released.
+    /// Mail of the life before comes late, with numbers that the new life uses for other letters.
     @Test func `a cluster restored to any time goes on with the mail of that time, and no other`()
         throws
     {

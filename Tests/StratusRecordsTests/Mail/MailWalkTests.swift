@@ -4,8 +4,8 @@ import StratusRecords
 import StratusSimulation
 import Testing
 
-/// Mail from partition to partition through the real log, consensus, rows and router, with the process ending at
-/// every single operation of its disk.
+/// Mail from partition to partition through the real log, consensus, rows and router, with the
+/// process ending at every single operation of its disk.
 @Suite struct MailWalkTests {
     /// Two starts of the process, with letters written in between. Returns what was acknowledged.
     private static func script(over world: SimulatedWorld, seed: UInt64) -> (
@@ -81,8 +81,8 @@ import Testing
         }
     }
 
-    /// The count by which a courier hears of mail must not begin again: the second letter writes as many rows as
-    /// the first.
+    /// The count by which a courier hears of mail must not begin again: the second letter writes as
+    /// many rows as the first.
     @Test func `mail of a partition that was closed in between leaves too`() throws {
         let node = try LetterNode(over: SimulatedWorld(seed: 4), seed: 4, openPartitionCountMax: 0)
         var sent: [String] = []

@@ -4,10 +4,10 @@ import Testing
 
 @testable import StratusRuntime
 
-/// The table of raw cases, sent over real sockets: the state machine's answers must not depend on what
-/// stands around it. Each case is sent whole, and again in three pieces with a pause between.
+/// The table of raw cases, sent over real sockets: the state machine's answers must not depend on
+/// its surroundings. Each case is sent whole, and again in three pieces with a pause between.
 @Suite struct HTTPCasesOverSocketsTests {
-    /// What the table asks of the server: the request and its body back.
+    /// The answer that the table expects of the server: the request and its body.
     private static let handler = ClosureHandler { request in
         var text = Bytes("\(request.head.method) \(request.head.path)".utf8)
         if let query = request.head.query { text += Bytes("?\(query)".utf8) }

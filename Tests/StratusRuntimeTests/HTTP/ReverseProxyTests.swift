@@ -5,8 +5,8 @@ import Testing
 
 @testable import StratusRuntime
 
-/// G-14: behind a proxy, nobody gets a request past it, or into somebody else's: the two agree on where each
-/// request ends.
+/// G-14: behind a proxy, nobody gets a request past it, or into another client's: both agree on
+/// where each request ends.
 @Suite(.serialized) struct ReverseProxyTests {
     private final class Seen: Sendable {
         let requests = Mutex<[ReverseProxy.Passed]>([])
@@ -45,7 +45,8 @@ import Testing
                 _ = client.receive()
                 client.close()
 
-                // Whoever comes next gets the answer to its own question, over the same connection behind.
+                // The next client gets the answer to its own question, over the same connection
+                // behind the proxy.
                 let probe = "/honest-\(number)"
                 let honest = try proxy.client()
                 honest.send("GET \(probe) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -62,8 +63,8 @@ import Testing
                 read = all.count
                 let taken = seen.requests.withLock { $0 }
                 reached += taken.count - 1
-                // What the server refused or cut short it may or may not have begun to answer: the rest is equal,
-                // in order, and there is nothing besides.
+                // The server may or may not have begun to answer requests that it refused or cut
+                // short. The rest is equal, in order, and there is nothing else.
                 #expect(
                     Self.isAccounted(taken, by: Array(passed)),
                     "\(row.name): saw \(taken), was passed \(Array(passed))")
@@ -74,7 +75,7 @@ import Testing
         }
     }
 
-    /// Every request that was taken is one that was passed on, in the same order, and each that was answered 200 was
+    /// Whether every request taken was passed on, in the same order, and each one answered 200 was
     /// taken.
     private static func isAccounted(
         _ taken: [ReverseProxy.Passed], by passed: [ReverseProxy.Passed]

@@ -3,10 +3,10 @@ import StratusModel
 
 @testable import StratusRuntime
 
-/// A client that sends what it is told, byte for byte, over a blocking socket.
+/// A client that sends exactly the given bytes, over a blocking socket.
 ///
-/// Blocks the calling thread; every wait ends after a minute, so that a server that hangs fails the test
-/// instead of stopping it.
+/// Blocks the calling thread; every wait ends after a minute, so that a server that hangs fails the
+/// test instead of stopping it.
 final class RawClient {
     enum End: Equatable { case closed, cut, stillOpen }
 
@@ -65,7 +65,7 @@ final class RawClient {
         self.close()
     }
 
-    /// What comes until `isEnough`, the end, or patience is lost.
+    /// Receives until `isEnough`, the end, or the time-out.
     func receive(until isEnough: ([UInt8]) -> Bool = { _ in false }) -> (bytes: [UInt8], end: End) {
         var received: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 65_536)
@@ -94,10 +94,11 @@ final class RawClient {
 
 struct WaitedInVain: Error {}
 
-/// Waits until `condition` holds, without a thread of the pool: a few tests that wait in a loop of their
-/// own would stop all others on a small machine. In vain, the test fails.
+/// Waits until `condition` holds, without a thread of the pool: a few tests that wait in a loop of
+/// their own would stop all others on a small machine. The test fails if it waits in vain.
 ///
-/// A pool whose threads were all taken for two minutes has given nobody a chance: it takes many looks, too.
+/// If all threads of the pool were taken for two minutes, the condition had no chance to change. So
+/// a failure also needs many looks.
 func eventually(_ condition: () -> Bool) async throws {
     let end = RealClock.now + .seconds(120)
     var looks = 0

@@ -22,7 +22,7 @@ final class ReverseProxy: Sendable {
     struct Passed: Sendable, Equatable {
         var method: String
         var target: String
-        /// What the server answered to it; nil where the proxy answered itself.
+        /// The status of the server's answer; nil if the proxy answered itself.
         var status: Int?
     }
 

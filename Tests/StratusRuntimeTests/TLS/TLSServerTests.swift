@@ -124,7 +124,8 @@ import Testing
     {
         let certificates = try TestCertificates()
         let tls = try TLSContextSource(.init(identity: certificates.server))
-        // Made first: a connection that is idle for too long is closed, and keys take their time beside other tests.
+        // Made first, because an idle connection is closed after a while, and keys take their time
+        // beside other tests.
         let renewed = try certificates.authority.issue(
             .init(
                 commonName: "renewed", dnsNames: ["localhost"], addresses: ["127.0.0.1"],

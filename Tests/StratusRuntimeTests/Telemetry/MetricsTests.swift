@@ -49,7 +49,8 @@ import Testing
     func `a quantile is never too low and at most a quarter too high`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let histogram = LatencyHistogram()
-        // Spread over all magnitudes, in whole microseconds: below one the buckets do not tell apart.
+        // Spread over all magnitudes, in whole microseconds: below one the buckets make no
+        // difference.
         let values = (0..<500).map { _ in
             Int64.random(in: 1...(1 << Int64.random(in: 1...31, using: &random)), using: &random)
         }

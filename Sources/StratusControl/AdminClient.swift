@@ -1,0 +1,157 @@
+package import StratusCommandLine
+import StratusHTTP
+package import StratusModel
+import StratusProcess
+package import StratusRuntime
+import StratusTLS
+
+/// Talks to the administrators' listener of a node: what `stratusctl` does over the wire.
+package struct AdminClient: Sendable {
+    package struct Failure: Error, Sendable, CustomStringConvertible {
+        package var code: ExitCode
+        package var description: String
+        /// The node's own word for it: `BAD_SCHEMA`.
+        package var name: String?
+
+        package init(_ code: ExitCode, _ description: String, name: String? = nil) {
+            self.code = code
+            self.description = description
+            self.name = name
+        }
+    }
+
+    /// How to reach a node and how to prove who is asking.
+    package struct Target: Sendable {
+        /// `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`.
+        package var node: String
+        package var tokenFile: String?
+        /// The authority of the node's certificate; nil for those the system knows.
+        package var authorityFile: String?
+        package var certificateFile: String?
+        package var keyFile: String?
+
+        package init(
+            node: String, tokenFile: String? = nil, authorityFile: String? = nil,
+            certificateFile: String? = nil, keyFile: String? = nil
+        ) {
+            self.node = node
+            self.tokenFile = tokenFile
+            self.authorityFile = authorityFile
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+        }
+    }
+
+    private let node: String
+    private let client: HTTPClient
+    private let token: Secret<String>?
+
+    package init(_ target: Target, loop: EventLoop) async throws(Failure) {
+        self.node = target.node
+        self.client = HTTPClient(try await Self.endpoint(target), loop: loop, idleCountMax: 1)
+        if let path = target.tokenFile {
+            let bytes: Bytes
+            do throws(SmallFile.Failure) {
+                bytes = try SmallFile.read(path, limit: .kibibytes(4))
+            } catch { throw Failure(.missingInput, "the token: \(error)") }
+            let text = String(decoding: bytes.prefix { $0 > 0x20 && $0 < 0x7F }, as: UTF8.self)
+            guard !text.isEmpty else { throw Failure(.missingInput, "'\(path)' holds no token") }
+            self.token = Secret(text)
+        } else {
+            self.token = nil
+        }
+    }
+
+    package struct Answer: Sendable {
+        package var status: Int
+        package var body: Bytes
+
+        package var text: String { String(decoding: self.body, as: UTF8.self) }
+    }
+
+    /// One request. An answer of any status is an answer; see ``require(_:)``.
+    package func send(
+        _ method: String, _ target: String, body: Bytes = [],
+        contentType: String = "application/json",
+        deadline: Duration = .seconds(30)
+    ) async throws(Failure) -> Answer {
+        var headers = HeaderFields()
+        if let token { headers.append("Authorization", "Bearer " + token.reveal()) }
+        if !body.isEmpty { headers.append("Content-Type", contentType) }
+        do throws(HTTPClientError) {
+            let (head, body) = try await self.client.send(
+                HTTPClientRequest(
+                    method: method, target: target, headers: headers, body: .bytes(body)),
+                deadline: deadline)
+            return Answer(status: head.status, body: body)
+        } catch { throw self.failure(error) }
+    }
+
+    /// The answer, or what its status says in words and exit code.
+    package func require(_ answer: Answer) throws(Failure) -> Answer {
+        if answer.status < 300 { return answer }
+        let error = (try? JSONDocument(parsing: answer.body))?.root["error"]
+        let reason = error?["reason"]?.string ?? "the node answered \(answer.status)"
+        let code: ExitCode =
+            switch answer.status {
+            case 401, 403: .denied
+            case 503: .temporary
+            default: .refused
+            }
+        throw Failure(code, reason, name: error?["code"]?.string)
+    }
+
+    private func failure(_ error: HTTPClientError) -> Failure {
+        switch error {
+        case .unreachable:
+            Failure(.unavailable, "nobody answers at \(self.node): is the node running?")
+        case .notSecure(let error):
+            Failure(.denied, "\(self.node) is not who it should be: \(error)")
+        case .deadlinePassed: Failure(.temporary, "\(self.node) did not answer in time")
+        case .cutShort:
+            Failure(.inputOutput, "\(self.node) broke off; what was asked may have happened")
+        case .malformed, .tooLarge:
+            Failure(.inputOutput, "\(self.node) does not speak as a node does")
+        case .cancelled, .bodyFailed: Failure(.interrupted, "interrupted")
+        }
+    }
+
+    /// Where a node's URL leads, with the name looked up and the authority read.
+    package static func endpoint(_ target: Target) async throws(Failure) -> HTTPEndpoint {
+        let wrong = Failure(
+            .usage, "'\(target.node)' is no node: http://HOST:PORT, https://HOST:PORT or unix:PATH")
+        if target.node.hasPrefix("unix:") {
+            guard let address = ListenAddress(target.node) else { throw wrong }
+            return HTTPEndpoint(await Endpoints.addresses(address), host: "localhost")
+        }
+        let isSecure = target.node.hasPrefix("https://")
+        guard isSecure || target.node.hasPrefix("http://") else { throw wrong }
+        var rest = target.node.dropFirst(isSecure ? 8 : 7)
+        if rest.hasSuffix("/") { rest.removeLast() }
+        guard let address = ListenAddress(String(rest)), case .tcp(let name, _) = address else {
+            throw wrong
+        }
+        let addresses = await Endpoints.addresses(address)
+        guard !addresses.isEmpty else { throw Failure(.unavailable, "'\(name)' is not known") }
+        var endpoint = HTTPEndpoint(addresses, host: String(rest))
+        if isSecure { endpoint.tls = HTTPEndpoint.TLS(try Self.context(target), name: name) }
+        return endpoint
+    }
+
+    private static func context(_ target: Target) throws(Failure) -> TLSContext {
+        var configuration = TLSClientConfiguration()
+        do throws(SmallFile.Failure) {
+            if let path = target.authorityFile {
+                configuration.authorityPEM = try SmallFile.read(path)
+            }
+            if let certificate = target.certificateFile, let key = target.keyFile {
+                configuration.identity = CertificateAndKey(
+                    certificatePEM: try SmallFile.read(certificate),
+                    privateKeyPEM: try SmallFile.read(key))
+            }
+        } catch { throw Failure(.missingInput, "TLS: \(error)") }
+        do throws(TLSError) { return try TLSContext(client: configuration) } catch {
+            throw Failure(.configuration, "TLS: \(error)")
+        }
+    }
+}

@@ -1,0 +1,304 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusProcess
+
+/// `stratusctl container`: which containers there are, the beginning and the end of one.
+struct ContainerCommands {
+    let invocation: Invocation
+    let client: AdminClient
+    let isJSON: Bool
+
+    private static let place: [OptionDefinition] = [
+        .value("container", .text("ID"), required: true, "The container"),
+        .value(
+            "environment", .choice(["development", "production"]), default: "development",
+            "The environment"),
+    ]
+
+    private static let bucketCounts = (1...Bucket.countMax).filter(Bucket.isOffered).map { "\($0)" }
+
+    static let definitions: [CommandDefinition] = [
+        CommandDefinition(
+            "container", "Containers: what apps keep their records in",
+            subcommands: [
+                CommandDefinition(
+                    "create", "Take a name into use",
+                    discussion: [
+                        "Not needed before 'token create', 'key add' or 'schema import', which make a "
+                            + "container known themselves; needed to use the name of a deleted one again, and "
+                            + "to choose buckets.",
+                        "Every save to a public database goes through one partition. With buckets its records are "
+                            + "spread by their names over so many parts, placed each for itself, which take saves "
+                            + "side by side. It is "
+                            + "chosen here and never changed; development and production choose for themselves.",
+                    ],
+                    options: Self.place + [
+                        .value(
+                            "buckets", .choice(Self.bucketCounts), default: "1",
+                            "Parts of the public database")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl container create --container iCloud.org.example.app "
+                                + "--environment production", "Before the first release"),
+                        .init(
+                            "stratusctl container create --container iCloud.org.example.busy "
+                                + "--environment production --buckets 16",
+                            "Where many people write into the public database at once"),
+                    ]),
+                CommandDefinition("list", "Every container, and whether it may be used"),
+                CommandDefinition(
+                    "show", "One container: its schema, tokens, keys and users in numbers",
+                    options: Self.place),
+                CommandDefinition(
+                    "usage", "What the databases of a container hold",
+                    discussion: [
+                        "Live records and the bytes of their rows: what the quotas limits.privateDatabaseSizeMax and "
+                            + "limits.publicDatabaseSizeMax count. Indexes, deleted records and copies are not in it."
+                    ],
+                    options: Self.place + [
+                        .flag("all", nil, "Every user, not only the twenty who hold most")
+                    ]),
+                CommandDefinition(
+                    "audit", "Compare and mend the references between a public database's buckets",
+                    discussion: [
+                        "A reference from one bucket to another is known at both ends. 'stratus cluster recover' may "
+                            + "leave them in disagreement, and has this done for every container; should you "
+                            + "doubt, do it again, at any time. Records are not touched, and clients go on. The "
+                            + "command begins the work, which goes on by itself."
+                    ],
+                    options: Self.place),
+                CommandDefinition(
+                    "delete", "Shut a container for everybody and remove everything it holds",
+                    discussion: [
+                        "Records, zones, tokens, keys, users and sessions of one environment. Every node "
+                            + "refuses them within two seconds; removing begins once requests that were let in "
+                            + "before have ended, half a minute later, and goes on piece by piece for as long as "
+                            + "this command runs. Interrupted, it is continued by the same command. There is no "
+                            + "way back."
+                    ],
+                    options: Self.place + [
+                        .value(
+                            "confirm", .text("ID"), required: true,
+                            "The container's name again: this is meant"),
+                        .flag("no-wait", nil, "Shut it, and remove nothing yet"),
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl container delete --container iCloud.org.example.old --confirm "
+                                + "iCloud.org.example.old", "Once nobody needs it")
+                    ]),
+            ])
+    ]
+
+    static func serves(_ path: [String]) -> Bool { path.first == "container" }
+
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        if self.invocation.path != ["container", "list"] {
+            let name = self.invocation.value("container")
+            guard ContainerReference.isName(name) else {
+                throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
+            }
+        }
+        switch self.invocation.path {
+        case ["container", "create"]:
+            return try await self.create()
+        case ["container", "list"]: return try await self.list()
+        case ["container", "show"]: return try await self.showOne()
+        case ["container", "usage"]: return try await self.usage()
+        case ["container", "audit"]: return try await self.audit()
+        case ["container", "delete"]: return try await self.delete()
+        default:
+            preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
+        }
+    }
+
+    private func create() async throws(AdminClient.Failure) -> ExitCode {
+        var json = JSONWriter()
+        json.object { $0.member("buckets", Int(self.invocation.value("buckets")) ?? 1) }
+        let answer = try await self.ask("POST", self.target(), body: json.finish())
+        return self.show(self.isJSON ? answer.text + "\n" : "created\n")
+    }
+
+    private func list() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", "/v1/containers")
+        if self.isJSON { return self.show(answer.text + "\n") }
+        var table = TextTable([
+            .init("CONTAINER"), .init("ENVIRONMENT"), .init("STATE"),
+            .init("BUCKETS", alignsRight: true), .init("CREATED"),
+        ])
+        for row in try self.document(answer)["containers"]?.array.map(Array.init) ?? [] {
+            table.append(
+                ["container", "environment", "state", "buckets", "created"].map {
+                    row[$0]?.string ?? row[$0]?.numberText ?? ""
+                })
+        }
+        return self.show(table.write())
+    }
+
+    private func showOne() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", self.target())
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let document = try self.document(answer)
+        var table = TextTable([.init(""), .init("")])
+        for (name, key) in [
+            ("container", "container"), ("environment", "environment"), ("state", "state"),
+            ("created", "created"), ("deleted", "deleted"), ("buckets", "buckets"),
+            ("schema version", "schemaVersion"),
+            ("record types", "recordTypes"), ("tokens", "tokens"), ("keys", "keys"),
+            ("users", "users"),
+        ] {
+            guard let value = document[key] else { continue }
+            table.append([name, value.string ?? value.numberText ?? ""])
+        }
+        return self.show(table.write())
+    }
+
+    /// One database, as `usage` shows it.
+    private struct Held {
+        var name: String
+        var zones: Int64 = 0
+        var records: Int64 = 0
+        var bytes: Int64 = 0
+
+        init(named name: String) { self.name = name }
+
+        init(_ row: JSONValue) {
+            self.name = row["userRecordName"]?.string ?? "(public)"
+            self.zones = row["zones"]?.int64 ?? 0
+            self.records = row["records"]?.int64 ?? 0
+            self.bytes = row["bytes"]?.int64 ?? 0
+        }
+    }
+
+    private func usage() async throws(AdminClient.Failure) -> ExitCode {
+        var users: [Held] = []
+        var publicDatabase: Held?
+        var next: String?
+        repeat {
+            let page = next.map { "?after=" + PercentCoding.encode($0) } ?? ""
+            let document = try self.document(
+                try await self.ask("GET", self.target() + "/usage" + page))
+            for row in document["databases"]?.array.map(Array.init) ?? [] {
+                if row["database"]?.string == "public" {
+                    publicDatabase = Held(row)
+                } else {
+                    users.append(Held(row))
+                }
+            }
+            next = document["next"]?.string
+        } while next != nil
+        users.sort { ($1.bytes, $0.name) < ($0.bytes, $1.name) }
+        var total = Held(named: "total of \(users.count) users and the public database")
+        for one in users + [publicDatabase].compactMap(\.self) {
+            total.zones += one.zones
+            total.records += one.records
+            total.bytes += one.bytes
+        }
+        let shown = self.invocation.flag("all") ? users : Array(users.prefix(20))
+        let rows = [publicDatabase].compactMap(\.self) + shown + [total]
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object {
+                $0.key("databases")
+                $0.array { array in
+                    for row in rows.dropLast() { array.object { Self.write(row, to: &$0) } }
+                }
+                $0.member("users", users.count)
+                $0.key("total")
+                $0.object { Self.write(total, to: &$0) }
+            }
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        }
+        var table = TextTable([
+            .init("DATABASE"), .init("ZONES", alignsRight: true),
+            .init("RECORDS", alignsRight: true), .init("BYTES", alignsRight: true),
+        ])
+        for row in rows {
+            table.append([row.name, "\(row.zones)", "\(row.records)", "\(row.bytes)"])
+        }
+        return self.show(table.write())
+    }
+
+    private static func write(_ row: Held, to json: inout JSONWriter) {
+        json.member("database", row.name)
+        json.member("zones", row.zones)
+        json.member("records", row.records)
+        json.member("bytes", row.bytes)
+    }
+
+    private func audit() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("POST", self.target() + "/references/audit")
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let count = try self.document(answer)["buckets"]?.int64 ?? 0
+        return self.show(
+            count == 0
+                ? "there are no buckets that anything was written to\n"
+                : "\(count) buckets compare their references now\n")
+    }
+
+    // MARK: Deleting
+
+    private func delete() async throws(AdminClient.Failure) -> ExitCode {
+        let confirmed = PercentCoding.encode(self.invocation.value("confirm"))
+        let shut = try await self.ask("DELETE", self.target() + "?confirm=" + confirmed)
+        if self.invocation.flag("no-wait") {
+            return self.show(
+                self.isJSON
+                    ? shut.text + "\n"
+                    : "shut for everybody within two seconds; the same command without --no-wait "
+                        + "removes what it holds\n")
+        }
+        var removal = RemovalLoop()
+        let document = try await removal.run { () throws(AdminClient.Failure) in
+            try self.document(try await self.ask("POST", self.target() + "/erasure"))
+        }
+        return self.receipt(
+            document, users: removal.users, zones: removal.zones, records: removal.records)
+    }
+
+    private func receipt(_ document: JSONValue, users: Int64, zones: Int64, records: Int64)
+        -> ExitCode
+    {
+        let outstanding = document["outstanding"]?.array.map { $0.compactMap(\.string) } ?? []
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object {
+                $0.member("users", users)
+                $0.member("zones", zones)
+                $0.member("records", records)
+                $0.key("outstanding")
+                $0.array { for line in outstanding { $0.write(line) } }
+            }
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        }
+        var text = "removed \(records) records in \(zones) zones beside the default ones, and "
+        text += "\(users) users\nnot removed by this:\n"
+        for line in outstanding { text += "  \(line)\n" }
+        return self.show(text)
+    }
+
+    // MARK: Asking and showing
+
+    private func target() -> String {
+        "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
+            + "/environments/\(self.invocation.value("environment"))"
+    }
+
+    private func ask(_ method: String, _ path: String, body: Bytes = [])
+        async throws(AdminClient.Failure) -> AdminClient.Answer
+    {
+        try self.client.require(try await self.client.send(method, path, body: body))
+    }
+
+    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
+        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
+            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
+        }
+    }
+
+    private func show(_ text: String) -> ExitCode {
+        Terminal.write(text) ? .success : .inputOutput
+    }
+}

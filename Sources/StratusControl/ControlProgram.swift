@@ -1,0 +1,126 @@
+import Glibc
+package import StratusCommandLine
+import StratusProcess
+
+/// The program `stratusctl`: what it takes, and where each command goes.
+package enum ControlProgram {
+    package static let definition = CommandDefinition(
+        "stratusctl", "See and change a node that runs",
+        discussion: [
+            "Talks to the administrators' listener of a node. The node is --node or the variable "
+                + "STRATUSCTL_NODE; the token's file is --token-file or STRATUSCTL_TOKEN_FILE. Tables "
+                + "for people; with --json what the node answered, for scripts."
+        ],
+        options: [
+            .value(
+                "node", .text("URL"),
+                "http://HOST:PORT, https://HOST:PORT or unix:PATH "
+                    + "(default: http://127.0.0.1:8081)"),
+            .value("token-file", .file, "The file with the administrators' token"),
+            .value("authority", .file, "PEM of the authority that signed the node's certificate"),
+            .value("certificate", .file, "PEM of a certificate to show instead of a token"),
+            .value("key", .file, "PEM of that certificate's key"),
+            .flag("json", nil, "Print JSON"),
+        ],
+        subcommands: [
+            CommandDefinition(
+                "status", "What the node is, whether it is ready, and why not",
+                examples: [
+                    .init(
+                        "stratusctl --token-file /var/lib/stratus/admin.token status",
+                        "On the node's own machine")
+                ]),
+            CommandDefinition(
+                "ready", "Whether the node can serve: exit code 0, or 75 when it cannot",
+                options: [
+                    .value("wait", .duration, "Wait this long for it, with progress on a terminal")
+                ],
+                examples: [.init("stratusctl ready --wait 30s", "In a script that starts a node")]),
+            CommandDefinition("metrics", "The node's metrics, as Prometheus reads them"),
+            CommandDefinition(
+                "config", "The configuration in force",
+                subcommands: [
+                    CommandDefinition(
+                        "show", "Every value and where it comes from",
+                        options: [.flag("changed", nil, "Only what is not the default")])
+                ]),
+            CommandDefinition(
+                "schema", "The schema of a container, in CloudKit's schema language",
+                options: [
+                    .value("container", .text("ID"), required: true, "The container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment; promote is always into production"
+                    ),
+                ],
+                subcommands: [
+                    CommandDefinition(
+                        "export", "Print the schema",
+                        examples: [
+                            .init(
+                                "stratusctl schema export --container iCloud.org.example.app > app.ckdb",
+                                "To keep it beside the app's sources")
+                        ]),
+                    CommandDefinition(
+                        "import", "Replace the schema by a file's, whole",
+                        discussion: [
+                            "What is missing in the file is removed. A field keeps the type it has. "
+                                + "Only the development environment takes a schema."
+                        ],
+                        options: [
+                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                        ],
+                        positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
+                        examples: [
+                            .init(
+                                "stratusctl schema import --container iCloud.org.example.app app.ckdb",
+                                "After a change")
+                        ]),
+                    CommandDefinition(
+                        "diff", "What an import of the file would change",
+                        positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")]),
+                    CommandDefinition(
+                        "promote", "Make production's schema what development's is",
+                        discussion: [
+                            "Production keeps what only it has. Look first with --dry-run; there is no "
+                                + "way back: what is in production stays in it."
+                        ],
+                        options: [
+                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                        ]
+                    ),
+                    SchemaResetCommand.definition,
+                ]),
+        ] + ClusterControlCommands.definitions + MembershipCommands.definitions
+            + [UpgradeCommands.definition]
+            + ContainerCommands.definitions
+            + IdentityCommands.definitions + [
+                CommandDefinition(
+                    "log-level", "What the node writes to its log",
+                    subcommands: [
+                        CommandDefinition("show", "The level in force"),
+                        CommandDefinition(
+                            "set", "Change it until the next SIGHUP or restart",
+                            positionals: [
+                                PositionalDefinition(
+                                    "LEVEL", .choice(["debug", "info", "warning", "error"]),
+                                    "the level"
+                                )
+                            ],
+                            examples: [
+                                .init("stratusctl log-level set debug", "While looking closer")
+                            ]),
+                    ])
+            ])
+
+    /// The whole of `main.swift`.
+    package static func main() -> Never {
+        exit(Self.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+    }
+
+    package static func run(_ arguments: [String]) -> ExitCode {
+        ProgramFront.run(Self.definition, arguments) { invocation in
+            Blocking.wait { await ControlCommands.run(invocation) }
+        }
+    }
+}

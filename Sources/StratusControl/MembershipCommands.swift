@@ -1,0 +1,338 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusProcess
+
+/// `stratusctl` where it changes the cluster, waits for it to change, or looks for what is wrong with it.
+struct MembershipCommands {
+    private typealias Failure = AdminClient.Failure
+
+    private static let patience = Duration.seconds(15)
+
+    let invocation: Invocation
+    let client: AdminClient
+    let isJSON: Bool
+
+    static func serves(_ path: [String]) -> Bool { Self.paths.contains(path) }
+
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        switch self.invocation.path {
+        case ["cluster", "join-token"]: return try await self.joinToken()
+        case ["node", "drain"]:
+            try await self.send("POST", try self.node("NODE", "drain"), try self.body())
+            return try await self.waitUntilEmpty("NODE", isRemoved: false)
+        case ["node", "undrain"]:
+            try await self.send("POST", try self.node("NODE", "undrain"))
+            return self.say("undrained: it carries its share again")
+        case ["node", "remove"] where self.invocation.flag("now"):
+            try await self.send("POST", try self.node("NODE", "remove"), try self.body())
+            return self.say("removed")
+        case ["node", "remove"]:
+            try await self.send(
+                "POST", try self.node("NODE", "drain"), try self.body(leaves: true))
+            return try await self.waitUntilEmpty("NODE", isRemoved: true)
+        case ["node", "replace"]: return try await self.replace()
+        case ["node", "weight"]: return try await self.weight()
+        case ["partition", "show"]: return try await self.showPartition()
+        case ["partition", "move"]: return try await self.movePartition()
+        case ["partition", "leader"]:
+            try await self.send(
+                "POST", self.partition("leader"), Self.object { $0.member("to", self.value("to")) })
+            return self.say("\(self.value("to")) leads partition \(self.value("PARTITION"))")
+        case ["doctor"]: return try await self.doctor()
+        default: return try await self.top()
+        }
+    }
+
+    // MARK: Asking
+
+    private func value(_ name: String) -> String { self.invocation.value(name) }
+
+    /// Again for a while where the node could not do it just now: the system partition changes its leader while
+    /// nodes come and go. What is asked here may be asked twice.
+    @discardableResult
+    private func send(_ method: String, _ path: String, _ body: Bytes = [])
+        async throws(AdminClient.Failure) -> JSONValue
+    {
+        let clock = ContinuousClock()
+        let deadline = clock.now + Self.patience
+        var answer = try await self.client.send(method, path, body: body)
+        while answer.status == 503, clock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(200))
+            answer = try await self.client.send(method, path, body: body)
+        }
+        answer = try self.client.require(answer)
+        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
+            throw Failure(.inputOutput, "the node's answer is not JSON")
+        }
+    }
+
+    private static func object(_ write: (inout JSONWriter) -> Void) -> Bytes {
+        var json = JSONWriter()
+        json.object { write(&$0) }
+        return json.finish()
+    }
+
+    private func body(leaves: Bool = false) throws(AdminClient.Failure) -> Bytes {
+        var accepted: Int64?
+        if let text = self.invocation["accept"] {
+            guard let number = Int64(text), number >= 0 else {
+                throw Failure(.usage, "'--accept' takes the number that the refusal named")
+            }
+            accepted = number
+        }
+        return Self.object {
+            if let accepted { $0.member("accept", accepted) }
+            if leaves { $0.member("leave", true) }
+        }
+    }
+
+    private func node(_ positional: String, _ action: String) throws(AdminClient.Failure)
+        -> String
+    {
+        let name = self.value(positional)
+        guard NodeName.isName(name) else {
+            throw Failure(.usage, "'\(name)' is no node's name")
+        }
+        return "/v1/cluster/nodes/\(name)/\(action)"
+    }
+
+    private func partition(_ action: String) -> String {
+        let name = self.value("PARTITION").filter { $0.isLetter || $0.isNumber }
+        return "/v1/cluster/partitions/\(name)/\(action)"
+    }
+
+    private func say(_ text: String) -> ExitCode {
+        if self.isJSON { return Terminal.write("{\"done\":true}\n") ? .success : .inputOutput }
+        return Terminal.write(text + "\n") ? .success : .inputOutput
+    }
+
+    // MARK: Nodes
+
+    private func joinToken() async throws(AdminClient.Failure) -> ExitCode {
+        let seconds = (self.invocation.duration("valid") ?? .seconds(3_600)).components.seconds
+        let made = try await self.send(
+            "POST", "/v1/cluster/join-tokens",
+            Self.object { $0.member("validSeconds", seconds) })
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object {
+                $0.member("token", made["token"]?.string ?? "")
+                $0.member("expiresMilliseconds", made["expiresMilliseconds"]?.int64 ?? 0)
+            }
+            return Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
+                ? .success : .inputOutput
+        }
+        Terminal.write(
+            "Good for one node, for \(DurationText.write(.seconds(seconds))).\n",
+            to: Terminal.errors)
+        return Terminal.write((made["token"]?.string ?? "") + "\n") ? .success : .inputOutput
+    }
+
+    private func weight() async throws(AdminClient.Failure) -> ExitCode {
+        guard let weight = Int64(self.value("WEIGHT")), (1...100_000).contains(weight) else {
+            throw Failure(.usage, "a weight is a whole number from 1 to 100000")
+        }
+        let name = self.value("NODE")
+        guard NodeName.isName(name) else {
+            throw Failure(.usage, "'\(name)' is no node's name")
+        }
+        try await self.send(
+            "PUT", "/v1/cluster/nodes/\(name)",
+            Self.object {
+                $0.member("weight", weight)
+                if let rack = self.invocation["rack"] { $0.member("rack", rack) }
+            })
+        return self.say("changed: replicas move until every node has its share")
+    }
+
+    private func replace() async throws(AdminClient.Failure) -> ExitCode {
+        let new = self.value("NEW")
+        let cluster = try await self.send("GET", "/v1/cluster")
+        guard
+            let successor = ClusterFacts.nodes(cluster).first(where: {
+                $0["name"]?.string == new && $0["state"]?.string == "active"
+            }), successor["wasHeard"]?.bool == true
+        else {
+            throw Failure(
+                .refused, "'\(new)' is no active node of the cluster: it has to join first")
+        }
+        try await self.send("POST", try self.node("OLD", "drain"), try self.body(leaves: true))
+        return try await self.waitUntilEmpty("OLD", isRemoved: true)
+    }
+
+    /// Until the node holds nothing, with progress. Interrupting it stops the waiting and nothing else.
+    private func waitUntilEmpty(_ positional: String, isRemoved: Bool)
+        async throws(AdminClient.Failure) -> ExitCode
+    {
+        let name = self.value(positional)
+        if self.invocation.flag("no-wait") { return self.say("begun") }
+        var bar = ProgressBar(
+            "Moving replicas off \(name)", isTerminal: Terminal.isTerminal(Terminal.errors),
+            width: Terminal.width)
+        let clock = ContinuousClock()
+        let start = clock.now
+        var total: Int?
+        while true {
+            let cluster = try await self.send("GET", "/v1/cluster")
+            let node = ClusterFacts.nodes(cluster).last { $0["name"]?.string == name }
+            let held = ClusterFacts.replicaCount(of: node?["node"]?.int64 ?? 0, in: cluster)
+            total = max(total ?? held, held)
+            if let line = bar.update(
+                done: (total ?? 0) - held, total: total, unit: "replicas",
+                elapsed: clock.now - start)
+            {
+                Terminal.write(line, to: Terminal.errors)
+            }
+            let isGone = node == nil || node?["state"]?.string == "removed"
+            if isRemoved ? isGone : held == 0 {
+                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
+                return self.say(
+                    isRemoved ? "removed: stop the node" : "drained: it holds nothing")
+            }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    // MARK: Partitions
+
+    private func showPartition() async throws(AdminClient.Failure) -> ExitCode {
+        let cluster = try await self.send("GET", "/v1/cluster")
+        let health = try await self.send("GET", "/v1/cluster/health")
+        guard let text = ClusterFacts.partition(self.value("PARTITION"), cluster, health) else {
+            throw Failure(.refused, "there is no partition '\(self.value("PARTITION"))'")
+        }
+        return Terminal.write(text) ? .success : .inputOutput
+    }
+
+    private func movePartition() async throws(AdminClient.Failure) -> ExitCode {
+        try await self.send(
+            "POST", self.partition("move"),
+            Self.object {
+                $0.member("from", self.value("from"))
+                $0.member("to", self.value("to"))
+            })
+        if self.invocation.flag("no-wait") { return self.say("begun") }
+        let name = self.value("PARTITION")
+        while true {
+            let cluster = try await self.send("GET", "/v1/cluster")
+            let isMoving = ClusterFacts.array(cluster, "moves").contains {
+                $0["partition"]?.string == name
+            }
+            if !isMoving { return self.say("moved") }
+            try? await Task.sleep(for: .milliseconds(200))
+        }
+    }
+
+    // MARK: Looking
+
+    private func doctor() async throws(AdminClient.Failure) -> ExitCode {
+        switch try await self.look() {
+        case .withoutLeader(let finding): return self.tell([finding])
+        case .whole(let cluster, let health):
+            // A move is stuck if it is still the same one a while later.
+            guard !ClusterFacts.array(cluster, "moves").isEmpty else {
+                return self.tell(
+                    Diagnosis(cluster: cluster, earlier: cluster, health: health).findings)
+            }
+            try? await Task.sleep(for: .seconds(5))
+            switch try await self.look() {
+            case .withoutLeader(let finding): return self.tell([finding])
+            case .whole(let later, let health):
+                return self.tell(
+                    Diagnosis(cluster: later, earlier: cluster, health: health).findings)
+            }
+        }
+    }
+
+    private enum Look {
+        case whole(cluster: JSONValue, health: JSONValue)
+        /// Of the nodes there is word, of the cluster none.
+        case withoutLeader(Diagnosis.Finding)
+    }
+
+    /// Both pages, asked for side by side and for this long in all.
+    private func look() async throws(AdminClient.Failure) -> Look {
+        let clock = ContinuousClock()
+        let end = clock.now + Self.lookPatience
+        while true {
+            let left = max(.milliseconds(100), end - clock.now)
+            async let clusterPage = self.page("/v1/cluster", within: left)
+            async let healthPage = self.page("/v1/cluster/health", within: left)
+            let (health, cluster) = (await healthPage, await clusterPage)
+            if case .success(let health) = health {
+                if case .success(let cluster) = cluster {
+                    return .whole(cluster: cluster, health: health)
+                }
+                if let finding = Diagnosis.withoutLeader(health) { return .withoutLeader(finding) }
+            }
+            for page in [cluster, health] {
+                if case .failure(let failure) = page,
+                    failure.code != .temporary || clock.now + Self.lookPause >= end
+                {
+                    throw failure
+                }
+            }
+            try? await Task.sleep(for: Self.lookPause)
+        }
+    }
+
+    private static let lookPatience = Duration.seconds(5)
+    private static let lookPause = Duration.milliseconds(200)
+
+    private func page(_ path: String, within deadline: Duration) async -> Result<
+        JSONValue, AdminClient.Failure
+    > {
+        do throws(AdminClient.Failure) {
+            let answer = try self.client.require(
+                try await self.client.send("GET", path, deadline: deadline))
+            do throws(JSONError) {
+                return .success(try JSONDocument(parsing: answer.body).root)
+            } catch {
+                return .failure(Failure(.inputOutput, "the node's answer is not JSON"))
+            }
+        } catch { return .failure(error) }
+    }
+
+    private func tell(_ findings: [Diagnosis.Finding]) -> ExitCode {
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object { json in
+                json.key("findings")
+                json.beginArray()
+                for finding in findings {
+                    json.object {
+                        $0.member("what", finding.what)
+                        $0.member("advice", finding.advice)
+                    }
+                }
+                json.endArray()
+            }
+            Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        } else if findings.isEmpty {
+            Terminal.write("Nothing is wrong that can be seen from here.\n")
+        } else {
+            for finding in findings {
+                Terminal.write("- \(finding.what)\n  \(finding.advice)\n")
+            }
+        }
+        return findings.isEmpty ? .success : .refused
+    }
+
+    private func top() async throws(AdminClient.Failure) -> ExitCode {
+        let pause = self.invocation.duration("every") ?? .seconds(2)
+        var left = self.invocation["count"].flatMap { Int($0) }
+        while true {
+            let cluster = try await self.send("GET", "/v1/cluster")
+            let health = try await self.send("GET", "/v1/cluster/health")
+            let isTerminal = Terminal.isTerminal(Terminal.output)
+            let text = ClusterFacts.overview(cluster, health)
+            Terminal.write((isTerminal ? "\u{1B}[H\u{1B}[2J" : "") + text)
+            if let count = left {
+                left = count - 1
+                if count <= 1 { return .success }
+            }
+            try? await Task.sleep(for: pause)
+        }
+    }
+}

@@ -1,0 +1,333 @@
+package import StratusCluster
+package import StratusHTTP
+package import StratusIdentity
+import StratusModel
+package import StratusRecords
+
+/// What a client is told went wrong: the one table from everything that can go wrong inside to
+/// CloudKit's codes and words. Nothing else in Stratus chooses a code or a status for a client.
+///
+/// Words stand here as Apple's service says them where somebody has seen them; clients match on some.
+package struct ClientError: Error, Sendable, Hashable {
+    package var code: ServerErrorCode
+    package var reason: String
+    /// Seconds; told both in the body and in the header. Nil: asking again does not help.
+    package var retryAfter: Int?
+    /// The sign-in page, with `AUTHENTICATION_REQUIRED`.
+    package var redirectURL: String?
+
+    package init(
+        _ code: ServerErrorCode, _ reason: String, retryAfter: Int? = nil,
+        redirectURL: String? = nil
+    ) {
+        self.code = code
+        self.reason = reason
+        self.retryAfter = retryAfter
+        self.redirectURL = redirectURL
+    }
+}
+
+extension ClientError {
+    /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and a
+    /// bug's last net.
+    package init(_ error: any Error) {
+        self =
+            switch error {
+            case let error as ClientError: error
+            case let refusal as InputRefusal: Self(refusal)
+            case let refusal as AuthenticationRefusal: Self(refusal)
+            case let error as RouteError: Self(error)
+            case let refusal as FieldRefusal: Self(refusal)
+            case is CancellationError:
+                Self(.tryAgainLater, "the request was cancelled", retryAfter: 1)
+            default: Self(.internalError, "internal error")
+            }
+    }
+
+    package init(_ refusal: InputRefusal) {
+        let input = "BadRequestException: Unexpected input"
+        self =
+            switch refusal {
+            case .unknownPath: Self(.notFound, "no such endpoint")
+            case .unknownEnvironment(let name):
+                Self(.notFound, "unknown environment '\(Self.quoted(name))'")
+            case .unknownDatabase(let name):
+                Self(.notFound, "unknown database '\(Self.quoted(name))'")
+            case .unknownOperation(let name):
+                Self(.notFound, "unknown operation '\(Self.quoted(name))'")
+            case .wrongMethod(let operation, let method):
+                Self(.badRequest, "\(operation) does not take \(Self.quoted(method))")
+            case .operationNotInDatabase(let operation, let scope):
+                Self(
+                    .badRequest,
+                    "\(operation) is not supported in the \(scope.name) database")
+
+            case .bodyTooLarge(let limit):
+                Self(.quotaExceeded, "the request is larger than \(limit.raw) bytes")
+            case .noRoomForBody:
+                Self(.tryAgainLater, "too many large requests at once", retryAfter: 1)
+            case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
+            case .unreadableJSON(let offset):
+                Self(.badRequest, "\(input): no JSON at byte \(offset)")
+            case .missingKey(let key):
+                Self(.badRequest, "BadRequestException: missing required field '\(key)'")
+            case .unexpectedInput(let key): Self(.badRequest, "\(input): '\(key)'")
+            case .tooMany(let key, let count, let limit):
+                Self(.badRequest, "\(count) \(key) are too many, the limit is \(limit)")
+            case .tooManyOperands(let filter, let field, let limit):
+                Self(
+                    .badRequest,
+                    "Filter type \(filter) on \(field.map { "field '\(Self.quoted($0))'" } ?? "all fields")"
+                        + " has more than \(limit) values: ask in several queries")
+            case .repeatedRecord(let name):
+                Self(
+                    .badRequest,
+                    "record '\(Self.quoted(name))' has more than one operation in the request")
+            case .repeatedZone(let name):
+                Self(
+                    .badRequest,
+                    "zone '\(Self.quoted(name))' has more than one operation in the request")
+            case .twoZones(let record):
+                Self(
+                    .badRequest,
+                    "record '\(Self.quoted(record))' names another zone than the request")
+
+            case .atomicInDefaultZone:
+                Self(.badRequest, "atomic operations not supported in default zone")
+            case .changesInDefaultZone: Self(.badRequest, "cannot get changes in default zone")
+            case .zoneNotFound: Self(.zoneNotFound, "Zone not found")
+            case .unknownShortGUID: Self(.notFound, "no share has this short GUID")
+            case .usersQueried:
+                Self(.badRequest, "record type 'Users' cannot be queried")
+            case .shareInLegacySpelling:
+                Self(.badRequest, "Cannot share - no such record exists to share")
+            case .unknownTokenType: Self(.badRequest, "Unknown sync continuation type")
+            case .invalidTokenFormat: Self(.badRequest, "Invalid continuation format")
+            case .invalidMarker: Self(.badRequest, "Invalid continuation marker")
+            }
+    }
+
+    /// - Parameter tagWasGiven: whether the client said which revision it meant: CloudKit words a
+    ///   missing record differently then.
+    package init(_ refusal: RecordRefusal, tagWasGiven: Bool = false) {
+        let subject = Self.quoted(refusal.subject)
+        self =
+            switch refusal.reason {
+            case .exists: Self(.conflict, "record to insert already exists")
+            case .tagMismatch: Self(.conflict, "client oplock error updating record")
+            case .tagMissing:
+                Self(
+                    .badRequest, "BadRequestException: missing required field 'recordChangeTag'")
+            case .notFound:
+                Self(
+                    .notFound,
+                    tagWasGiven
+                        ? "recordChangeTag specified, but record not found" : "Record not found")
+            case .typeUnknown: Self(.notFound, "Did not find record type: \(subject)")
+            case .typeMissing:
+                Self(.badRequest, "BadRequestException: missing required field 'recordType'")
+            case .typeMismatch: Self(.badRequest, "the record's type is '\(subject)'")
+            case .fieldUnknown: Self(.badRequest, "field '\(subject)' is not defined")
+            case .fieldTypeMismatch:
+                Self(.badRequest, "invalid attempt to set the value type of field '\(subject)'")
+            case .tooLarge: Self(.badRequest, "record too large")
+            case .createDenied: Self(.accessDenied, "CREATE operation not permitted")
+            case .writeDenied: Self(.accessDenied, "WRITE operation not permitted")
+            case .referenceTargetMissing:
+                Self(
+                    .validatingReferenceError,
+                    "the record '\(subject)' that a VALIDATE reference points at does not exist")
+            case .referenced:
+                Self(
+                    .validatingReferenceError,
+                    "the record '\(subject)' holds a VALIDATE reference to it")
+            case .tooManyReferrers:
+                Self(
+                    .badRequest,
+                    "the record '\(subject)' has as many DELETE_SELF references as it may")
+            case .batchTooLarge:
+                Self(
+                    .quotaExceeded,
+                    "the atomic batch reads and writes more than \(subject) bytes of records")
+            case .deferred:
+                Self(
+                    .tryAgainLater, "the request reads and writes too many bytes of records",
+                    retryAfter: 1)
+            case .notReserved:
+                Self(
+                    .tryAgainLater, "the reference to '\(subject)' could not be made in time",
+                    retryAfter: 1)
+            case .outboxFull:
+                Self(
+                    .tryAgainLater,
+                    "other parts of the database have yet to hear of earlier changes",
+                    retryAfter: 1)
+            case .referencePending:
+                Self(
+                    .tryAgainLater, "a VALIDATE reference to the record is being made",
+                    retryAfter: 1)
+            case .databaseFull:
+                Self(.quotaExceeded, "the database may hold \(subject) bytes of records")
+            case .tooManyReferences: Self(.badRequest, "the record holds too many references")
+            case .crossZoneReference:
+                Self(.badRequest, "field '\(subject)' refers to another zone")
+            case .parentMissing: Self(.badRequest, "the parent '\(subject)' does not exist")
+            case .cascadeTooLarge:
+                Self(
+                    .badRequest,
+                    "the delete would remove more than \(subject) records in one atomic batch")
+            case .atomicFailure: .atomicFailure
+            case .nameInvalid: Self(.badRequest, "invalid record name '\(subject)'")
+            case .typeReserved: Self(.accessDenied, "record type '\(subject)' is the system's")
+            }
+    }
+
+    /// What the innocent operations of a failed atomic batch are told.
+    package static let atomicFailure = Self(
+        .atomicError, "Atomic failure: another operation in the batch failed")
+
+    package init(_ refusal: ZoneRefusal) {
+        self =
+            switch refusal {
+            case .notFound: Self(.zoneNotFound, "Zone not found")
+            case .nameInvalid: Self(.badRequest, "invalid zone name")
+            case .customZonesUnavailable:
+                Self(.badRequest, "the public database has no custom zones")
+            case .exists: Self(.exists, "zone to create already exists")
+            case .noFeed: Self(InputRefusal.changesInDefaultZone)
+            case .positionExpired: Self(InputRefusal.unknownTokenType)
+            case .accessDenied: Self(.accessDenied, "operation not permitted in this zone")
+            case .tooManyZones: Self(.quotaExceeded, "the database has as many zones as it may")
+            }
+    }
+
+    package init(_ refusal: StratusRecords.RequestRefusal) {
+        let subject = Self.quoted(refusal.subject)
+        self =
+            switch refusal.reason {
+            case .zoneNotFound: Self(InputRefusal.zoneNotFound)
+            case .atomicInDefaultZone: Self(InputRefusal.atomicInDefaultZone)
+            case .duplicateRecord: Self(InputRefusal.repeatedRecord(refusal.subject))
+            case .schemaBehind:
+                Self(.tryAgainLater, "the schema is being installed", retryAfter: 1)
+            case .accessDenied: Self(.accessDenied, "operation not permitted in this database")
+            case .tooManyItems: Self(.badRequest, "too many items in one request")
+            case .positionExpired: Self(InputRefusal.unknownTokenType)
+            case .queryInvalid: Self(.badRequest, refusal.subject)
+            case .typeUnknown: Self(.notFound, "Did not find record type: \(subject)")
+            case .schemaConflict: Self(.badRequest, refusal.subject)
+            case .empty: Self(InputRefusal.missingKey("operations"))
+            case .otherBucket:
+                Self(
+                    .tryAgainLater, "the record '\(subject)' is in another part of the database",
+                    retryAfter: 1)
+            }
+    }
+
+    package init(_ refusal: FieldRefusal) {
+        self =
+            switch refusal {
+            case .noDictionary(let field):
+                Self(.badRequest, "Invalid value for field '\(Self.quoted(field))'")
+            case .nameInvalid(let field):
+                Self(.badRequest, "invalid field name '\(Self.quoted(field))'")
+            case .unknownTag(let tag):
+                Self(.badRequest, "unknown value type '\(Self.quoted(tag))'")
+            case .wrongShape(let expected):
+                Self(.badRequest, "Invalid value, expected type \(TypeTag.text(of: expected)).")
+            case .unexpectedList(let expected):
+                Self(
+                    .badRequest,
+                    "BadRequestException: Invalid value, expected type "
+                        + "\(TypeTag.text(of: expected)) but actual value was a list")
+            case .contradiction(let claimed, let field, let recordType, let defined):
+                Self(
+                    .badRequest,
+                    "invalid attempt to set value type \(Self.quoted(claimed)) for field "
+                        + "'\(Self.quoted(field))' for type '\(Self.quoted(recordType))', "
+                        + "defined to be: \(TypeTag.name(of: defined))")
+            case .undecidable(let field):
+                Self(
+                    .badRequest,
+                    "the value of field '\(Self.quoted(field))' does not tell its type")
+            case .notDefined(let field, let recordType, let isProduction):
+                Self(
+                    .badRequest,
+                    "Cannot create or modify field '\(Self.quoted(field))' in record "
+                        + "'\(Self.quoted(recordType))' in "
+                        + (isProduction ? "production schema" : "a strict development schema"))
+            case .notEncrypted:
+                Self(
+                    .badRequest, "Attempt to save encrypted data in non encrypted field type")
+            case .encryptedInPublic:
+                Self(
+                    .badRequest, "encrypted fields are not supported in the public database")
+            case .encryptionUnavailable(let field):
+                Self(
+                    .badRequest,
+                    "field '\(Self.quoted(field))' is encrypted, which is not supported yet")
+            case .assetsUnavailable(let field):
+                Self(
+                    .badRequest,
+                    "field '\(Self.quoted(field))' is an asset, which is not supported yet")
+            }
+    }
+
+    package init(_ refusal: AuthenticationRefusal) {
+        self =
+            switch refusal {
+            case .required(let redirectURL):
+                Self(
+                    .authenticationRequired, "request needs authorization",
+                    redirectURL: redirectURL)
+            case .failed(let reason): Self(.authenticationFailed, reason)
+            case .denied(let reason): Self(.accessDenied, reason)
+            case .unavailable(let retryAfter):
+                Self(
+                    .tryAgainLater, "credentials cannot be checked at the moment",
+                    retryAfter: Self.seconds(retryAfter))
+            }
+    }
+
+    package init(_ error: RouteError) {
+        self =
+            switch error {
+            case .notExecuted(let retryAfter):
+                Self(
+                    .tryAgainLater, "nothing was done, try again later",
+                    retryAfter: Self.seconds(retryAfter))
+            case .upgrading:
+                Self(.tryAgainLater, "the cluster is being upgraded", retryAfter: 30)
+            case .outcomeUnknown:
+                Self(
+                    .tryAgainLater, "it is not known whether the request was carried out",
+                    retryAfter: 1)
+            case .refused: Self(.internalError, "the request cannot be carried out")
+            }
+    }
+
+    /// What the HTTP server refuses by itself. The status is the refusal's, the code the nearest of the
+    /// fourteen.
+    package init(_ refusal: HTTPRefusal) {
+        self =
+            switch refusal {
+            case .bodyTooLarge: Self(.quotaExceeded, refusal.rawValue)
+            case .requestLine, .target, .requestLineTooLong, .method, .version, .lineEnd,
+                .headerLine, .foldedHeader, .headersTooLarge, .tooManyHeaders, .host,
+                .contentLength, .bothLengths, .transferEncoding, .transferCoding,
+                .contentCoding, .expectation, .chunk, .chunkOverhead, .trailer,
+                .headersTooSlow, .bodyTooSlow:
+                Self(.badRequest, refusal.rawValue)
+            }
+    }
+
+    /// Whole seconds, and never zero: zero would ask for a storm.
+    static func seconds(_ duration: Duration) -> Int {
+        Int(max(1, (duration.clampedNanoseconds + 999_999_999) / 1_000_000_000))
+    }
+
+    /// What a client sent goes back to it, but not without an end.
+    static func quoted(_ text: String) -> String {
+        text.utf8.count <= 80 ? text : String(text.prefix(60)) + "…"
+    }
+}

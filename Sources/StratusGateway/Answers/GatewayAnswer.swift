@@ -1,0 +1,10 @@
+import StratusModel
+import StratusRuntime
+
+/// What an operation answers with.
+enum GatewayAnswer: Sendable {
+    /// One object, as it is sent.
+    case json(Bytes)
+    /// Pulled as fast as the client takes it. What was read for it is counted until its end.
+    case stream(any ResponseBody, length: Int?, contentType: String)
+}

@@ -1,0 +1,305 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+/// Feeds of what changed, in zones and in databases. The public database has none.
+struct FeedService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("records/changes", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).recordChanges($1)
+        },
+        GatewayOperation("changes/zone", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).zoneChanges($1)
+        },
+        GatewayOperation("changes/database", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).databaseChanges($1, as: .database)
+        },
+        GatewayOperation("zones/changes", in: [.private, .shared], needs: .user) {
+            try await FeedService(exchange: $0).databaseChanges($1, as: .meta)
+        },
+    ]
+
+    /// What a client says about one zone of `changes/zone`, or all of `records/changes`.
+    fileprivate struct ChangesRequest {
+        var address: ZoneAddress
+        var shape: AnswerShape
+        /// Nil: from the beginning. Empty: caught up, which is not the same.
+        var token: String?
+        var limit: Int
+        var reverse: Bool
+        var recordTypes: [String]?
+    }
+
+    fileprivate struct ChangesPage {
+        var zone: ZoneID
+        var changes: [ZoneChangesPage.Change]
+        var token: String
+        var moreComing: Bool
+    }
+
+    /// `changes/zone`. Each zone has its own page or its own error.
+    func zoneChanges(_ input: Input) async throws -> Bytes {
+        let maximum = self.exchange.handler.limits.operationCountMax
+        let shape = try AnswerShape(input)
+        let limit = try input.resultsLimit(max: maximum) ?? maximum
+        let reverse = try input.flag("reverse") ?? false
+        let recordTypes = try input.names("desiredRecordTypes", limit: 1_000)
+        var requests: [ChangesRequest] = []
+        for element in try input.requiredElements("zones", limit: maximum) {
+            let item = try Input(element, at: "zones")
+            guard let given = item["zoneID"] else { throw InputRefusal.missingKey("zoneID") }
+            requests.append(
+                ChangesRequest(
+                    address: try ZoneAddress(given, key: "zoneID"),
+                    shape: try shape.overridden(by: item), token: try item.string("syncToken"),
+                    limit: try item.resultsLimit(max: maximum) ?? limit,
+                    reverse: try item.flag("reverse") ?? reverse,
+                    recordTypes: try item.names("desiredRecordTypes", limit: 1_000)
+                        ?? recordTypes))
+        }
+        var writer = JSONWriter(reserving: 4_096)
+        writer.beginObject()
+        writer.key("zones")
+        writer.beginArray()
+        for request in requests {
+            do {
+                // An answer that is large already has no room: an empty page, and more to come.
+                let page = try await self.page(
+                    request, isSkipped: writer.count > Self.answerSizeMax.raw)
+                writer.object {
+                    $0.key("zoneID")
+                    $0.writeZoneID(page.zone)
+                    $0.writeMembers(of: page, request.shape)
+                }
+            } catch {
+                guard let item = self.itemError(error) else { throw error }
+                writer.object {
+                    $0.key("zoneID")
+                    $0.writeZoneID(
+                        self.exchange.place(request.address)?.zone
+                            ?? self.exchange.echo(request.address))
+                    $0.writeMembers(of: item)
+                    if self.exchange.handler.settings.changesErrorsCarryTokens {
+                        $0.member("syncToken", "")
+                        $0.member("moreComing", false)
+                    }
+                }
+            }
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// `records/changes`: one zone, and its error is the request's.
+    func recordChanges(_ input: Input) async throws -> Bytes {
+        let maximum = self.exchange.handler.limits.operationCountMax
+        let address = try input["zoneID"].map { value throws(InputRefusal) in
+            try ZoneAddress(value, key: "zoneID")
+        }
+        let request = ChangesRequest(
+            address: address ?? .defaultZone, shape: try AnswerShape(input),
+            token: try input.string("syncToken"),
+            limit: try input.resultsLimit(max: maximum) ?? maximum,
+            reverse: try input.flag("reverse") ?? false,
+            recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
+        let page = try await self.page(request, isSkipped: false)
+        var writer = JSONWriter(reserving: 4_096)
+        writer.object { $0.writeMembers(of: page, request.shape) }
+        return writer.finish()
+    }
+
+    /// Once an answer has this size, further zones of it get an empty page.
+    private static let answerSizeMax = ByteCount.mebibytes(16)
+
+    /// - Throws: what the zone is refused for.
+    private func page(_ request: ChangesRequest, isSkipped: Bool) async throws -> ChangesPage {
+        guard let place = self.exchange.place(request.address) else {
+            throw InputRefusal.zoneNotFound
+        }
+        guard !place.zone.isDefault else { throw InputRefusal.changesInDefaultZone }
+        if request.token == "" {
+            guard let zone = try await self.exchange.summary(of: place) else {
+                throw InputRefusal.zoneNotFound
+            }
+            return ChangesPage(
+                zone: place.zone, changes: [],
+                token: self.exchange.token(zone.position, in: place.zone),
+                moreComing: false)
+        }
+        let after = try request.token.map { token throws(InputRefusal) in
+            try self.exchange.position(token, in: place.zone)
+        }
+        if isSkipped {
+            guard let zone = try await self.exchange.summary(of: place) else {
+                throw InputRefusal.zoneNotFound
+            }
+            let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
+            return ChangesPage(
+                zone: place.zone, changes: [],
+                token: self.exchange.token(after ?? start, in: place.zone), moreComing: true)
+        }
+        let answer = try await self.exchange.read(
+            .zoneChanges(
+                ZoneChangesAsk(
+                    database: place.database, zone: place.zone.name, after: after,
+                    limit: request.limit, reverse: request.reverse,
+                    recordTypes: request.recordTypes)),
+            at: place.key)
+        switch answer {
+        case .zoneChanges(let page):
+            return ChangesPage(
+                zone: place.zone, changes: page.changes,
+                token: self.exchange.token(page.position, in: place.zone),
+                moreComing: page.moreComing)
+        case .zoneRefused(let refusal): throw ClientError(refusal)
+        default: throw RouteError.refused("an answer of another kind")
+        }
+    }
+
+    /// What stays with its zone; nil for what concerns the whole request.
+    private func itemError(_ error: any Error) -> ClientError? {
+        let error = ClientError(error)
+        switch error.code {
+        case .zoneNotFound, .badRequest, .accessDenied, .notFound: return error
+        case .atomicError, .authenticationFailed, .authenticationRequired, .conflict, .exists,
+            .internalError, .quotaExceeded, .throttled, .tryAgainLater,
+            .validatingReferenceError:
+            return nil
+        }
+    }
+
+    // MARK: Databases
+
+    /// `changes/database`, and `zones/changes` under its older names.
+    func databaseChanges(_ input: Input, as kind: FeedToken.Kind) async throws -> Bytes {
+        let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
+        let maximum = self.exchange.handler.limits.operationCountMax
+        let limit = try input.resultsLimit(max: maximum) ?? maximum
+        let token = try input.string(tokenKey)
+        let page = try await self.databasePage(after: token, as: kind, limit: limit)
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("zones")
+            $0.array { array in
+                for change in page.changes { self.write(change, as: kind, to: &array) }
+            }
+            $0.member(tokenKey, self.exchange.token(page.position, as: kind))
+            $0.member("moreComing", page.moreComing)
+        }
+        return writer.finish()
+    }
+
+    private func databasePage(
+        after token: String?, as kind: FeedToken.Kind, limit: Int
+    ) async throws -> DatabaseChangesPage {
+        if token == "" { return try await self.caughtUpPage(as: kind) }
+        let after = try token.map { token throws(InputRefusal) in
+            try self.exchange.databasePosition(token, as: kind)
+        }
+        // Nobody shares yet: a shared database has no zones, and nothing happens in it.
+        if self.exchange.route.scope == .shared {
+            return DatabaseChangesPage(
+                changes: [], position: after ?? .start, moreComing: false)
+        }
+        return try Self.page(try await self.databaseAnswer(after: after, limit: limit))
+    }
+
+    private func databaseAnswer(
+        after: DatabasePosition?, limit: Int
+    ) async throws -> RecordAnswer {
+        try await self.exchange.read(
+            .databaseChanges(
+                DatabaseChangesAsk(database: self.exchange.ownDatabase, after: after, limit: limit)),
+            at: .database(self.exchange.ownDatabase))
+    }
+
+    private static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
+        switch answer {
+        case .databaseChanges(let page): return page
+        case .zoneRefused(let refusal): throw ClientError(refusal)
+        default: throw RouteError.refused("an answer of another kind")
+        }
+    }
+
+    /// How often a walk to a feed's end begins again.
+    private static let restartCountMax = 8
+
+    /// No changes, and the feed's end.
+    ///
+    /// A position on the way may expire, as any may. The client named none, so it is not told: the walk begins again.
+    private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
+        var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
+        if self.exchange.route.scope == .shared { return page }
+        var after: DatabasePosition?
+        var restartCount = 0
+        repeat {
+            let answer = try await self.databaseAnswer(
+                after: after, limit: self.exchange.handler.limits.operationCountMax)
+            if after != nil, case .zoneRefused(.positionExpired) = answer {
+                guard restartCount < Self.restartCountMax else {
+                    throw ClientError(
+                        .tryAgainLater, "the database changes too fast", retryAfter: 1)
+                }
+                restartCount += 1
+                after = nil
+                continue
+            }
+            page = try Self.page(answer)
+            // A page that does not move would be asked for for ever.
+            if page.position == after { break }
+            after = page.position
+        } while page.moreComing
+        page.changes = []
+        page.moreComing = false
+        return page
+    }
+
+    private func write(
+        _ change: DatabaseChangesPage.Change, as kind: FeedToken.Kind, to writer: inout JSONWriter
+    ) {
+        let id = ZoneID(name: change.name, owner: self.exchange.ownDatabase.owner)
+        if kind == .meta {
+            if let zone = change.zone, !change.isDeleted {
+                writer.writeZone(zone, id: id, token: self.exchange.zoneToken(zone))
+            } else {
+                writer.writeDeletedZone(id)
+            }
+            return
+        }
+        writer.object {
+            $0.key("zoneID")
+            $0.writeZoneID(id)
+            // A client may hand these entries straight to changes/zone, so the token is not the newest
+            // but the one from which nothing is missed.
+            if let zone = change.zone, !change.isDeleted {
+                let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
+                $0.member("syncToken", self.exchange.token(change.since ?? start, in: id))
+            } else {
+                $0.member("syncToken", "")
+            }
+            $0.member("deleted", change.isDeleted)
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Always all three: clients need the records even where there are none.
+    fileprivate mutating func writeMembers(of page: FeedService.ChangesPage, _ shape: AnswerShape) {
+        self.key("records")
+        self.array { array in
+            for change in page.changes {
+                switch change {
+                case .changed(let record): array.writeRecord(record, shape)
+                case .deleted(let name, let tag):
+                    array.writeTombstone(name, tag: tag, in: page.zone)
+                }
+            }
+        }
+        self.member("syncToken", page.token)
+        self.member("moreComing", page.moreComing)
+    }
+}

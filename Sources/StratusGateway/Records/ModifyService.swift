@@ -1,0 +1,287 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+/// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes what became of each.
+struct ModifyService: Sendable {
+    let exchange: Exchange
+
+    var lookUps: LookUpService { LookUpService(exchange: self.exchange) }
+
+    /// `records/modify`. What the gateway itself finds wrong with an operation is that operation's
+    /// error; the others go to the partition, unless the batch is atomic.
+    func modify(_ input: Input) async throws -> Bytes {
+        var draws = self.exchange.draws()
+        let request = try ModifyRequest(input, limits: self.exchange.handler.limits, draws: &draws)
+        let place = try self.exchange.requiredPlace(request.zone)
+        let isAtomic = try self.isAtomic(request.atomic, in: place)
+        let (compiled, schema) = try await self.compile(request, at: place, isAtomic: isAtomic)
+
+        let failed = compiled.contains { if case .failure = $0 { true } else { false } }
+        let accepted = compiled.compactMap { try? $0.get() }
+        var items = compiled.map { result in
+            switch result {
+            // Replaced below by what the partition says, unless an atomic batch has failed already.
+            case .success: Item.refused(.atomicFailure)
+            case .failure(let error): Item.refused(error)
+            }
+        }
+        let zone: ZoneSummary?
+        var results: [OperationResult] = []
+        let modify = ModifyRecords(
+            database: place.database, zone: place.zone.name, isAtomic: isAtomic,
+            drawnIncarnation: draws.incarnation(), rules: self.exchange.rules, operations: accepted)
+        if accepted.isEmpty {
+            zone = try await self.exchange.summary(of: place)
+        } else if isAtomic && failed {
+            zone = try await self.exchange.summary(of: place)
+            // Nothing will happen, and the client learns everything that is wrong at once.
+            var next = try await self.judge(modify, schema: schema).makeIterator()
+            for (position, result) in compiled.enumerated() {
+                guard case .success(let operation) = result, let refusal = next.next() else {
+                    continue
+                }
+                if let refusal, !self.isMended(byGrowth: refusal) {
+                    items[position] = .refused(self.error(refusal, of: operation))
+                }
+            }
+        } else if let buckets = place.buckets {
+            zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
+            results = await self.modify(modify, in: buckets, at: place, schema: schema)
+        } else {
+            let outcome = try await self.exchange.submit(
+                .modifyRecords(modify), to: place.database, schema: schema
+            ).outcome
+            guard case .records(let modified) = outcome,
+                modified.results.count == accepted.count
+            else { throw RouteError.refused("an outcome of another kind") }
+            zone = modified.zone
+            results = modified.results.map { .success($0) }
+        }
+        if !results.isEmpty {
+            let remembered = try await self.remembered(results, of: accepted, at: place)
+            var next = self.items(results, of: accepted, remembered: remembered).makeIterator()
+            for (position, result) in compiled.enumerated() {
+                if case .success = result, let item = next.next() { items[position] = item }
+            }
+        }
+        return self.modifyAnswer(items, request: request, zone: zone, at: place)
+    }
+
+    /// One entry of the answer.
+    private enum Item {
+        case saved(Record)
+        case deleted
+        case refused(ClientError)
+    }
+
+    /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never
+    /// is, and asking for it is a mistake.
+    private func isAtomic(_ wish: Bool?, in place: ZonePlace) throws(InputRefusal) -> Bool {
+        guard place.zone.isDefault else { return wish ?? true }
+        guard wish == true else { return false }
+        // No entry of one log decides for several buckets.
+        if place.buckets == nil,
+            self.exchange.rules.flags.contains(.batchesInDefaultZoneMayBeAtomic)
+        {
+            return true
+        }
+        throw .atomicInDefaultZone
+    }
+
+    // MARK: Compiling
+
+    private func compile(
+        _ request: ModifyRequest, at place: ZonePlace, isAtomic: Bool
+    ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
+        let storedTypes = try await self.storedTypes(request, at: place)
+        var isFresh = false
+        var hasGrown = false
+        // What the partition has against operations whatever the schema becomes.
+        var refused: [Int: ClientError] = [:]
+        while true {
+            var compiler = OperationCompiler(
+                schema: try await self.exchange.schema(fresh: isFresh),
+                reader: FieldReader(
+                    zone: place.zone, scope: self.exchange.route.scope, caller: self.exchange.caller
+                ),
+                isProduction: self.exchange.route.container.environment == .production,
+                growsSchema: self.exchange.handler.settings.growsSchema(
+                    in: self.exchange.route.container.environment),
+                storedTypes: storedTypes)
+            var compiled = request.operations.map { compiler.compile($0) }
+            for (position, error) in refused { compiled[position] = .failure(error) }
+            let missing = compiler.missing.filter { refused[$0.operation] == nil }
+            if missing.isEmpty { return (compiled, compiler.schema) }
+            if !isFresh {
+                // The schema in memory may be older than what somebody just made.
+                isFresh = true
+            } else if self.exchange.handler.settings.growsSchema(
+                in: self.exchange.route.container.environment),
+                !hasGrown
+            {
+                // A save that is refused makes no types and fields.
+                refused = try await self.refusedAnyway(
+                    compiled, by: compiler, at: place, isAtomic: isAtomic)
+                for (position, error) in refused { compiled[position] = .failure(error) }
+                let mayHappen =
+                    !isAtomic
+                    || compiled.allSatisfy { if case .success = $0 { true } else { false } }
+                guard mayHappen else { return (compiled, compiler.schema) }
+                let wanted = missing.filter { refused[$0.operation] == nil }.map(\.type)
+                if !wanted.isEmpty { _ = try await self.exchange.extendSchema(with: wanted) }
+                hasGrown = true
+            } else {
+                let closed = compiled.map { result in
+                    result.flatMap { operation in
+                        compiler.refusal(of: operation).map { .failure($0) }
+                            ?? .success(operation)
+                    }
+                }
+                return (closed, compiler.schema)
+            }
+        }
+    }
+
+    /// What the partition has against operations that need types or fields the schema lacks, besides that: a record that
+    /// exists, another tag, a zone that is not there.
+    private func refusedAnyway(
+        _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
+        at place: ZonePlace, isAtomic: Bool
+    ) async throws -> [Int: ClientError] {
+        // A bucket holds some of the records only.
+        guard place.buckets == nil else { return [:] }
+        var operations: [RecordOperation] = []
+        var positions: [Int] = []
+        for (position, result) in compiled.enumerated() {
+            guard case .success(let operation) = result else { continue }
+            operations.append(operation)
+            positions.append(position)
+        }
+        let modify = ModifyRecords(
+            database: place.database, zone: place.zone.name, isAtomic: isAtomic,
+            drawnIncarnation: ZoneIncarnation(0), rules: self.exchange.rules, operations: operations
+        )
+        var refused: [Int: ClientError] = [:]
+        for (index, refusal) in try await self.judge(modify, schema: compiler.schema).enumerated() {
+            guard let refusal, !self.isMended(byGrowth: refusal) else { continue }
+            refused[positions[index]] = self.error(refusal, of: operations[index])
+        }
+        return refused
+    }
+
+    /// Whether an operation was refused only because the schema has not grown yet.
+    private func isMended(byGrowth refusal: RecordRefusal) -> Bool {
+        self.exchange.handler.settings.growsSchema(in: self.exchange.route.container.environment)
+            && [.typeUnknown, .fieldUnknown].contains(refusal.reason)
+    }
+
+    /// The types of the records whose operations name none but bring fields: their fields are read by
+    /// the schema too.
+    private func storedTypes(
+        _ request: ModifyRequest, at place: ZonePlace
+    ) async throws -> [String: String] {
+        let names = request.operations.filter {
+            $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
+        }.map(\.recordName)
+        guard !names.isEmpty else { return [:] }
+        return try await self.records(named: names, at: place).mapValues(\.type)
+    }
+
+    // MARK: Answering
+
+    /// An outcome remembered for a repeated request holds no records: they are looked up.
+    private func remembered(
+        _ results: [OperationResult], of operations: [RecordOperation], at place: ZonePlace
+    ) async throws -> [String: Record] {
+        let forgotten = zip(results, operations).compactMap { result, operation in
+            if case .success(.saved(let saved)) = result, saved.record == nil {
+                operation.recordName
+            } else {
+                nil as String?
+            }
+        }
+        return forgotten.isEmpty ? [:] : try await self.records(named: forgotten, at: place)
+    }
+
+    /// Apart from its callers, who seldom need it: what it takes of memory is several times what they take.
+    @inline(never)
+    private func records(named names: [String], at place: ZonePlace) async throws -> [String:
+        Record]
+    {
+        let (items, _) = try await self.lookUps.lookUp(names, at: place)
+        var found: [String: Record] = [:]
+        for case .found(let record) in items { found[record.name] = record }
+        return found
+    }
+
+    private func items(
+        _ results: [OperationResult], of operations: [RecordOperation],
+        remembered found: [String: Record]
+    ) -> [Item] {
+        zip(results, operations).map { result, operation in
+            switch result {
+            case .success(.saved(let saved)):
+                (saved.record ?? found[operation.recordName]).map { .saved($0) }
+                    // Saved, and deleted by somebody since.
+                    ?? .refused(ClientError(RecordRefusal(.notFound)))
+            case .success(.deleted): .deleted
+            case .success(.refused(let refusal)):
+                .refused(self.error(refusal, of: operation))
+            case .failure(let error): .refused(error)
+            }
+        }
+    }
+
+    private func error(_ refusal: RecordRefusal, of operation: RecordOperation) -> ClientError {
+        ClientError(
+            refusal, tagWasGiven: operation.changeTag != nil && operation.kind.checksTag)
+    }
+
+    /// What the partition has against each operation of a batch that is not carried out.
+    private func judge(_ modify: ModifyRecords, schema: Schema) async throws -> [RecordRefusal?] {
+        let key = ShardKey.database(modify.database)
+        var hasInstalled = false
+        while true {
+            let query = RecordQuery(
+                principal: self.exchange.principal,
+                .judge(JudgeAsk(modify, schemaVersion: schema.version)))
+            let answer = try await self.exchange.ask(query, at: key)
+            switch try RecordAnswer(decoding: answer.body) {
+            case .judged(let refusals) where refusals.count == modify.operations.count:
+                return refusals
+            case .refused(let refusal) where refusal.reason == .schemaBehind && !hasInstalled:
+                try await self.exchange.install(schema, at: key)
+                hasInstalled = true
+            case .refused(let refusal): throw ClientError(refusal)
+            default: throw RouteError.refused("an answer of another kind")
+            }
+        }
+    }
+
+    private func modifyAnswer(
+        _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: ZonePlace
+    ) -> Bytes {
+        var writer = JSONWriter(reserving: 512 * items.count)
+        writer.object {
+            $0.key("records")
+            $0.array { array in
+                for (item, operation) in zip(items, request.operations) {
+                    switch item {
+                    case .saved(let record): array.writeRecord(record, operation.shape)
+                    case .deleted:
+                        array.object {
+                            $0.member("recordName", operation.recordName)
+                            $0.member("deleted", true)
+                        }
+                    case .refused(let error):
+                        array.writeFailure(error, recordName: operation.recordName)
+                    }
+                }
+            }
+            self.exchange.writeSyncToken(of: zone, in: place.zone, to: &$0)
+        }
+        return writer.finish()
+    }
+}

@@ -1,0 +1,41 @@
+package import StratusModel
+
+/// Why a whole request is refused before or instead of its items. How each is told to the client is
+/// decided in `ClientError.swift` and nowhere else.
+package enum InputRefusal: Error, Sendable, Hashable {
+    // The path.
+    case unknownPath
+    case unknownEnvironment(String)
+    case unknownDatabase(String)
+    case unknownOperation(String)
+    /// The operation's label stands for it.
+    case wrongMethod(String, method: String)
+    case operationNotInDatabase(String, DatabaseScope)
+
+    // The body.
+    case bodyTooLarge(ByteCount)
+    case bodyCutShort
+    /// The bodies of all requests together take as much memory as they may.
+    case noRoomForBody
+    case unreadableJSON(offset: Int)
+    case missingKey(String)
+    /// A key holds something of the wrong shape, or a word that is none of the allowed ones.
+    case unexpectedInput(key: String)
+    case tooMany(key: String, count: Int, limit: Int)
+    /// A filter names more values or words than one may.
+    case tooManyOperands(filter: String, field: String?, limit: Int)
+    case repeatedRecord(String)
+    case repeatedZone(String)
+    case twoZones(record: String)
+
+    // What it asks for.
+    case atomicInDefaultZone
+    case changesInDefaultZone
+    case zoneNotFound
+    case unknownShortGUID
+    case usersQueried
+    case shareInLegacySpelling
+    case unknownTokenType
+    case invalidTokenFormat
+    case invalidMarker
+}

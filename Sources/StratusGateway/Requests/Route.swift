@@ -1,0 +1,57 @@
+import StratusIdentity
+package import StratusModel
+
+/// Where a request goes: what its path says.
+package struct Route: Sendable {
+    package var container: ContainerReference
+    package var scope: DatabaseScope
+    package var operation: GatewayOperation
+    /// What follows the name of an operation that takes any path below it, as the client sent it, without a slash at its
+    /// end. Empty for others.
+    package var rest: String
+
+    /// Reads `/database/1/<container>/<environment>/<database>/<operation>`, and the paths of other services. The path
+    /// is as the client sent it: each segment is decoded here, and nothing else may rewrite it.
+    package init(path: String, in table: OperationTable = .standard) throws(InputRefusal) {
+        // Every request comes by here more than once: bytes, not characters.
+        var rest = Bytes(path.utf8)[...]
+        // A trailing slash is an empty last segment: some clients join paths so.
+        if rest.last == Self.slash { rest.removeLast() }
+        guard let section = table.services.first(where: { rest.starts(with: $0.root) }) else {
+            throw .unknownPath
+        }
+        rest.removeFirst(section.root.count)
+        guard let name = Self.segment(&rest), let environmentName = Self.segment(&rest),
+            let scopeName = section.service.namesDatabase ? Self.segment(&rest) : [],
+            let container = PercentEncoding.decode(name), ContainerReference.isName(container)
+        else { throw .unknownPath }
+        let environmentText = String(decoding: environmentName, as: UTF8.self)
+        guard let environment = Environment(name: environmentText) else {
+            throw .unknownEnvironment(environmentText)
+        }
+        var scope = DatabaseScope.public
+        if section.service.namesDatabase {
+            let scopeText = String(decoding: scopeName, as: UTF8.self)
+            guard let named = DatabaseScope(name: scopeText) else {
+                throw .unknownDatabase(scopeText)
+            }
+            scope = named
+        }
+        let operationName = String(decoding: rest, as: UTF8.self)
+        guard let (operation, below) = section.operation(operationName) else {
+            throw .unknownOperation(operationName)
+        }
+        self.container = ContainerReference(container: container, environment: environment)
+        self.scope = scope
+        self.operation = operation
+        self.rest = below
+    }
+    private static let slash = UInt8(ascii: "/")
+
+    /// Cuts off what stands before the next slash. Nil: there is none, and so nothing after it.
+    private static func segment(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard let end = rest.firstIndex(of: Self.slash) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return rest[..<end]
+    }
+}

@@ -1,0 +1,28 @@
+import StratusModel
+
+/// A zone with the database that holds it.
+struct ZonePlace: Sendable, Hashable {
+    var zone: ZoneID
+    var database: DatabaseID
+    /// Where the zone's records are spread over buckets: any one of them. They count, and know their siblings.
+    var buckets: Bucket?
+    /// Where the zone itself is asked about: in its first bucket.
+    var home: DatabaseID {
+        guard let buckets else { return self.database }
+        var database = self.database
+        database.bucket = Bucket(0, of: Int(buckets.count))
+        return database
+    }
+    var key: ShardKey { .database(self.home) }
+
+    func database(in bucket: Bucket) -> DatabaseID {
+        var database = self.database
+        database.bucket = bucket
+        return database
+    }
+
+    /// One bucket, as a place of its own.
+    func part(_ bucket: Bucket) -> ZonePlace {
+        ZonePlace(zone: self.zone, database: self.database(in: bucket))
+    }
+}

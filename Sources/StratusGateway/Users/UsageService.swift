@@ -1,0 +1,33 @@
+import StratusCluster
+import StratusHTTP
+import StratusModel
+import StratusRecords
+
+/// Ours: what the caller's private database holds, and what it may hold.
+struct UsageService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("usage", methods: [.get, .post], in: .private, needs: .user) {
+            exchange, _ in try await UsageService(exchange: exchange).usage()
+        }
+    ]
+
+    /// `usage`: what the caller's private database holds, and its quota if it has one.
+    func usage() async throws -> Bytes {
+        let answer = try await self.exchange.read(
+            .use(self.exchange.ownDatabase), at: .database(self.exchange.ownDatabase))
+        guard case .use(let use, let zoneCount) = answer else {
+            throw RouteError.refused("no usage where it was asked for")
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("zones", Int64(clamping: zoneCount))
+            $0.member("records", Int64(clamping: use.recordCount))
+            $0.member("bytes", Int64(clamping: use.size))
+            let quota = self.exchange.rules.databaseSizeMax
+            if quota != 0 { $0.member("bytesMax", Int64(clamping: quota)) }
+        }
+        return json.finish()
+    }
+}

@@ -1,0 +1,69 @@
+import StratusCluster
+import StratusModel
+import StratusRuntime
+import Synchronization
+
+/// Looks every few seconds at the partitions of this node and at its peers, for metrics.
+///
+/// A scrape must not wait for the storage thread, so it reads what the last look found.
+final class ClusterWatch: Sendable {
+    struct Figures: Sendable, Equatable {
+        /// The replicas that are open here. Those of idle partitions are closed.
+        var openCount = 0
+        var ledCount = 0
+        /// Open replicas that know no leader: their partitions have no majority in reach.
+        var leaderlessCount = 0
+        var leadsSystem = false
+        /// Members of partitions led here whose logs do not match the leader's yet.
+        var behindCount = 0
+        /// Partitions led here whose members change.
+        var changingCount = 0
+        /// Replicas with a problem of their own, such as damage or no room.
+        var troubledCount = 0
+        /// Partitions that one look found led here and the look before did not.
+        var takenCount = 0
+    }
+
+    private static let interval = Duration.seconds(2)
+
+    private let cluster: NodeCluster
+    private let seen = Mutex((figures: Figures(), led: Set<GroupID>()))
+
+    init(_ cluster: NodeCluster) { self.cluster = cluster }
+
+    var figures: Figures { self.seen.withLock { $0.figures } }
+
+    func run() -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                await self.look()
+                try? await Task.sleep(for: Self.interval)
+            }
+        }
+    }
+
+    private func look() async {
+        let observed = await self.cluster.replicas.observations()
+        let replicas = await self.cluster.replicas.status()
+        var figures = Figures()
+        figures.openCount = replicas.count
+        for replica in replicas {
+            if replica.leader == nil { figures.leaderlessCount += 1 }
+            if replica.problem != nil { figures.troubledCount += 1 }
+        }
+        figures.ledCount = observed.count
+        for group in observed {
+            if group.group == .system { figures.leadsSystem = true }
+            let members = Set(group.configuration.voters + group.configuration.learners)
+            figures.behindCount += members.subtracting(group.caughtUp).count
+            if group.configuration.isJoint || !group.configuration.learners.isEmpty {
+                figures.changingCount += 1
+            }
+        }
+        let led = Set(observed.map(\.group))
+        self.seen.withLock { seen in
+            figures.takenCount = seen.figures.takenCount + led.subtracting(seen.led).count
+            seen = (figures, led)
+        }
+    }
+}
