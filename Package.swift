@@ -86,7 +86,8 @@ let package = Package(
         .target(
             name: "StratusRuntime",
             dependencies: [
-                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusCompression",
+                "CShims", "StratusModel", "StratusHTTP", "StratusTLS", "StratusHTTP2",
+                "StratusCompression",
             ],
             swiftSettings: house + release),
         .target(
@@ -126,6 +127,10 @@ let package = Package(
                 "StratusSealing", "StratusRuntime", "StratusCluster",
             ], swiftSettings: house + release),
         .target(
+            name: "StratusPush",
+            dependencies: ["StratusModel", "StratusHTTP", "StratusSealing"],
+            swiftSettings: house + release),
+        .target(
             name: "StratusGateway",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
@@ -145,7 +150,7 @@ let package = Package(
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
                 "StratusGateway",
-                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusSQLite",
+                "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCompression", "StratusCommandLine", "StratusProcess",
                 "StratusConfiguration",
             ], swiftSettings: house + release),
@@ -229,8 +234,8 @@ let package = Package(
         .testTarget(
             name: "StratusRuntimeTests",
             dependencies: [
-                "StratusModel", "StratusHTTP", "StratusRuntime", "StratusTLS", "StratusCompression",
-                "ChildProcesses",
+                "StratusModel", "StratusHTTP", "StratusHTTP2", "StratusRuntime", "StratusTLS",
+                "StratusCompression", "ChildProcesses",
             ],
             exclude: ["Fixtures"], swiftSettings: house),
         .testTarget(
@@ -253,6 +258,12 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusConsensus", "StratusCompression",
                 "StratusStorage", "StratusCluster", "StratusSQLite", "StratusSimulation",
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "StratusPushTests",
+            dependencies: [
+                "StratusModel", "StratusHTTP", "StratusSealing", "StratusPush", "ChildProcesses",
             ],
             swiftSettings: house),
         .testTarget(

@@ -7,6 +7,8 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <openssl/pem.h>
+#include <openssl/core_names.h>
+#include <openssl/param_build.h>
 
 /// Function-like macros that Swift cannot import.
 static inline long stratus_ssl_ctx_set_min_version(SSL_CTX *c, int v) { return SSL_CTX_set_min_proto_version(c, v); }
@@ -49,5 +51,32 @@ static inline int stratus_x509_add_extension(X509 *certificate, X509 *issuer, in
 /// A name as RFC 2253 writes it, into a BIO. Negative on failure.
 static inline int stratus_x509_name_print(BIO *b, const X509_NAME *name) {
     return X509_NAME_print_ex(b, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+}
+
+/// A P-256 key of its point, and of its number where `scalar` is not NULL. NULL where they make none.
+static inline EVP_PKEY *stratus_evp_p256_from(
+    const unsigned char *scalar, size_t scalar_size, const unsigned char *point, size_t point_size) {
+    EVP_PKEY *key = NULL;
+    OSSL_PARAM *parameters = NULL;
+    BIGNUM *number = scalar == NULL ? NULL : BN_bin2bn(scalar, (int)scalar_size, NULL);
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+    if (builder != NULL && context != NULL
+        && OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0)
+        && OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, point_size)
+        && (scalar == NULL || (number != NULL && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_PRIV_KEY, number)))
+        && (parameters = OSSL_PARAM_BLD_to_param(builder)) != NULL && EVP_PKEY_fromdata_init(context) == 1
+        && EVP_PKEY_fromdata(context, &key, scalar == NULL ? EVP_PKEY_PUBLIC_KEY : EVP_PKEY_KEYPAIR, parameters) != 1) {
+        key = NULL;
+    }
+    OSSL_PARAM_free(parameters);
+    OSSL_PARAM_BLD_free(builder);
+    EVP_PKEY_CTX_free(context);
+    BN_clear_free(number);
+    return key;
+}
+
+static inline EVP_PKEY *stratus_evp_p256_public(const unsigned char *point, size_t point_size) {
+    return stratus_evp_p256_from(NULL, 0, point, point_size);
 }
 #endif

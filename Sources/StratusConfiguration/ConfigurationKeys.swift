@@ -62,6 +62,13 @@ extension ConfigurationKey {
                 + "else keeps them out, such as a container's port that is published on the loopback: "
                 + "nobody's credentials are checked."),
         ConfigurationKey(
+            "client.http2", .bool, .bool(false),
+            "Offers HTTP/2 beside HTTP/1.1 to clients that connect over TLS."),
+        ConfigurationKey(
+            "client.plainHTTP2", .bool, .bool(false),
+            "Serves plain connections that begin with HTTP/2's preface. For a balancer in front of the node "
+                + "that speaks TLS with clients and HTTP/2 with the node."),
+        ConfigurationKey(
             "client.tls.certificateFile", .file, nil, reloads: true,
             "The certificate chain, PEM, the node's own certificate first. Read again on SIGHUP; "
                 + "connections that are open keep the old one."),
@@ -270,6 +277,15 @@ extension ConfigurationKey {
             reloads: true,
             "Open connections from one address, so that one client cannot take them all. Raise it "
                 + "where a balancer stands in front."),
+        ConfigurationKey(
+            "limits.streamCountMax", .integer(1...10_000), .integer(128), reloads: true,
+            "Requests at a time on one connection over HTTP/2. Counts for connections from then on."
+        ),
+        ConfigurationKey(
+            "limits.requestCountPerAddressMax", .integer(1...1_000_000), .integer(1_024),
+            reloads: true,
+            "Requests over HTTP/2 that are being answered for one address, over all its connections. "
+                + "Raise it where a balancer stands in front."),
         ConfigurationKey(
             "limits.headDeadline", .duration(.milliseconds(100) ... .seconds(600)),
             .duration(.seconds(10)), reloads: true,

@@ -44,8 +44,10 @@ final class Certificates: Sendable {
     {
         guard let identity = try Self.identity("client", settings) else { return nil }
         let isOld = settings.text("client.tls.minimumVersion") == "1.2"
-        return TLSServerConfiguration(
+        var configuration = TLSServerConfiguration(
             identity: identity, minimumVersion: isOld ? .tls12 : .tls13)
+        if settings.bool("client.http2") { configuration.protocols = ["h2", "http/1.1"] }
+        return configuration
     }
 
     private static func adminConfiguration(_ settings: ConfigurationSettings)

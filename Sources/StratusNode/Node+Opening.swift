@@ -1,6 +1,7 @@
 import StratusCommandLine
 import StratusConfiguration
 import StratusHTTP
+import StratusHTTP2
 import StratusModel
 import StratusProcess
 import StratusRuntime
@@ -88,6 +89,8 @@ extension Node {
         limits.connectionCountMax = settings.integer("limits.connectionCountMax")
         limits.connectionCountPerAddressMax = settings.integer(
             "limits.connectionCountPerAddressMax")
+        limits.http2.streamCountMax = settings.integer("limits.streamCountMax")
+        limits.requestCountPerAddressMax = settings.integer("limits.requestCountPerAddressMax")
         limits.timeouts.header = settings.duration("limits.headDeadline")
         limits.timeouts.idle = settings.duration("limits.idleDeadline")
         return limits

@@ -120,12 +120,14 @@ package final class Node: Sendable {
             route: ClientRoutes.route)
 
         let adminLoop = EventLoop(name: "admin")
+        var clientConfiguration = HTTPServerConfiguration(
+            listeners: try await Self.addresses(settings.addresses("client.listen")).map {
+                .init($0, tls: certificates.client)
+            }, limits: Self.serverLimits(settings))
+        clientConfiguration.plainHTTP2 = settings.bool("client.plainHTTP2")
+        clientConfiguration.http2Metrics = HTTP2Metrics(state.metrics, listener: "client")
         let clientServer = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                listeners: try await Self.addresses(settings.addresses("client.listen")).map {
-                    .init($0, tls: certificates.client)
-                }, limits: Self.serverLimits(settings)),
-            loops: loops, world: world, handler: clients)
+            configuration: clientConfiguration, loops: loops, world: world, handler: clients)
 
         let admin = ObservedHandler(
             AdminHandler(

@@ -18,6 +18,12 @@ extension HTTPHandler {
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
 }
 
+/// The version that a request came in.
+package enum HTTPVersion: String, Sendable, Hashable {
+    case http1 = "http/1.1"
+    case http2 = "h2"
+}
+
 package struct HTTPRequest: Sendable {
     package var head: RequestHead
     package var body: any RequestBody
@@ -30,11 +36,12 @@ package struct HTTPRequest: Sendable {
     package var certificate: PeerCertificate?
     /// Of the loop that it came to.
     package var longWork: LongWork
+    package var version: HTTPVersion
 
     package init(
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
         isSecure: Bool = false, certificate: PeerCertificate? = nil,
-        longWork: LongWork = LongWork()
+        longWork: LongWork = LongWork(), version: HTTPVersion = .http1
     ) {
         self.head = head
         self.body = body
@@ -43,6 +50,7 @@ package struct HTTPRequest: Sendable {
         self.isSecure = isSecure
         self.certificate = certificate
         self.longWork = longWork
+        self.version = version
     }
 }
 

@@ -23,6 +23,9 @@ package struct TLSServerConfiguration: Sendable {
     package var identity: CertificateAndKey
     package var minimumVersion: TLSVersion
     package var clientCertificates: ClientCertificates
+    /// What is spoken inside, by their names in ALPN, the best first. A client that offers none of them is
+    /// refused; one without ALPN is spoken to in HTTP/1.1.
+    package var protocols = ["http/1.1"]
 
     package init(
         identity: CertificateAndKey, minimumVersion: TLSVersion = .tls13,
@@ -41,6 +44,8 @@ package struct TLSClientConfiguration: Sendable {
     package var identity: CertificateAndKey?
     package var minimumVersion: TLSVersion
     package var maximumVersion: TLSVersion
+    /// Offered by their names in ALPN, the best first.
+    package var protocols = ["http/1.1"]
 
     package init(
         authorityPEM: [UInt8]? = nil, identity: CertificateAndKey? = nil,
@@ -60,6 +65,7 @@ package struct TLSClientConfiguration: Sendable {
 package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     private let isServer: Bool
+    private let protocols: [String]
 
     package init(server configuration: TLSServerConfiguration) throws(TLSError) {
         ERR_clear_error()
@@ -68,6 +74,7 @@ package final class TLSContext: @unchecked Sendable {
         }
         self.pointer = pointer
         self.isServer = true
+        self.protocols = configuration.protocols
         stratus_ssl_ctx_harden(pointer)
         stratus_ssl_ctx_set_read_ahead(pointer, 1)
         stratus_ssl_ctx_set_min_version(pointer, configuration.minimumVersion.number)
@@ -79,7 +86,8 @@ package final class TLSContext: @unchecked Sendable {
         // Without it, resuming a session that carries a client's certificate is refused.
         let name = Array("stratus".utf8)
         SSL_CTX_set_session_id_context(pointer, name, UInt32(name.count))
-        SSL_CTX_set_alpn_select_cb(pointer, Self.selectProtocol, nil)
+        SSL_CTX_set_alpn_select_cb(
+            pointer, Self.selectProtocol, Unmanaged.passUnretained(self).toOpaque())
         try self.use(configuration.identity)
         switch configuration.clientCertificates {
         case .ignored: SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
@@ -99,13 +107,14 @@ package final class TLSContext: @unchecked Sendable {
         }
         self.pointer = pointer
         self.isServer = false
+        self.protocols = configuration.protocols
         stratus_ssl_ctx_harden(pointer)
         stratus_ssl_ctx_set_read_ahead(pointer, 1)
         stratus_ssl_ctx_set_min_version(pointer, configuration.minimumVersion.number)
         stratus_ssl_ctx_set_max_version(pointer, configuration.maximumVersion.number)
         SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
         // OpenSSL's list: one length byte and the name, for each.
-        let protocols = [UInt8(8)] + Array("http/1.1".utf8)
+        let protocols = configuration.protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count))
         if let identity = configuration.identity { try self.use(identity) }
         if let authority = configuration.authorityPEM {
@@ -149,22 +158,26 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Agrees on `http/1.1` and nothing else (RFC 7301 §3.2): a client that offers only others is told
-    /// so instead of being answered in a language it did not ask for.
+    /// Agrees on the first of the server's protocols that the client offers (RFC 7301 §3.2): a client that
+    /// offers only others is told so instead of being answered in a language it did not ask for.
     private static let selectProtocol:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
             UnsafeMutablePointer<UInt8>?, UnsafePointer<UInt8>?, UInt32, UnsafeMutableRawPointer?
-        ) -> Int32 = { _, chosen, chosenLength, offered, offeredLength, _ in
-            var rest = UnsafeBufferPointer(start: offered, count: Int(offeredLength))[...]
-            while let length = rest.popFirst() {
-                let name = rest.prefix(Int(length))
-                if name.elementsEqual("http/1.1".utf8) {
-                    chosen?.pointee = offered! + name.startIndex
-                    chosenLength?.pointee = length
-                    return SSL_TLSEXT_ERR_OK
+        ) -> Int32 = { _, chosen, chosenLength, offered, offeredLength, context in
+            // Sessions keep the context that owns this callback.
+            let context = Unmanaged<TLSContext>.fromOpaque(context!).takeUnretainedValue()
+            for wanted in context.protocols {
+                var rest = UnsafeBufferPointer(start: offered, count: Int(offeredLength))[...]
+                while let length = rest.popFirst() {
+                    let name = rest.prefix(Int(length))
+                    if name.elementsEqual(wanted.utf8) {
+                        chosen?.pointee = offered! + name.startIndex
+                        chosenLength?.pointee = length
+                        return SSL_TLSEXT_ERR_OK
+                    }
+                    rest = rest.dropFirst(Int(length))
                 }
-                rest = rest.dropFirst(Int(length))
             }
             return SSL_TLSEXT_ERR_ALERT_FATAL
         }

@@ -156,7 +156,7 @@ enum FaultList {
         G-18 | compressed bodies
         G-19 | headers made of names
         G-20 | requests from other origins
-        G-21 | HTTP/2 | no listener speaks it yet
+        G-21 | HTTP/2
         G-22 | old and weak TLS
         G-23 | a certificate replaced while connections are open
         G-24 | a gateway that ends inside a request

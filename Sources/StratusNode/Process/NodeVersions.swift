@@ -1,7 +1,8 @@
+import StratusHTTP2
 package import StratusProcess
 import StratusSQLite
 
-/// What the node is made of: the libraries of every program, and the database.
+/// What the node is made of: the libraries of every program, the database, and HTTP/2.
 package enum NodeVersions {
     /// Name and version of every C library in use, as the running process finds them.
     package static var libraries: [(name: String, version: String)] { Self.text.libraries }
@@ -13,8 +14,9 @@ package enum NodeVersions {
     package static var text: VersionText {
         var text = Versions.common
         text.libraries.insert(("SQLite", SQLiteLibrary.version), at: 0)
+        text.libraries.append(("nghttp2", Nghttp2Library.version))
         text.knownFlaws += SQLiteLibrary.knownFlaws.map { ("SQLite", $0) }
-        text.problems = SQLiteLibrary.problems + text.problems
+        text.problems = SQLiteLibrary.problems + text.problems + Nghttp2Library.problems
         return text
     }
 }

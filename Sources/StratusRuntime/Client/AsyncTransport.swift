@@ -143,6 +143,13 @@ final class AsyncTransport: Channel, @unchecked Sendable {
         if case .blocked = transfer { return true } else { return false }
     }
 
+    /// Hands the open connection to another channel. Nil when it is broken already.
+    func release() -> (Transport, Registration)? {
+        guard let registration = self.registration else { return nil }
+        self.registration = nil
+        return (self.transport, registration)
+    }
+
     func close() {
         if let registration = self.registration { self.loop.deregister(registration) }
         self.registration = nil

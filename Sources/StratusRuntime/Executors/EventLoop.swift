@@ -159,6 +159,12 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
         self.registrations.change(registration, to: interest)
     }
 
+    /// `channel` hears of the socket from now on.
+    func replace(_ registration: Registration, with channel: any Channel) {
+        self.assertCurrent()
+        self.registrations.replace(registration, with: channel)
+    }
+
     /// Forgets the channel; events already fetched for it are dropped. Call before closing.
     func deregister(_ registration: Registration) {
         self.assertCurrent()

@@ -2,20 +2,26 @@ import StratusHTTP
 import StratusModel
 import Synchronization
 
-/// Counts the open connections of a server over all its loops, in total and for each address.
+/// Counts the open connections of a server over all its loops, in total and for each address, and the
+/// requests over HTTP/2 for each address.
 final class Admission: Sendable {
     private struct Counts {
         var totalMax: Int
         var perAddressMax: Int
+        var requestsPerAddressMax: Int
         var total = 0
         var byAddress: [String: Int] = [:]
+        var requestsByAddress: [String: Int] = [:]
     }
 
     private let counts: Mutex<Counts>
     private let refusals = Mutex<[HTTPRefusal: UInt64]>([:])
 
-    init(totalMax: Int, perAddressMax: Int) {
-        self.counts = Mutex(Counts(totalMax: totalMax, perAddressMax: perAddressMax))
+    init(totalMax: Int, perAddressMax: Int, requestsPerAddressMax: Int) {
+        self.counts = Mutex(
+            Counts(
+                totalMax: totalMax, perAddressMax: perAddressMax,
+                requestsPerAddressMax: requestsPerAddressMax))
     }
 
     func count(_ refusal: HTTPRefusal) { self.refusals.withLock { $0[refusal, default: 0] += 1 } }
@@ -25,10 +31,11 @@ final class Admission: Sendable {
     }
 
     /// For connections from now on: nobody is thrown out.
-    func limit(totalMax: Int, perAddressMax: Int) {
+    func limit(totalMax: Int, perAddressMax: Int, requestsPerAddressMax: Int) {
         self.counts.withLock {
             $0.totalMax = totalMax
             $0.perAddressMax = perAddressMax
+            $0.requestsPerAddressMax = requestsPerAddressMax
         }
     }
 
@@ -52,6 +59,26 @@ final class Admission: Sendable {
             counts.total -= 1
             guard let address, let count = counts.byAddress[address] else { return }
             counts.byAddress[address] = count == 1 ? nil : count - 1
+        }
+    }
+
+    /// - Returns: whether one more request of this address may be answered; then
+    ///   ``leaveRequest(_:)`` must follow.
+    func enterRequest(_ address: String?) -> Bool {
+        guard let address else { return true }
+        return self.counts.withLock { counts in
+            let count = counts.requestsByAddress[address, default: 0]
+            guard count < counts.requestsPerAddressMax else { return false }
+            counts.requestsByAddress[address] = count + 1
+            return true
+        }
+    }
+
+    func leaveRequest(_ address: String?) {
+        guard let address else { return }
+        self.counts.withLock { counts in
+            guard let count = counts.requestsByAddress[address] else { return }
+            counts.requestsByAddress[address] = count == 1 ? nil : count - 1
         }
     }
 

@@ -12,7 +12,7 @@ import StratusTLS
 ///
 /// `@unchecked`: a task that answers a request holds it, and every entry from there demands the loop;
 /// see ``EventLoop`` for why this is not an actor.
-final class HTTPConnection: Channel, @unchecked Sendable {
+final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Sendable {
     /// What it is doing, beside the state machine's own phase.
     enum Stage {
         case handshake
@@ -65,6 +65,8 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     private var lingeredCount = 0
     private var lingerEnd = MonotonicTime(nanoseconds: .max)
     private var hasCarriedRequest = false
+    /// What came may be the beginning of HTTP/2's preface.
+    private var mayBeHTTP2: Bool
     /// Until when a stop waits for the first request.
     private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
 
@@ -77,6 +79,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         if case .ip(let host, _) = address { self.address = host } else { self.address = nil }
         self.peer = self.address ?? "unix"
         self.stage = isSecure ? .handshake : .open
+        self.mayBeHTTP2 = !isSecure && shard.plainHTTP2
         self.machine = HTTPServerConnection(limits: shard.limits.message)
         let now = shard.loop.now
         self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
@@ -124,6 +127,10 @@ final class HTTPConnection: Channel, @unchecked Sendable {
             self.stage = .open
             self.deadlines = ConnectionDeadlines(
                 self.shard.limits.timeouts, connectedAt: self.loop.now)
+            if self.transport.session?.applicationProtocol == "h2" {
+                self.handOver([])
+                return false
+            }
             if self.shard.isStopping { self.beginStopGrace() }
             return true
         case .blocked(let needs):
@@ -137,6 +144,10 @@ final class HTTPConnection: Channel, @unchecked Sendable {
     /// After anything happened: what to wait for next.
     func settle() {
         guard self.stage != .closed else { return }
+        if self.hasInputEnded && self.mayBeHTTP2 && !self.input.isEmpty {
+            self.mayBeHTTP2 = false
+            self.advance()
+        }
         if self.hasInputEnded && self.input.isEmpty { self.concludeInput() }
         if self.stage == .open && self.machine.mustClose && self.exchange == nil
             && self.output.isEmpty
@@ -253,6 +264,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
                 self.loop.now + self.shard.limits.lingerDeadline, self.lingerEnd)
             return
         }
+        if self.mayBeHTTP2, self.isPreface(bytes) { return }
         guard self.input.isEmpty else {
             self.input += bytes
             return self.advance()
@@ -262,6 +274,29 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         let mayGoOn = self.consume(bytes.span, &at)
         if at < bytes.count { self.input = Bytes(bytes[at...]) }
         if mayGoOn { self.advance() } else { self.flush() }
+    }
+
+    /// A connection that begins with HTTP/2's preface goes on in HTTP/2 (RFC 9113 §3.3).
+    /// - Returns: whether the bytes are kept until more is known, or handed over.
+    private func isPreface(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let begun = self.input + bytes
+        let preface = HTTP2Connection.preface
+        guard begun.prefix(preface.count).elementsEqual(preface.prefix(begun.count)) else {
+            self.mayBeHTTP2 = false
+            return false
+        }
+        if begun.count < preface.count { self.input = begun } else { self.handOver(begun) }
+        return true
+    }
+
+    /// The rest of this connection is HTTP/2's.
+    private func handOver(_ received: Bytes) {
+        self.stage = .closed
+        if let timer = self.timer { self.loop.cancel(timer) }
+        self.timer = nil
+        self.machine.abandon()
+        self.input = []
+        self.shard.handOver(self, received)
     }
 
     /// Uses up the input as far as it goes, then sends what came of it.
@@ -338,7 +373,7 @@ final class HTTPConnection: Channel, @unchecked Sendable {
         self.machine.bodySizeMax = self.shard.handler.bodyLimit(for: head)
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
-            head: head, identity: self.shard.world.drawIdentity(), connection: self)
+            head: head, identity: self.shard.world.drawIdentity(), source: self, loop: self.loop)
         self.isRequestTold = false
         self.requestStart = self.loop.now
     }

@@ -1,6 +1,14 @@
 import StratusHTTP
 import StratusModel
 
+/// Where the body of an exchange comes from: a connection of HTTP/1.1, or a stream of HTTP/2.
+protocol BodySource: AnyObject {
+    /// The handler waits for bytes that have not come.
+    func bodyIsAwaited()
+    /// Nothing of what has come waits any more.
+    func bodyWasTaken()
+}
+
 /// One request on its way through a connection: what of its body waits for the handler, and who waits
 /// for more.
 ///
@@ -17,7 +25,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     let identity: RequestIdentity
     private let loop: EventLoop
     /// Nil once the connection has let go of the request.
-    private var connection: HTTPConnection?
+    private var source: (any BodySource)?
 
     /// In the order received; `taken` of them are gone already.
     private var chunks: [Bytes] = []
@@ -30,11 +38,14 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     /// The refusal that the answer must carry, when the body was refused before there was one.
     var refusal: HTTPRefusal?
 
-    init(head: RequestHead, identity: RequestIdentity, connection: HTTPConnection) {
+    /// Chunks smaller than this are put together.
+    private static let chunkSizeMin = 4 << 10
+
+    init(head: RequestHead, identity: RequestIdentity, source: any BodySource, loop: EventLoop) {
         self.head = head
         self.identity = identity
-        self.connection = connection
-        self.loop = connection.loop
+        self.source = source
+        self.loop = loop
     }
 
     var isWaiting: Bool { self.waiter != nil }
@@ -46,8 +57,13 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
             self.waiter = nil
             waiter.resume(returning: .success(chunk))
         } else {
-            self.chunks.append(chunk)
             self.bufferedCount += chunk.count
+            let last = self.chunks.count - 1
+            if last >= 0, self.chunks[last].count + chunk.count <= Self.chunkSizeMin {
+                self.chunks[last] += chunk
+            } else {
+                self.chunks.append(chunk)
+            }
         }
     }
 
@@ -71,7 +87,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
 
     /// Nothing of the body is wanted any more.
     func letGo() {
-        self.connection = nil
+        self.source = nil
         self.end(.failed(.cutShort))
         self.chunks = []
         self.taken = 0
@@ -100,7 +116,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
             if self.taken == self.chunks.count {
                 self.chunks.removeAll(keepingCapacity: true)
                 self.taken = 0
-                self.connection?.bodyWasTaken()
+                self.source?.bodyWasTaken()
             }
             return .success(chunk)
         }
@@ -116,6 +132,6 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
         if let ready = self.takeReady() { return continuation.resume(returning: ready) }
         precondition(self.waiter == nil, "a body is read by one reader")
         self.waiter = continuation
-        self.connection?.bodyIsAwaited()
+        self.source?.bodyIsAwaited()
     }
 }

@@ -1,7 +1,7 @@
 package import StratusHTTP
 package import StratusModel
 
-/// An HTTP/1.1 server on a set of event loops.
+/// A server of HTTP/1.1 and, where it is switched on, HTTP/2 on a set of event loops.
 ///
 /// Every loop listens on every TCP address by itself (`SO_REUSEPORT`) and keeps the connections it
 /// accepts; a Unix socket is served by the first loop.
@@ -17,7 +17,8 @@ package final class HTTPServer: Sendable {
         precondition(!loops.isEmpty, "a server needs a loop")
         let admission = Admission(
             totalMax: configuration.limits.connectionCountMax,
-            perAddressMax: configuration.limits.connectionCountPerAddressMax)
+            perAddressMax: configuration.limits.connectionCountPerAddressMax,
+            requestsPerAddressMax: configuration.limits.requestCountPerAddressMax)
         self.configuration = configuration
         self.admission = admission
         self.shards = loops.map {
@@ -87,7 +88,8 @@ package final class HTTPServer: Sendable {
     /// connection's next use of them. The backlog stays what it was.
     package func replaceLimits(with limits: HTTPServerLimits) {
         self.admission.limit(
-            totalMax: limits.connectionCountMax, perAddressMax: limits.connectionCountPerAddressMax)
+            totalMax: limits.connectionCountMax, perAddressMax: limits.connectionCountPerAddressMax,
+            requestsPerAddressMax: limits.requestCountPerAddressMax)
         for shard in self.shards { shard.loop.submit { shard.limits = limits } }
     }
 

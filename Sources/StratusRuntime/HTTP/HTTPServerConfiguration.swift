@@ -1,4 +1,5 @@
 package import StratusHTTP
+package import StratusHTTP2
 package import StratusModel
 package import StratusTLS
 
@@ -20,6 +21,10 @@ package struct HTTPServerConfiguration: Sendable {
     /// Answers from this size on are sent as gzip to those who accept it, when their kind is worth it.
     /// Nil: never.
     package var gzipSizeMin: ByteCount?
+    /// Whether a plain connection that begins with HTTP/2's preface is served in HTTP/2. Under TLS the
+    /// handshake decides: see ``TLSServerConfiguration/protocols``.
+    package var plainHTTP2 = false
+    package var http2Metrics: HTTP2Metrics?
 
     package init(
         listeners: [Listener], limits: HTTPServerLimits = HTTPServerLimits(),
@@ -68,6 +73,13 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var bodyBufferSizeMax: ByteCount = .kibibytes(64)
     /// Bytes of answers that wait for the socket; the last piece may exceed it.
     package var outputBufferSizeMax: ByteCount = .kibibytes(64)
+
+    /// Streams, windows and floods of one HTTP/2 connection. Its `message` is not used: the one above is.
+    package var http2 = HTTP2Limits()
+    /// The same for all streams of an HTTP/2 connection together.
+    package var http2OutputSizeMax: ByteCount = .kibibytes(256)
+    /// Requests over HTTP/2 that are being answered for one address, over all its connections.
+    package var requestCountPerAddressMax = 1_024
 
     package init() {}
 }

@@ -2,6 +2,15 @@ import StratusHTTP
 import StratusModel
 import StratusTLS
 
+/// A connection as the server sees it, whichever version of HTTP it speaks.
+protocol ServedConnection: AnyObject {
+    /// Without port; nil on a Unix socket.
+    var address: String? { get }
+    /// For a graceful stop: ends after what is in flight.
+    func closeWhenDone()
+    func close(isCut: Bool)
+}
+
 /// A server's part on one loop: its listeners, its connections, and the buffers they share.
 ///
 /// `@unchecked`: touched only on its loop, except for what is immutable; see ``EventLoop``.
@@ -12,6 +21,8 @@ final class HTTPServerShard: @unchecked Sendable {
     /// For connections from now on; those that exist keep what they began with where it is theirs.
     var limits: HTTPServerLimits
     let gzipSizeMin: ByteCount?
+    let plainHTTP2: Bool
+    let http2Metrics: HTTP2Metrics?
     let admission: Admission
     let longWork = LongWork()
 
@@ -24,7 +35,7 @@ final class HTTPServerShard: @unchecked Sendable {
     private var dateExpiry = MonotonicTime(nanoseconds: .min)
 
     private var listeners: [HTTPListener] = []
-    private var connections: [ObjectIdentifier: HTTPConnection] = [:]
+    private var connections: [ObjectIdentifier: any ServedConnection] = [:]
     private(set) var isStopping = false
     private var stoppers: [CheckedContinuation<Void, Never>] = []
 
@@ -37,6 +48,8 @@ final class HTTPServerShard: @unchecked Sendable {
         self.handler = handler
         self.limits = configuration.limits
         self.gzipSizeMin = configuration.gzipSizeMin
+        self.plainHTTP2 = configuration.plainHTTP2
+        self.http2Metrics = configuration.http2Metrics
         self.admission = admission
     }
 
@@ -56,7 +69,16 @@ final class HTTPServerShard: @unchecked Sendable {
         if self.isStopping { connection.closeWhenDone() }
     }
 
-    func didClose(_ connection: HTTPConnection) {
+    /// The socket goes on in HTTP/2, with what it has brought already.
+    func handOver(_ old: HTTPConnection, _ received: Bytes) {
+        self.connections[ObjectIdentifier(old)] = nil
+        let connection = HTTP2Connection(of: old, shard: self)
+        self.connections[ObjectIdentifier(connection)] = connection
+        connection.open(received)
+        if self.isStopping { connection.closeWhenDone() }
+    }
+
+    func didClose(_ connection: any ServedConnection) {
         self.admission.leave(connection.address)
         self.connections[ObjectIdentifier(connection)] = nil
         if self.connections.isEmpty { self.endStop() }
@@ -97,7 +119,7 @@ final class HTTPServerShard: @unchecked Sendable {
     }
 
     /// Apart from the dictionary, which changes while they close.
-    private var inOrder: [HTTPConnection] { Array(self.connections.values) }
+    private var inOrder: [any ServedConnection] { Array(self.connections.values) }
 
     private func endStop() {
         for stopper in self.stoppers { stopper.resume() }

@@ -98,6 +98,14 @@ struct Registrations: ~Copyable {
         precondition(code == 0, "a watched socket cannot be changed (\(code))")
     }
 
+    /// Another channel takes the socket over with its registration.
+    mutating func replace(_ registration: Registration, with channel: any Channel) {
+        let index = Int(registration.slot)
+        precondition(
+            self.slots[index].generation == registration.generation, "the socket is not watched")
+        self.slots[index].channel = channel
+    }
+
     mutating func remove(_ registration: Registration) {
         let index = Int(registration.slot)
         precondition(

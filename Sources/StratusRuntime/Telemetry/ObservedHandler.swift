@@ -38,6 +38,8 @@ package final class ObservedHandler: HTTPHandler {
     private let route: @Sendable (RequestHead) -> Route
     private let writesLines: Atomic<Bool>
     private let inFlight: Gauge
+    /// HTTP/1.1's, and HTTP/2's.
+    private let requests: (http1: Counter, http2: Counter)
     private let received: Counter
     private let sent: Counter
     private struct Series: Hashable {
@@ -66,6 +68,12 @@ package final class ObservedHandler: HTTPHandler {
         self.inFlight = metrics.gauge(
             "stratus_http_requests_in_flight", "Requests being answered now",
             ["listener": listener])
+        func requests(_ version: HTTPVersion) -> Counter {
+            metrics.counter(
+                "stratus_http_requests_total", "Requests by the version of HTTP they came in",
+                ["listener": listener, "protocol": version.rawValue])
+        }
+        self.requests = (requests(.http1), requests(.http2))
         self.received = metrics.counter(
             "stratus_http_received_bytes_total", "Bytes of request bodies", ["listener": listener])
         self.sent = metrics.counter(
@@ -90,6 +98,7 @@ package final class ObservedHandler: HTTPHandler {
         var observed = request
         observed.body = body
         self.inFlight.add(1)
+        (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
         var response = await self.inner.respond(to: observed)
         if response.headers["X-Apple-Request-UUID"] == nil {
             response.headers.append("X-Apple-Request-UUID", request.identity.uuid)

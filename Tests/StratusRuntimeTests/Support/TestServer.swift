@@ -10,14 +10,17 @@ import Synchronization
 func withServer<Result>(
     _ handler: any HTTPHandler, loops count: Int = 1, tls: TLSContextSource? = nil,
     limits: HTTPServerLimits = .forTests, gzipSizeMin: ByteCount? = 1_024,
-    address: SocketAddress = .ip("127.0.0.1", port: 0),
+    address: SocketAddress = .ip("127.0.0.1", port: 0), plainHTTP2: Bool = false,
+    http2Metrics: HTTP2Metrics? = nil,
     _ body: (HTTPServer, SocketAddress) async throws -> Result
 ) async throws -> Result {
     let loops = EventLoop.group(count: count, name: "test")
+    var configuration = HTTPServerConfiguration(
+        listeners: [.init(address, tls: tls)], limits: limits, gzipSizeMin: gzipSizeMin)
+    configuration.plainHTTP2 = plainHTTP2
+    configuration.http2Metrics = http2Metrics
     let server = HTTPServer(
-        configuration: HTTPServerConfiguration(
-            listeners: [.init(address, tls: tls)], limits: limits, gzipSizeMin: gzipSizeMin),
-        loops: loops, world: TestWorld(), handler: handler)
+        configuration: configuration, loops: loops, world: TestWorld(), handler: handler)
     let bound = try await server.start()
     let result: Swift.Result<Result, any Error>
     do {
