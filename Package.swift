@@ -113,6 +113,10 @@ let package = Package(
             dependencies: ["CShims", "StratusModel", "StratusCoding", "StratusSQLite"],
             swiftSettings: house + release + planted),
         .target(
+            name: "StratusAssets",
+            dependencies: ["StratusModel", "StratusSealing", "StratusCompression"],
+            swiftSettings: house + release),
+        .target(
             name: "StratusCluster",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
@@ -246,6 +250,12 @@ let package = Package(
                 "StratusRuntime", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house + planted),
+        .testTarget(
+            name: "StratusAssetsTests",
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusSealing", "StratusAssets",
+            ],
+            swiftSettings: house),
         .testTarget(
             name: "StratusClusterTests",
             dependencies: [

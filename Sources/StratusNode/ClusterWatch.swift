@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusModel
+import StratusPlacement
 import StratusRuntime
 import Synchronization
 

@@ -1,0 +1,260 @@
+package import StratusModel
+
+/// What one replica should have of copies and lacks, and what it has and should not.
+///
+/// A value that does nothing by itself: whoever owns it tells it what the rows say as entries are applied, how far they
+/// are durable, and what the store has; and asks what to fetch, what to remove and how far the replica is held. It
+/// lists differences alone. What it does not list it takes for missing, never for held.
+///
+/// - Copies of a body that was dropped go once *durable* has passed the entry that dropped it.
+/// - A copy that no row names is an orphan once an entry later than its `orphanAfter` is durable.
+/// - The replica is held through the entry before the first one that names a copy it lacks.
+package struct CopyWants: Sendable, Equatable {
+    package struct Limits: Sendable, Equatable {
+        /// Differences that are listed, of each kind. The next comparison finds the rest.
+        package var countMax = 100_000
+        package init() {}
+    }
+
+    /// A part of the names, as rows and store have it at one moment.
+    package struct Page: Sendable {
+        package var from: CopyName
+        /// The first name behind the page. Nil: it goes to the end.
+        package var end: CopyName?
+        /// Every body that rows as applied name with a copy on the page.
+        package var bodies: [BodyManifest]
+        /// Every copy that the store has on the page.
+        package var held: [HeldCopy]
+
+        package init(
+            from: CopyName, end: CopyName?, bodies: [BodyManifest], held: [HeldCopy]
+        ) {
+            self.from = from
+            self.end = end
+            self.bodies = bodies
+            self.held = held
+        }
+
+        func contains(_ name: CopyName) -> Bool {
+            name >= self.from && self.end.map { name < $0 } ?? true
+        }
+    }
+
+    private struct Missing: Sendable, Equatable {
+        var chunk: BodyManifest.Chunk
+        var namedAt: LogIndex
+    }
+
+    private struct Dropped: Sendable, Equatable {
+        var at: LogIndex
+        var chunkCount: UInt32
+        /// Copies before this one are gone from the store.
+        var next: UInt32 = 0
+    }
+
+    private let limits: Limits
+    /// Named by rows as applied; not here.
+    private var missing: [CopyName: Missing] = [:]
+    /// Here; named by no row as applied, nor by a durable one.
+    private var unnamed: [CopyName: Int64] = [:]
+    /// Named by durable rows perhaps, by rows as applied no more.
+    private var dropped: [BodyID: Dropped] = [:]
+    /// The last entry that dropped a body the list had no room for. Until it is durable nothing unnamed goes.
+    private var unlistedDropAt = LogIndex.zero
+    private var applied: LogIndex
+    private var durable: LogIndex
+    private var durableMilliseconds: Int64
+    /// The entry of the first missing copy that the list had no room for.
+    private var unlistedFrom: LogIndex?
+    /// The same from before the comparison that is under way: it counts until that one is through.
+    private var unlistedBefore: LogIndex?
+    /// Where the comparison that began with the first name has come to. Nil: none has been to the end yet.
+    private var comparedTo: CopyName? = .first
+    private var isCompared = false
+
+    /// - Parameters:
+    ///   - applied: what the rows have, which are durable at the start.
+    ///   - milliseconds: the time of that entry.
+    package init(applied: LogIndex, milliseconds: Int64, limits: Limits = Limits()) {
+        self.applied = applied
+        self.durable = applied
+        self.durableMilliseconds = milliseconds
+        self.limits = limits
+    }
+
+    // MARK: What the rows say
+
+    /// An entry that was applied named a body.
+    package mutating func named(_ body: BodyManifest) {
+        guard !body.isLost else { return }
+        for (offset, chunk) in body.chunks.enumerated() {
+            let name = body.name(of: UInt32(offset))
+            if self.unnamed.removeValue(forKey: name) == nil {
+                self.miss(name, Missing(chunk: chunk, namedAt: body.namedAt))
+            }
+        }
+    }
+
+    /// An entry that was applied let a body go, or called it lost.
+    ///
+    /// - Parameter isLost: its row stays, so its copies stay too; nobody waits for those that lack.
+    package mutating func dropped(
+        _ body: BodyID, chunkCount: UInt32, at index: LogIndex, isLost: Bool = false
+    ) {
+        for ordinal in 0..<chunkCount { self.missing[CopyName(body: body, ordinal: ordinal)] = nil }
+        guard !isLost, chunkCount > 0 else { return }
+        if self.dropped.count < self.limits.countMax {
+            self.dropped[body] = Dropped(at: index, chunkCount: chunkCount)
+        } else {
+            self.unlistedDropAt = max(self.unlistedDropAt, index)
+        }
+    }
+
+    /// Everything through this entry was told.
+    package mutating func applied(through index: LogIndex) {
+        self.applied = max(self.applied, index)
+    }
+
+    /// The rows are durable through an entry, which has this time.
+    package mutating func durable(through index: LogIndex, milliseconds: Int64) {
+        guard index >= self.durable else { return }
+        self.durable = index
+        self.durableMilliseconds = max(self.durableMilliseconds, milliseconds)
+    }
+
+    // MARK: What the store says
+
+    /// A copy is stored, whoever sent it.
+    package mutating func stored(_ copy: HeldCopy) {
+        if let missing = self.missing[copy.name] {
+            guard missing.chunk.crc == copy.crc, missing.chunk.storedSize == copy.storedSize
+            else { return }
+            self.missing[copy.name] = nil
+        } else if self.dropped[copy.name.body] == nil {
+            self.list(unnamed: copy)
+        }
+    }
+
+    /// A copy was found damaged, or is gone.
+    ///
+    /// - Parameter body: as the rows as applied have it. Nil: no row names it.
+    package mutating func forgotten(_ name: CopyName, of body: BodyManifest?) {
+        self.unnamed[name] = nil
+        guard let body, !body.isLost, Int(name.ordinal) < body.chunks.count else { return }
+        self.miss(
+            name, Missing(chunk: body.chunks[Int(name.ordinal)], namedAt: body.namedAt))
+    }
+
+    /// Copies that ``removable(limit:)`` named are gone from the store.
+    package mutating func removed(_ names: [CopyName]) {
+        for name in names {
+            self.unnamed[name] = nil
+            guard var dropped = self.dropped[name.body], name.ordinal < dropped.chunkCount
+            else { continue }
+            dropped.next = max(dropped.next, name.ordinal + 1)
+            self.dropped[name.body] = dropped.next == dropped.chunkCount ? nil : dropped
+        }
+    }
+
+    // MARK: Comparing
+
+    /// Where the next page of the comparison begins.
+    package var nextPage: CopyName { self.comparedTo ?? .first }
+
+    /// Puts right what is listed for a part of the names. Pages come in order, each from ``nextPage`` on; the first one
+    /// begins a comparison, the one that goes to the end completes it.
+    package mutating func compare(_ page: Page) {
+        if page.from == .first {
+            self.unlistedBefore = Self.first(self.unlistedFrom, self.unlistedBefore)
+            self.unlistedFrom = nil
+        }
+        self.missing = self.missing.filter { !page.contains($0.key) }
+        self.unnamed = self.unnamed.filter { !page.contains($0.key) }
+        let held = Dictionary(page.held.map { ($0.name, $0) }, uniquingKeysWith: { one, _ in one })
+        var named: Set<CopyName> = []
+        for body in page.bodies {
+            for (offset, chunk) in body.chunks.enumerated() {
+                let name = body.name(of: UInt32(offset))
+                guard page.contains(name) else { continue }
+                named.insert(name)
+                if body.isLost { continue }
+                if let copy = held[name], copy.crc == chunk.crc,
+                    copy.storedSize == chunk.storedSize
+                {
+                    continue
+                }
+                self.miss(name, Missing(chunk: chunk, namedAt: body.namedAt))
+            }
+        }
+        for copy in page.held
+        where !named.contains(copy.name) && self.dropped[copy.name.body] == nil {
+            self.list(unnamed: copy)
+        }
+        self.comparedTo = page.end
+        if page.end == nil {
+            self.isCompared = true
+            self.unlistedBefore = nil
+        }
+    }
+
+    // MARK: What follows
+
+    /// The last entry through which this replica has every copy that was named. Nil: not known before the first
+    /// comparison is through.
+    package var heldThrough: LogIndex? {
+        guard self.isCompared else { return nil }
+        var first = Self.first(self.unlistedFrom, self.unlistedBefore)
+        for missing in self.missing.values { first = Self.first(first, missing.namedAt) }
+        return first.map { $0 > .zero ? $0.previous : .zero } ?? self.applied
+    }
+
+    package var missingCount: Int { self.missing.count }
+    /// Whether there are more than are listed.
+    package var hasUnlisted: Bool {
+        self.unlistedFrom != nil || self.unlistedBefore != nil
+    }
+
+    /// What to fetch, ascending, each with what the row says of it.
+    package func wanted(limit: Int) -> [(name: CopyName, chunk: BodyManifest.Chunk)] {
+        self.missing.keys.sorted().prefix(limit).map { ($0, self.missing[$0]!.chunk) }
+    }
+
+    /// What the store may remove now, ascending.
+    package func removable(limit: Int) -> [CopyName] {
+        var names: [CopyName] = []
+        for (body, dropped) in self.dropped.sorted(by: { $0.key < $1.key })
+        where dropped.at <= self.durable {
+            if names.count >= limit { break }
+            names += (dropped.next..<dropped.chunkCount).prefix(limit - names.count).map {
+                CopyName(body: body, ordinal: $0)
+            }
+        }
+        if names.count < limit, self.unlistedDropAt <= self.durable {
+            names += self.unnamed.filter { $0.value < self.durableMilliseconds }.map(\.key).sorted()
+        }
+        return Array(names.prefix(limit))
+    }
+
+    // MARK: Lists with an end
+
+    private mutating func miss(_ name: CopyName, _ missing: Missing) {
+        if self.missing.count >= self.limits.countMax, self.missing[name] == nil {
+            self.unlistedFrom = Self.first(self.unlistedFrom, missing.namedAt)
+        } else {
+            self.missing[name] = missing
+        }
+    }
+
+    private static func first(_ one: LogIndex?, _ other: LogIndex?) -> LogIndex? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    private mutating func list(unnamed copy: HeldCopy) {
+        // One that is not listed is found by the next comparison, and fetched needlessly if it is named before.
+        guard self.unnamed.count < self.limits.countMax || self.unnamed[copy.name] != nil else {
+            return
+        }
+        self.unnamed[copy.name] = copy.orphanAfterMilliseconds
+    }
+}

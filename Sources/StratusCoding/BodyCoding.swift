@@ -1,0 +1,166 @@
+package import StratusModel
+
+// Row of a body, version 1. The key is the body's name, 16 bytes with the high byte first; from the second page on the
+// number of the page stands behind it, 4 bytes with the high byte first. So the rows are in the order of the names.
+//
+// First page
+//
+// | bytes    | what                                                     |
+// | -------- | -------------------------------------------------------- |
+// | 1        | version, 1                                               |
+// | 1        | bits: 1 lost                                             |
+// | varint   | database number                                          |
+// | 8        | index of the entry that named it                         |
+// | varint   | size of the plain bytes                                  |
+// | varint   | chunk size                                               |
+// | varint   | key version                                              |
+// | varint   | number of chunks on this page; then each chunk           |
+//
+// Every other page
+//
+// | bytes    | what                                                     |
+// | -------- | -------------------------------------------------------- |
+// | 1        | version, 1                                               |
+// | varint   | number of chunks on this page; then each chunk           |
+//
+// Each chunk
+//
+// | bytes    | what                                                     |
+// | -------- | -------------------------------------------------------- |
+// | varint   | stored size                                              |
+// | 4        | CRC-32C of the stored bytes                              |
+//
+// Each page but the last has 4,096 chunks. How many pages there are follows from size and chunk size.
+
+/// The rows of a body, and their keys.
+package enum BodyCoding {
+    package static let pageChunkCount = 4_096
+
+    /// The key of a page. Page 0 is the body's own row.
+    package static func key(of body: BodyID, page: UInt32 = 0) -> Bytes {
+        var writer = ByteWriter(reserving: 20)
+        writer.write(body: body)
+        if page > 0 {
+            writer.write(raw: (0..<4).map { UInt8(truncatingIfNeeded: page >> (24 - 8 * $0)) })
+        }
+        return writer.bytes
+    }
+
+    /// Which body and page a key names.
+    package static func decodeKey(_ key: Bytes) throws(DecodingError) -> (BodyID, page: UInt32) {
+        var reader = ByteReader(key)
+        let body = try reader.body()
+        if reader.isAtEnd { return (body, 0) }
+        var page: UInt32 = 0
+        for _ in 0..<4 { page = page << 8 | UInt32(try reader.byte()) }
+        try reader.finish()
+        guard page > 0 else { throw DecodingError(.malformed, at: 16) }
+        return (body, page)
+    }
+
+    package static func pageCount(chunkCount: UInt64) -> Int {
+        max(1, (Int(chunkCount) + Self.pageChunkCount - 1) / Self.pageChunkCount)
+    }
+
+    /// Every page of a body's row, in the order of their keys.
+    package static func pages(of manifest: BodyManifest) -> [Bytes] {
+        precondition(manifest.isConsistent, "a manifest that does not fit together")
+        return (0..<Self.pageCount(chunkCount: UInt64(manifest.chunks.count))).map { page in
+            var writer = ByteWriter()
+            writer.write(1 as UInt8)
+            if page == 0 {
+                writer.write(manifest.isLost ? 1 : 0 as UInt8)
+                writer.write(varint: UInt64(manifest.database))
+                writer.write(fixed: manifest.namedAt.raw)
+                writer.write(varint: manifest.size)
+                writer.write(varint: UInt64(manifest.chunkSize))
+                writer.write(varint: UInt64(manifest.keyVersion))
+            }
+            let chunks = manifest.chunks.dropFirst(page * Self.pageChunkCount)
+                .prefix(Self.pageChunkCount)
+            writer.write(count: chunks.count)
+            for chunk in chunks {
+                writer.write(varint: UInt64(chunk.storedSize))
+                writer.write(fixed: chunk.crc)
+            }
+            return writer.bytes
+        }
+    }
+
+    /// Puts a manifest together from all pages of its row.
+    package static func manifest(of body: BodyID, pages: [Bytes]) throws(DecodingError)
+        -> BodyManifest
+    {
+        guard let first = pages.first else { throw DecodingError(.truncated, at: 0) }
+        var reader = ByteReader(first)
+        try Self.version(&reader)
+        let bits = try reader.byte()
+        guard bits <= 1 else { throw DecodingError(.malformed, at: 1) }
+        let database = try Self.number32(&reader)
+        let namedAt = LogIndex(try reader.fixed64())
+        let size = try reader.varint()
+        let chunkSize = try Self.number32(&reader)
+        let keyVersion = try Self.number32(&reader)
+        let start = reader.offset
+        guard size <= AssetLimits.bodySizeMax, AssetLimits.chunkSizes.contains(chunkSize) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        let count = BodyManifest.chunkCount(size: size, chunkSize: chunkSize)
+        guard pages.count == Self.pageCount(chunkCount: count) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        var chunks: [BodyManifest.Chunk] = []
+        for (page, bytes) in pages.enumerated() {
+            if page > 0 {
+                reader = ByteReader(bytes)
+                try Self.version(&reader)
+            }
+            // A chunk takes five bytes at least, so a lie in the count reserves nothing.
+            let onPage = try reader.count(minimumSize: 5)
+            let left = count - UInt64(chunks.count)
+            guard UInt64(onPage) == min(left, UInt64(Self.pageChunkCount)) else {
+                throw DecodingError(.malformed, at: reader.offset)
+            }
+            for _ in 0..<onPage {
+                let storedSize = try Self.number32(&reader)
+                chunks.append(.init(storedSize: storedSize, crc: try reader.fixed32()))
+            }
+            try reader.finish()
+        }
+        let manifest = BodyManifest(
+            body: body, database: database, namedAt: namedAt, size: size, chunkSize: chunkSize,
+            keyVersion: keyVersion, isLost: bits == 1, chunks: chunks)
+        guard manifest.isConsistent else { throw DecodingError(.malformed, at: 0) }
+        return manifest
+    }
+
+    private static func version(_ reader: inout ByteReader) throws(DecodingError) {
+        let version = try reader.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+    }
+
+    private static func number32(_ reader: inout ByteReader) throws(DecodingError) -> UInt32 {
+        let start = reader.offset
+        guard let value = UInt32(exactly: try reader.varint()) else {
+            throw DecodingError(.malformed, at: start)
+        }
+        return value
+    }
+}
+
+extension ByteWriter {
+    /// Sixteen bytes, the high one first: names sort as their bytes do.
+    package mutating func write(body: BodyID) {
+        for shift in stride(from: 120, through: 0, by: -8) {
+            self.write(UInt8(truncatingIfNeeded: body.raw >> UInt128(shift)))
+        }
+    }
+}
+
+extension ByteReader {
+    package mutating func body() throws(DecodingError) -> BodyID {
+        var raw: UInt128 = 0
+        for byte in try self.raw(16) { raw = raw << 8 | UInt128(byte) }
+        return BodyID(raw)
+    }
+}
