@@ -83,6 +83,19 @@ import Testing
         #expect(try bench.lookup("a") == nil)
     }
 
+    @Test func `tokens of an empty database expire by an erasure, and later ones do not`() throws {
+        var bench = Bench()
+        let empty = try bench.databaseChanges().position
+        try bench.zones(.create, "Shelves")
+        _ = try self.erase(&bench)
+        let ask = DatabaseChangesAsk(database: Bench.privateDatabase, after: empty)
+        #expect(try bench.ask(.databaseChanges(ask)) == .zoneRefused(.positionExpired))
+        let erased = try bench.databaseChanges().position
+        #expect(try bench.databaseChanges(after: erased).position == erased)
+        try bench.zones(.create, "Shelves")
+        #expect(try bench.databaseChanges(after: erased).changes.map(\.name) == ["Shelves"])
+    }
+
     @Test func `nobody but Stratus itself erases a database`() throws {
         var bench = Bench()
         try bench.modify(in: ZoneID.defaultName, .create("a"))

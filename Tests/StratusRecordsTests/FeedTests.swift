@@ -350,6 +350,69 @@ import Testing
         #expect(last.changes.map(\.isDeleted) == [false])
     }
 
+    private func isExpired(_ position: FeedPosition, in zone: String, _ bench: Bench) throws -> Bool
+    {
+        try bench.ask(
+            .zoneChanges(
+                ZoneChangesAsk(database: Bench.privateDatabase, zone: zone, after: position)))
+            == .zoneRefused(.positionExpired)
+    }
+
+    /// Seed 7614: its holder fetched a zone by name, kept records of the zone that took its place, and never lost them.
+    @Test func `a token of an empty database hears that a zone was deleted and made again`() throws
+    {
+        var bench = Bench()
+        let empty = try bench.databaseChanges().position
+        #expect(empty == .start)
+        try bench.zones(.create, "Attic")
+        #expect(try bench.databaseChanges(after: empty).changes.map(\.since) == [nil])
+        try bench.modify(in: "Attic", .create("a"))
+        #expect(try bench.changes(in: "Attic").changes.map(\.name) == ["a"])
+        try bench.zones(.delete, "Attic")
+        #expect(try bench.databaseChanges(after: empty).changes.map(\.isDeleted) == [true])
+        #expect(try bench.databaseChanges().changes.isEmpty)
+        try bench.zones(.create, "Attic")
+        let change = try #require(try bench.databaseChanges(after: empty).changes.first)
+        let since: FeedPosition = try #require(
+            change.since, "a token of the new zone's start is good, and nothing tells of a")
+        #expect(try self.isExpired(since, in: "Attic", bench))
+        // Who begins with no token is told to forget by that.
+        #expect(try bench.databaseChanges().changes.map(\.since) == [nil])
+    }
+
+    @Test func `a token of an empty database expires where a deleted zone was forgotten`() throws {
+        var bench = try self.forgetfulBench()
+        let empty = try bench.databaseChanges().position
+        for zone in ["A", "B", "C", "D"] { try bench.zones(.create, zone) }
+        for zone in ["A", "B", "C"] { try bench.zones(.delete, zone) }
+        #expect(
+            try bench.databaseChanges(after: empty).changes.filter(\.isDeleted).map(\.name)
+                == ["A", "B", "C"])
+        try bench.zones(.delete, "D")
+        let ask = DatabaseChangesAsk(database: Bench.privateDatabase, after: empty)
+        #expect(try bench.ask(.databaseChanges(ask)) == .zoneRefused(.positionExpired))
+    }
+
+    @Test func `a zone that goes on in its turn between first pages is not new on the second`()
+        throws
+    {
+        var bench = try self.bench("A", "B")
+        var rules = RecordRules.standard
+        rules.tombstoneCountMin = 2
+        try bench.modify(in: "B", (0..<5).map { .create("r\($0)") })
+        let first = try bench.databaseChanges(limit: 1)
+        #expect(first.changes.map(\.name) == ["A"])
+        // Whoever fetches B by name now has what is deleted and forgotten before the second page.
+        for number in 0..<5 {
+            try bench.modify(in: "B", rules: rules, .delete("r\(number)"))
+        }
+        try bench.finishJobs()
+        let second = try bench.databaseChanges(after: first.position, limit: 1)
+        #expect(second.changes.map(\.name) == ["B"])
+        let since: FeedPosition = try #require(second.changes.first?.since)
+        #expect(try self.isExpired(since, in: "B", bench))
+    }
+
     @Test func `pages of the database's feed join up`() throws {
         var bench = try self.bench("A", "B", "C", "D", "E")
         try bench.modify(in: "C", .create("x"))

@@ -58,6 +58,15 @@ import Testing
         #expect(report.violation == nil, "\(report.violation?.description ?? "")")
     }
 
+    /// It was given a token of an empty database, and fetched a zone by name that was then deleted and made again: it kept
+    /// records of the zone that was gone.
+    @Test func `a client that fetches a zone by name hears that it was made again`() {
+        let options = SimulationOptions(seed: 7_614)
+        let report = Simulation(seed: 7_614, options: options).run()
+        #expect(report.recordCounts["databases erased"] ?? 0 > 0)
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+    }
+
     @Test func `a seed replays event for event`() {
         for seed in [2, 5] as [UInt64] {
             let first = Simulation(seed: seed, options: Self.options(seed)).run()

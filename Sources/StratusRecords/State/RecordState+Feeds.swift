@@ -64,14 +64,16 @@ extension RecordState {
                 DatabaseChangesPage(changes: [], position: .start, moreComing: false))
         }
         let after = ask.after ?? .start
+        // The holder of a token may have found zones in other ways than by this feed, even if the token is of a
+        // database that was empty.
         if after.turn > database.turn
-            || (after.turn != 0 && max(after.turn, after.floor) < database.oldestTurn)
+            || (ask.after != nil && max(after.turn, after.floor) < database.oldestTurn)
         {
             return .zoneRefused(.positionExpired)
         }
         // Who begins from nothing has heard of no zone that was deleted by now, nor of any that does not change again
         // while it goes through the pages.
-        let floor = after.turn == 0 ? database.turn : after.floor
+        let floor = ask.after == nil ? database.turn : after.floor
         let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
         let found = try rows.rows(
             .zone, from: Keys.turn(database.number, max(after.turn, 1)),
@@ -79,6 +81,10 @@ extension RecordState {
         var page = DatabaseChangesPage(
             changes: [], position: DatabasePosition(turn: after.turn, tag: after.tag),
             moreComing: found.count == Self.pageTouchMax)
+        if found.isEmpty, after.turn < database.turn {
+            // All zones were erased, and positions before that have expired. This one has not.
+            page.position = DatabasePosition(turn: database.turn, tag: ChangeTag(0))
+        }
         for (key, row) in found {
             if page.changes.count == limit {
                 page.moreComing = true
@@ -99,7 +105,9 @@ extension RecordState {
                         name: name, isDeleted: true, since: nil, zone: nil))
                 continue
             }
-            let since = isNew ? nil : try self.since(of: zone, at: after, over: rows)
+            // The last of the turns before the first page may have gone on since.
+            let isUnseen = ask.after == nil || turn < floor
+            let since = isUnseen ? nil : try self.since(of: zone, at: after, over: rows)
             page.changes.append(
                 DatabaseChangesPage.Change(
                     name: name, isDeleted: false, since: since, zone: zone.summary(name: name)))
