@@ -171,7 +171,7 @@ package struct MembershipController: Sendable {
         if let to = move.to, !isIn {
             let isLearner = current.learners.contains(to)
             if self.isHopeless(to, in: now) {
-                self.giveUp(move, to, seen, &steps)
+                self.giveUp(move, seen, &steps)
                 return
             }
             guard isLearner else {
@@ -185,9 +185,11 @@ package struct MembershipController: Sendable {
         }
         var voters = current.voters.filter { $0 != move.from }
         if let to = move.to, !isIn { voters.append(to) }
-        guard
-            self.keepsMajority(of: voters, seen, in: now) || self.bugs.contains(.newcomerNotAwaited)
-        else { return }
+        guard self.keepsMajority(of: voters, seen, in: now) else {
+            // A replica is only dropped, and those who would stay have lost their majority for good.
+            if move.to == nil, self.isLost(voters, in: now) { self.giveUp(move, seen, &steps) }
+            return
+        }
         if let from = move.from, from == seen.leader,
             let heir = self.heir(of: seen, among: voters, in: now)
         {
@@ -228,11 +230,19 @@ package struct MembershipController: Sendable {
         now.view.node(node)?.state != .active || now.deadForLong.contains(node)
     }
 
+    /// So many of the voters to come were removed, or are silent for long, that no majority of them will come.
+    private func isLost(_ voters: [NodeID], in now: Situation) -> Bool {
+        let lost = voters.count {
+            now.view.node($0)?.isMember != true || now.deadForLong.contains($0)
+        }
+        return voters.count - lost < voters.count / 2 + 1
+    }
+
     /// A configuration without the newcomer, past the fence; then the move is over.
     private func giveUp(
-        _ move: ReplicaMove, _ to: NodeID, _ seen: GroupObservation, _ steps: inout [Step]
+        _ move: ReplicaMove, _ seen: GroupObservation, _ steps: inout [Step]
     ) {
-        let learners = seen.configuration.learners.filter { $0 != to }
+        let learners = seen.configuration.learners.filter { $0 != move.to }
         guard learners.count == seen.configuration.learners.count,
             seen.configurationIndex > move.fence
         else {
@@ -250,6 +260,7 @@ package struct MembershipController: Sendable {
     private func keepsMajority(of voters: [NodeID], _ seen: GroupObservation, in now: Situation)
         -> Bool
     {
+        if self.bugs.contains(.newcomerNotAwaited) { return true }
         let good = voters.count { now.alive.contains($0) && seen.caughtUp.contains($0) }
         return good >= voters.count / 2 + 1
     }
@@ -283,6 +294,12 @@ package struct MembershipController: Sendable {
             if let urgent = waiting[move.group] {
                 guard move.to != nil || urgent.from != nil else { continue }
                 fenced.from = urgent.from
+            }
+            // Those who would stay may have no majority now. The group has one move at a time, and one that waits for a
+            // dead node would keep that node's own replacement from beginning.
+            if fenced.to == nil {
+                let voters = seen.configuration.voters.filter { $0 != fenced.from }
+                guard self.keepsMajority(of: voters, seen, in: now) else { continue }
             }
             fenced.fence = seen.configurationIndex
             steps.append(.command(.beginMove(fenced)))

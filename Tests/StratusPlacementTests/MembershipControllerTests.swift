@@ -165,6 +165,58 @@ import Testing
         #expect(mended > 0)
     }
 
+    /// A group has one move at a time. One that drops a replica and waits for the majority of those who stay would keep
+    /// the dead node among them from being replaced, and would wait for it for ever (seed 7913).
+    @Test func `M-11 no drop begins while those who would stay have no majority`() throws {
+        var drops = 0
+        for dead in 1...3 as ClosedRange<UInt32> {
+            for silent in 4...5 as ClosedRange<UInt32> {
+                var world = try MovingWorld(seed: 1, nodes: 5)
+                for (node, accepted) in [(1, nil), (2, nil), (3, 2)] as [(UInt32, Int?)] {
+                    try world.bench.apply(
+                        .drain(
+                            NodeID(node), leavesWhenEmpty: true, acceptedReplicaCount: accepted))
+                }
+                // The newcomer that would replace the dead node cannot be had now.
+                world.gone = [NodeID(dead)]
+                world.down = [NodeID(silent)]
+                for _ in 0..<3 { try world.turn() }
+                let view = try world.bench.view
+                for case .command(.beginMove(let move)) in try world.decide() where move.to == nil {
+                    let stay = view.replicas(of: move.group).filter { $0 != move.from }
+                    #expect(
+                        stay.count { world.isUp($0) } >= stay.count / 2 + 1,
+                        "\(dead) is dead, \(silent) is silent: \(move)")
+                    drops += 1
+                }
+                world.down = []
+                try self.settle(&world) { _ in }
+                try Self.expectSettled(world, "\(dead) is dead, \(silent) was silent")
+                #expect(world.violations.isEmpty)
+            }
+        }
+        #expect(drops > 0)
+    }
+
+    @Test func `M-11 a drop is given up when those who would stay lose their majority for good`()
+        throws
+    {
+        var world = try MovingWorld(seed: 8, nodes: 5)
+        let group = GroupID(1)
+        let voters = try world.bench.view.replicas(of: group)
+        try world.bench.apply(
+            .beginMove(ReplicaMove(group, from: voters[0], to: nil, fence: LogIndex(1))))
+        world.gone = [voters[1]]
+        try world.turn()
+        try world.bench.apply(
+            .drain(voters[1], leavesWhenEmpty: true, acceptedReplicaCount: nil))
+        try self.settle(&world) { _ in }
+        #expect(try world.bench.view.node(voters[1])?.state == .removed)
+        #expect(try world.bench.view.replicas(of: group).contains(voters[0]))
+        try Self.expectSettled(world, "given up")
+        #expect(world.violations.isEmpty)
+    }
+
     @Test func `M-08 a newcomer that has not caught up is not made a voter`() throws {
         var world = try MovingWorld(seed: 5, nodes: 3)
         let id = try world.bench.join(9)
