@@ -6,8 +6,7 @@ extension RaftGroup {
     /// There is a leader, and by the pair heartbeats its node is well.
     private var hasLiveLeader: Bool {
         if self.role == .leader { return true }
-        guard let leader = self.leader, self.resignedTerm != self.term, !self.isLeaderUnconfirmed
-        else { return false }
+        guard let leader = self.leader, self.resignedTerm != self.term else { return false }
         return !self.suspects.contains(leader) && !self.decliners.contains(leader)
     }
 
@@ -314,9 +313,7 @@ extension RaftGroup {
             actions.append(.alarm(.twoLeadersInOneTerm(self.term, node)))
             return false
         }
-        let wasUnconfirmed = self.isLeaderUnconfirmed
-        self.isLeaderUnconfirmed = false
-        if self.role != .follower || self.leader != node || wasUnconfirmed {
+        if self.role != .follower || self.leader != node {
             self.becomeFollower(in: self.term, of: node, at: now, into: &actions)
         }
         return true
@@ -377,7 +374,6 @@ extension RaftGroup {
 
     mutating func setRole(_ role: Role, leader: NodeID?, into actions: inout [Action]) {
         guard role != self.role || leader != self.leader else { return }
-        if leader != self.leader { self.isLeaderUnconfirmed = false }
         self.role = role
         self.leader = leader
         if leader != nil { self.leaderlessTermCount = 0 }
@@ -408,27 +404,12 @@ extension RaftGroup {
 
     mutating func trust(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
         if self.bugs.contains(.endedSuspectedForEver) { return }
-        let wasSuspect = self.suspects.contains(node)
         self.suspects.removeAll { $0 == node }
         if self.role == .leader {
             self.peerBecameReachable(node, at: now, into: &actions)
-        } else if wasSuspect, self.leader == node {
-            self.awaitWordOfLeader(at: now, into: &actions)
         } else {
             self.standDownIfLed(at: now, into: &actions)
         }
-    }
-
-    /// The leader's node is heard again. What it said meanwhile is lost, and it may have said that it leads no more.
-    /// A leader sends to a peer that it hears again, or answers its pre-vote; one that leads no more does neither.
-    private mutating func awaitWordOfLeader(at now: MonotonicTime, into actions: inout [Action]) {
-        self.isLeaderUnconfirmed = true
-        self.promptElectionCount = 0
-        if self.role == .preCandidate {
-            self.setRole(.follower, leader: self.leader, into: &actions)
-        }
-        self.electionAt = nil
-        self.armElection(at: now)
     }
 
     mutating func decline(_ node: NodeID, at now: MonotonicTime) {

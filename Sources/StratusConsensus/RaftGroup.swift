@@ -84,9 +84,6 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package internal(set) var leader: NodeID?
     /// The leader of this term is known to lead no more: late messages do not bring it back.
     var resignedTerm: Term?
-    /// The leader's node was silent and is heard again, and the leader has said nothing in its term since: it may have
-    /// resigned in the silence, and tells that for two seconds only.
-    var isLeaderUnconfirmed = false
     /// Own log, through here, is known to agree with the log of the current term's leader.
     var verified: LogIndex
     /// Nodes that the pair heartbeats do not trust now, sorted.
