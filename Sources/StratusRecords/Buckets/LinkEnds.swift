@@ -1,8 +1,8 @@
 package import StratusCoding
 package import StratusModel
 
-/// Both ends of the references that leave the buckets of one database, as the rows of one partition have them. For those
-/// who check that partitions agree.
+/// Both ends of the references that leave the buckets of one database, as the rows of one partition
+/// have them. For those who check that partitions agree.
 package struct LinkEnds: Sendable, Equatable {
     package struct End: Sendable, Hashable {
         package var target: String

@@ -1,11 +1,11 @@
 package import StratusModel
 
-/// Asks a target's bucket whether references may be made from records of other buckets, and has them counted and
-/// protected until it is known whether they were.
+/// Asks a target's bucket whether references may be made from records of other buckets, and has
+/// them counted and protected until it is known whether they were.
 ///
-/// The save that makes them carries the identity of this command, and no later deadline. A target that has a
-/// VALIDATE reference reserved is not deleted; one that has a DELETE_SELF reference reserved takes the record with it
-/// when it goes, should the save happen.
+/// The save that makes them carries the identity of this command, and no later deadline. A target
+/// that has a VALIDATE reference reserved is not deleted; one that has a DELETE_SELF reference
+/// reserved takes the record with it when it goes, should the save happen.
 package struct ReserveReferences: Sendable, Equatable {
     package static let countMax = 2_000
 

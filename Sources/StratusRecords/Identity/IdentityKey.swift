@@ -2,8 +2,9 @@ package import StratusModel
 
 /// Names one row of who is asking: an account, a session, a token, a role.
 ///
-/// What the kinds' rows hold is the business of StratusIdentity; here a kind only keeps them apart and
-/// in order. Every row of one home starts with the home, so that a home's rows of a kind are one range.
+/// What the kinds' rows hold is the business of StratusIdentity; here a kind only keeps them apart
+/// and in order. Every row of one home starts with the home, so that a home's rows of a kind are
+/// one range.
 package struct IdentityKey: Sendable, Hashable {
     /// The raw value is on disk for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {

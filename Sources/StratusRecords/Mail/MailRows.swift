@@ -11,8 +11,8 @@ import StratusModel
 // | 0x02, 2 receiver, 8 number  | a mail that waits: signed milliseconds, varint count; the rest is its body |
 // | 0x03, 2 sender              | what was received from there: varint last number                         |
 //
-// A route's row has a first byte 2 while the next number may be any later one: what came before it was lost.
-// A row that is not there counts nothing; the epoch is then 1.
+// A route's row has a first byte 2 while the next number may be any later one: what came before it
+// was lost. A row that is not there counts nothing; the epoch is then 1.
 
 enum MailKeys {
     static let office: Bytes = [0x00]

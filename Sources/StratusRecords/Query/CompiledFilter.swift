@@ -122,7 +122,8 @@ package struct CompiledFilter: Sendable {
         }
     }
 
-    /// A search for no word (only stop words, only signs) finds nothing. Cuts no further than it takes to tell.
+    /// A search for no word (only stop words, only signs) finds nothing. Cuts no further than it
+    /// takes to tell.
     private static func hasWords(
         _ words: [Bytes], all: Bool, _ texts: some Sequence<String>
     ) -> Bool {
@@ -139,8 +140,8 @@ package struct CompiledFilter: Sendable {
     }
 }
 
-/// The operands of a membership test, as values of the field's own type: found by hash, so that a long
-/// list in a record and a long list in a request do not multiply.
+/// The operands of a membership test, as values of the field's own type: found by hash, so that a
+/// long list in a record and a long list in a request do not multiply.
 struct OperandSet: Sendable {
     /// In the order given, each once.
     private(set) var values: [ComparableValue] = []

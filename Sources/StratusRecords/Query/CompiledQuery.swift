@@ -12,8 +12,8 @@ package struct CompiledQuery: Sendable {
 
     static let sortCountMax = 16
 
-    /// - Parameter requiresIndexes: whether a field must have the index a filter needs; otherwise the
-    ///   records of the zone are read where there is none.
+    /// - Parameter requiresIndexes: whether a field must have the index a filter needs; otherwise
+    ///   the records of the zone are read where there is none.
     package init(
         _ predicate: RecordPredicate, in schema: IndexedSchema, home: ZoneID,
         requiresIndexes: Bool = true
@@ -103,7 +103,8 @@ struct CompiledSort: Sendable {
         self.field == other.field && self.centre == other.centre
     }
 
-    /// Bytes that order as this sort does, ascending. Text beyond its first 240 bytes does not count.
+    /// Bytes that order as this sort does, ascending. Text beyond its first 240 bytes does not
+    /// count.
     func key(of record: Record) -> Bytes {
         let value: ComparableValue?
         switch self.target {

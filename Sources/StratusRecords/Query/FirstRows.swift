@@ -1,8 +1,9 @@
 import StratusCoding
 import StratusModel
 
-/// Decides at which row of a path a record is taken, where it may have many: the first range that holds one of its
-/// rows decides, and in it the first key. So the record is on no page twice, and no page needs to remember.
+/// Decides at which row of a path a record is taken, where it may have many: the first range that
+/// holds one of its rows decides, and in it the first key. So the record is on no page twice, and
+/// no page needs to remember.
 ///
 /// What is computed from a record is kept for the page, which is as long as its work allows.
 struct FirstRows {

@@ -1,8 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// Where a record, or the end of a page, stands among those of all buckets: bytes that compare as the query sorts, and
-/// the marker that goes on from there in any of them.
+/// Where a record, or the end of a page, stands among those of all buckets: bytes that compare as
+/// the query sorts, and the marker that goes on from there in any of them.
 ///
 /// | part of `key`     | bytes                                                                        |
 /// | ----------------- | ---------------------------------------------------------------------------- |

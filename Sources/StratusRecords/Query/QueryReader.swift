@@ -3,8 +3,9 @@ import StratusModel
 
 /// Reads index rows and records for one page, and counts them.
 struct QueryReader {
-    // Behind existentials, so that everything built of what is read is of one type that the compiler sees whole:
-    // a page costs a dozen calls through them, and was hundreds of copies by unspecialised code.
+    // Behind existentials, so that everything built of what is read is of one type that the
+    // compiler sees whole: a page costs a dozen calls through them, and was hundreds of copies by
+    // unspecialised code.
     let rows: any RowReader
     let source: any RecordSource
     var counters = QueryCounters()
@@ -44,7 +45,8 @@ struct QueryReader {
         return found
     }
 
-    /// How many rows `ranges` hold, `cap` at most; `cap` too where counting has come to `touchCountMax`.
+    /// How many rows `ranges` hold, `cap` at most; `cap` too where counting has come to
+    /// `touchCountMax`.
     mutating func count(
         _ ranges: [KeyRange], cap: Int, touchCountMax: Int
     ) throws(StoreError) -> Int {

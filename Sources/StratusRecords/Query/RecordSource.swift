@@ -6,7 +6,8 @@ package protocol RecordSource: Sendable {
     /// What says who may read the record in a row, without its fields; nil for a tombstone.
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)?
 
-    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted` ones are enough.
+    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted`
+    /// ones are enough.
     func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
         throws(StoreError) -> Record?
 }

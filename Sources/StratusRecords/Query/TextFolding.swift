@@ -11,7 +11,8 @@ package enum TextFolding {
     private static let search = ScalarMap(UnicodeTables.searchFolding)
     private static let classes = ScalarClasses(UnicodeTables.wordClasses)
 
-    /// The UTF-8 of `text` without its case: what `EQUALS` compares and what strings are ordered by.
+    /// The UTF-8 of `text` without its case: what `EQUALS` compares and what strings are ordered
+    /// by.
     package static func caseFolded(_ text: String) -> Bytes {
         var folded = Bytes(text.utf8)
         var asciiCount = 0
@@ -35,7 +36,8 @@ package enum TextFolding {
         return folded
     }
 
-    /// Appends the scalar as a search sees it: decomposed, without accents and case. May append nothing.
+    /// Appends the scalar as a search sees it: decomposed, without accents and case. May append
+    /// nothing.
     static func appendSearchFolded(_ scalar: Unicode.Scalar, to folded: inout Bytes) {
         let value = scalar.value
         if value < 0x80 {

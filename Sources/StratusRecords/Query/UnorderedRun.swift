@@ -175,7 +175,8 @@ struct UnorderedRun {
             if let start, start.range == number {
                 lower = start.last + [0]
             } else if number > start?.range ?? 0, self.isSpent {
-                // Ranges with nothing in them were work, too. No row has a bound for its key: a name follows in it.
+                // Ranges with nothing in them were work, too. No row has a bound for its key: a
+                // name follows in it.
                 return .unordered(
                     zone: target.zone.prefix, path: choice, range: number, last: range.lower)
             }

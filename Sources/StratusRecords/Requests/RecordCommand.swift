@@ -11,9 +11,11 @@ package enum RecordCommand: Sendable, Equatable {
     case eraseDatabase(EraseDatabase)
     /// The gateway's: before a save that refers to records of another bucket.
     case reserveReferences(ReserveReferences)
-    /// Stratus' own: the first command of a partition that goes on from one replica, its majority being lost.
+    /// Stratus' own: the first command of a partition that goes on from one replica, its majority
+    /// being lost.
     case recover(RecoverPartition)
-    /// Stratus' own: after a partition of its database was recovered, or because an operator says so.
+    /// Stratus' own: after a partition of its database was recovered, or because an operator says
+    /// so.
     case auditLinks(AuditLinks)
 }
 
@@ -96,11 +98,11 @@ package struct ContinueJobs: Sendable, Equatable {
     package init(budget: Int = 500) { self.budget = budget }
 }
 
-/// Takes zones out of one database until none is left, the default zone included: records, tombstones,
-/// names. Their rows are out of sight at once, and jobs remove them.
+/// Takes zones out of one database until none is left, the default zone included: records,
+/// tombstones, names. Their rows are out of sight at once, and jobs remove them.
 ///
-/// What stays is a row that says how far the database had come, so that no token or tag from before the
-/// erasure ever fits what comes after it.
+/// What stays is a row that says how far the database had come, so that no token or tag from before
+/// the erasure ever fits what comes after it.
 package struct EraseDatabase: Sendable, Equatable {
     package static let zoneCountMax = 1_000
 

@@ -47,8 +47,8 @@ package struct RecordOperation: Sendable, Hashable {
     /// What was granted in other buckets for the references that this operation makes.
     package var reservations: [ReferenceReservation]
 
-    /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and setting
-    /// beats clearing.
+    /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and
+    /// setting beats clearing.
     package init(
         _ kind: Kind, recordName: String, recordType: String? = nil, changeTag: String? = nil,
         fields: [Field] = [], clearedFields: [String] = [], parent: ParentChange = .unmentioned,

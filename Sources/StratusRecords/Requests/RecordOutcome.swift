@@ -38,9 +38,9 @@ package struct SavedRecord: Sendable, Equatable {
     package var tag: ChangeTag
     /// When `modified` says it was.
     package var milliseconds: Int64
-    /// The complete record, exactly as this write left it. Nil in an outcome that was remembered for a
-    /// repeated command: outcomes are remembered without bodies, so look the record up; where its tag
-    /// is still `tag` that is the same record.
+    /// The complete record, exactly as this write left it. Nil in an outcome that was remembered
+    /// for a repeated command: outcomes are remembered without bodies, so look the record up; where
+    /// its tag is still `tag` that is the same record.
     package var record: Record?
 
     package init(tag: ChangeTag, milliseconds: Int64, record: Record?) {
@@ -81,11 +81,11 @@ package struct DatabasePosition: Sendable, Hashable, Comparable {
     /// How far the zone of that turn had come.
     package var tag: ChangeTag
     /// The end of a page that was not the last. Whoever goes on from here knows zones as they stood
-    /// before the first page, not as they stood at this position: a zone whose last turn is still to
-    /// come may have changed in a turn that was passed.
+    /// before the first page, not as they stood at this position: a zone whose last turn is still
+    /// to come may have changed in a turn that was passed.
     package var isMidway: Bool
-    /// The database's turn when whoever holds this began with nothing: what was deleted through there it has never
-    /// heard of. Only midway through that first fetch; zero elsewhere.
+    /// The database's turn when whoever holds this began with nothing: what was deleted through
+    /// there it has never heard of. Only midway through that first fetch; zero elsewhere.
     package var floor: UInt64
 
     package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false, floor: UInt64 = 0) {

@@ -1,6 +1,7 @@
 package import StratusModel
 
-/// A read of the records' state, on behalf of `principal`: the body of a `Query` of kind `.records`.
+/// A read of the records' state, on behalf of `principal`: the body of a `Query` of kind
+/// `.records`.
 package struct RecordQuery: Sendable, Equatable {
     package enum Ask: Sendable, Equatable {
         case lookup(RecordLookup)
@@ -13,7 +14,8 @@ package struct RecordQuery: Sendable, Equatable {
         case schema(ContainerReference)
         /// Whether jobs wait in this partition that could be carried out now.
         case jobs
-        /// The same, and whether there is something whose time has come, wall milliseconds, or will come.
+        /// The same, and whether there is something whose time has come, wall milliseconds, or will
+        /// come.
         case work(asOf: Int64)
         /// What would be refused of a batch.
         case judge(JudgeAsk)
@@ -100,14 +102,15 @@ package struct QueryPageAsk: Sendable, Equatable {
     package var touchCountMax: Int
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
-    /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind` instead of answering
-    /// with less, and its markers name indexes. Nil below feature level 2.
+    /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind`
+    /// instead of answering with less, and its markers name indexes. Nil below feature level 2.
     package var schemaVersion: UInt64?
-    /// Of a sorted query over buckets: the answer says where its records stand among those of other buckets.
+    /// Of a sorted query over buckets: the answer says where its records stand among those of other
+    /// buckets.
     package var placed = Placing.none
 
-    /// What a page that will be merged with others answers. Where nothing is sorted after all (by fields that cannot
-    /// be), it is an ordinary page.
+    /// What a page that will be merged with others answers. Where nothing is sorted after all (by
+    /// fields that cannot be), it is an ordinary page.
     package enum Placing: UInt8, Sendable {
         /// Records, as ever.
         case none = 0

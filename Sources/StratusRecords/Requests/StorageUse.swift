@@ -1,5 +1,5 @@
-/// What a zone or a database holds: live records, and the bytes of their rows. Tombstones and index rows are not
-/// counted: they are not its owner's doing.
+/// What a zone or a database holds: live records, and the bytes of their rows. Tombstones and index
+/// rows are not counted: they are not its owner's doing.
 package struct StorageUse: Sendable, Hashable {
     package var recordCount: UInt64
     package var size: UInt64

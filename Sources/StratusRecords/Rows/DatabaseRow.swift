@@ -1,9 +1,10 @@
 import StratusCoding
 import StratusModel
 
-// Counters of a partition, format 3: 1 format, varint next database number, varint next zone number, varint tag floor of
-// databases that are made from now on, varint turn that they begin at. Format 2 ends before the last, and 2 is written
-// while it is 0; format 1 ends before the last two, and 1 is written while both are 0.
+// Counters of a partition, format 3: 1 format, varint next database number, varint next zone
+// number, varint tag floor of databases that are made from now on, varint turn that they begin at.
+// Format 2 ends before the last, and 2 is written while it is 0; format 1 ends before the last two,
+// and 1 is written while both are 0.
 //
 // Database row, format 2; format 1 ends before the last two:
 //
@@ -60,8 +61,8 @@ struct PartitionCounters: Equatable {
 /// stands still, and a position in the feed says how far the zone of its turn had come. A save in
 /// the zone that changed last therefore costs the feed nothing.
 ///
-/// What the database holds is counted the same way: the row has the sum over all zones but the default
-/// zone and the one whose turn it is, which count themselves.
+/// What the database holds is counted the same way: the row has the sum over all zones but the
+/// default zone and the one whose turn it is, which count themselves.
 struct DatabaseRow: Equatable {
     /// Custom zones a database may hold.
     static let zoneCountMax: UInt64 = 100_000

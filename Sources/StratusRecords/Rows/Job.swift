@@ -1,9 +1,9 @@
 import StratusCoding
 import StratusModel
 
-// Job row, format 1. Keys: 1 kind, 4 zone; a cascade and a dispatch add the target's name, a recall the referrer's,
-// 0x00 and 16 bytes of identity. A letter's: 1 kind, 2 sender, 8 number of the mail it answers. Jobs on indexes have
-// their own: see `IndexJob`.
+// Job row, format 1. Keys: 1 kind, 4 zone; a cascade and a dispatch add the target's name, a recall
+// the referrer's, 0x00 and 16 bytes of identity. A letter's: 1 kind, 2 sender, 8 number of the mail
+// it answers. Jobs on indexes have their own: see `IndexJob`.
 //
 // | bytes  | what                                                                         |
 // | ------ | ---------------------------------------------------------------------------- |
@@ -35,7 +35,8 @@ enum Job: Equatable {
     case purge(ZoneNumber)
     /// Fill or drop indexes after a change of the schema.
     case index(IndexJob)
-    /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`, that it is gone.
+    /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`,
+    /// that it is gone.
     case dispatch(ZoneNumber, JobPlace, target: String, before: ChangeTag, cursor: Bytes)
     /// Delete the referrer of a link whose target is gone.
     case recall(ZoneNumber, JobPlace, Link)

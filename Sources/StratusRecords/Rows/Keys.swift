@@ -1,8 +1,8 @@
 import StratusModel
 
-/// One incarnation of a zone inside one partition: the first four bytes of every key that belongs to
-/// it. Numbers are given in order and never again, so that a deleted zone's rows are out of sight the
-/// moment its zone row no longer names its number.
+/// One incarnation of a zone inside one partition: the first four bytes of every key that belongs
+/// to it. Numbers are given in order and never again, so that a deleted zone's rows are out of
+/// sight the moment its zone row no longer names its number.
 package struct ZoneNumber: Sendable, Hashable, Comparable {
     package var raw: UInt32
     package init(_ raw: UInt32) { self.raw = raw }

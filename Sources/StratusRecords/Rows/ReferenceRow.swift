@@ -1,9 +1,9 @@
 import StratusCoding
 import StratusModel
 
-// A reference's row in the reference table: varint, the tag of the save that first wrote it, or that stated it again
-// while a cascade of an earlier target of the name was under way.
-// A target's count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
+// A reference's row in the reference table: varint, the tag of the save that first wrote it, or
+// that stated it again while a cascade of an earlier target of the name was under way. A target's
+// count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
 
 /// A reference that the state acts on, seen from the record that holds it.
 struct ActingReference: Hashable, Comparable {

@@ -23,11 +23,12 @@ struct ZoneRow: Equatable {
     var isDeleted = false
     var number: ZoneNumber
     var incarnation: ZoneIncarnation
-    /// Grows by one with every change of a record. It is the record's change tag and its place in the
-    /// zone's feed at once.
+    /// Grows by one with every change of a record. It is the record's change tag and its place in
+    /// the zone's feed at once.
     var lastTag: UInt64
     var baseTag: UInt64
-    /// The tag of the youngest tombstone that was dropped: who has not seen it would miss a deletion.
+    /// The tag of the youngest tombstone that was dropped: who has not seen it would miss a
+    /// deletion.
     var oldestTag: UInt64
     var recordCount: UInt64 = 0
     var tombstoneCount: UInt64 = 0

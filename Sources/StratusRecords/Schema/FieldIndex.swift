@@ -2,7 +2,8 @@ package import StratusModel
 
 /// One index of one field of one record type, as a partition keeps it.
 ///
-/// Its number is never used again, so that rows left over from an index that was dropped are nobody's.
+/// Its number is never used again, so that rows left over from an index that was dropped are
+/// nobody's.
 package struct FieldIndex: Sendable, Hashable {
     /// What the rows hold. The raw value is on disk for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {

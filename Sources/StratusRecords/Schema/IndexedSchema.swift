@@ -12,11 +12,11 @@ package struct IndexedSchema: Sendable, Equatable {
     /// The version of the tables that text was folded and cut by.
     private(set) var tables: UInt8
 
-    /// Types and fields (`type` or `type field`) that this partition knew once: records may hold them
-    /// still.
+    /// Types and fields (`type` or `type field`) that this partition knew once: records may hold
+    /// them still.
     private(set) var retired: Set<String>
-    /// The types that fields had which are gone: `type field`. Records may hold values of them still, so
-    /// that a field that comes back has its old type.
+    /// The types that fields had which are gone: `type field`. Records may hold values of them
+    /// still, so that a field that comes back has its old type.
     private(set) var formerTypes: [String: FieldType]
     /// Some records were saved before this partition had a schema: any may hold anything.
     private(set) var hasUnchecked: Bool
@@ -53,8 +53,9 @@ package struct IndexedSchema: Sendable, Equatable {
         self.hasUnchecked = hasUnchecked
     }
 
-    /// Takes a newer schema. What both ask for keeps its number and state; of the new, what could have
-    /// rows to write is `building` and the rest `ready`: a type or field that never was is in no record.
+    /// Takes a newer schema. What both ask for keeps its number and state; of the new, what could
+    /// have rows to write is `building` and the rest `ready`: a type or field that never was is in
+    /// no record.
     ///
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult

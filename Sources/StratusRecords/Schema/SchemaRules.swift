@@ -8,8 +8,8 @@ package struct SchemaRefusal: Error, Sendable, Hashable {
     package var text: String { self.reasons.joined(separator: "; ") }
 }
 
-/// What a schema may be, and what it may become. Every function answers with a schema whose version is
-/// one above the old one's, or with the old one where nothing changes.
+/// What a schema may be, and what it may become. Every function answers with a schema whose version
+/// is one above the old one's, or with the old one where nothing changes.
 package enum SchemaRules {
     static let systemRoles: Set<String> = ["_world", "_icloud", "_creator"]
     package static let typeCountMax = 1_000
@@ -140,8 +140,8 @@ package enum SchemaRules {
         return Self.successor(of: current, new)
     }
 
-    /// What production becomes when development is deployed: everything of development's, and what only
-    /// production has. Indexes, roles and grants are development's.
+    /// What production becomes when development is deployed: everything of development's, and what
+    /// only production has. Indexes, roles and grants are development's.
     package static func promoting(
         _ development: Schema, over production: Schema
     ) -> Result<Schema, SchemaRefusal> {
@@ -167,18 +167,20 @@ package enum SchemaRules {
         return Self.successor(of: production, promoted)
     }
 
-    /// Versions from one reset of an environment to the next: a version tells how many resets were before it.
+    /// Versions from one reset of an environment to the next: a version tells how many resets were
+    /// before it.
     package static let versionsOfAnEra: UInt64 = 1_000_000_000
 
-    /// Development as production is, in a new era: whoever installs it has erased the records that the schemas of the
-    /// last one were for, so that nothing those schemas said binds it.
+    /// Development as production is, in a new era: whoever installs it has erased the records that
+    /// the schemas of the last one were for, so that nothing those schemas said binds it.
     package static func resetting(_ development: Schema, to production: Schema) -> Schema {
         var next = production
         next.version = (development.version / Self.versionsOfAnEra + 1) * Self.versionsOfAnEra + 1
         return next
     }
 
-    /// Whether the environment was reset after `old`: no record from before is left in any partition.
+    /// Whether the environment was reset after `old`: no record from before is left in any
+    /// partition.
     static func isReset(from old: Schema, to new: Schema) -> Bool {
         new.version / Self.versionsOfAnEra > old.version / Self.versionsOfAnEra
     }

@@ -264,8 +264,8 @@ extension RecordBatch {
             SavedRecord(tag: record.tag, milliseconds: self.edit.milliseconds, record: record))
     }
 
-    /// References that the record has already and the operation names, as far as there is anything to be done about
-    /// them.
+    /// References that the record has already and the operation names, as far as there is anything
+    /// to be done about them.
     private func restated(
         by operation: RecordOperation, _ old: [ActingReference], _ added: [ActingReference],
         _ granted: [ActingReference: RequestIdentity]

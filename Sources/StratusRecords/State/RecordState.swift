@@ -14,17 +14,20 @@ package struct RecordState: ReplicatedState {
     /// The record type of users' own records, there without being in a schema.
     package static let userType = "Users"
 
-    /// What one entry may cost in bytes, beside what it may cost in rows. Equal on every replica: the
-    /// outcome of a command depends on it.
+    /// What one entry may cost in bytes, beside what it may cost in rows. Equal on every replica:
+    /// the outcome of a command depends on it.
     package struct Bounds: Sendable, Equatable {
-        /// Stored bytes that one `records/modify` reads and writes: more than the largest request whose
-        /// every record replaces one of the same size. A small request can name large records.
+        /// Stored bytes that one `records/modify` reads and writes: more than the largest request
+        /// whose every record replaces one of the same size. A small request can name large
+        /// records.
         package var modifySizeMax = 48 << 20
-        /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
+        /// Stored bytes of records that one slice of a job touches; the record that passes it is
+        /// the last.
         package var jobSizeMax = 4 << 20
         /// Deleted zones that a database's feed remembers.
         package var deletedZoneCountMax: UInt64 = 10_000
-        /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes to.
+        /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes
+        /// to.
         package var partitionCount = 256
         /// What may wait in a partition's outbox.
         package var outbox = PostOffice.Bounds()
@@ -135,7 +138,8 @@ package struct RecordState: ReplicatedState {
             .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
     }
 
-    /// The edit of the zone that `modify` names, nil where there is none, and its row as it is stored.
+    /// The edit of the zone that `modify` names, nil where there is none, and its row as it is
+    /// stored.
     private mutating func edit(
         of modify: ModifyRecords, at time: HybridTime, numbers: inout NumberDraw,
         over rows: borrowing some RowReader
@@ -164,8 +168,8 @@ package struct RecordState: ReplicatedState {
         return (edit, known)
     }
 
-    /// What would be refused of a batch, changing nothing: an atomic batch of which somebody else has
-    /// refused an operation already still says what else is wrong with it.
+    /// What would be refused of a batch, changing nothing: an atomic batch of which somebody else
+    /// has refused an operation already still says what else is wrong with it.
     mutating func judge(
         _ ask: JudgeAsk, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {

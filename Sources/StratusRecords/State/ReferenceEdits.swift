@@ -63,8 +63,8 @@ struct ReferenceEdits {
         self.targets[reference.target]?.counts.change(reference.action, by: -1)
     }
 
-    /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the tag
-    /// each reference was written at.
+    /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the
+    /// tag each reference was written at.
     mutating func referrers(
         of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
         over rows: borrowing some RowReader

@@ -85,7 +85,8 @@ struct ZoneEdit {
     /// Bytes the zone has grown by; negative when it shrank.
     var grownSize: Int64 { Int64(clamping: self.held.size) - Int64(clamping: self.zone.size) }
 
-    /// Bytes that a row of `size` bytes adds to what the zone holds, taking the place of the record's row.
+    /// Bytes that a row of `size` bytes adds to what the zone holds, taking the place of the
+    /// record's row.
     func growth(of name: String, to size: Int) -> Int { size - (self.touched[name]?.size ?? 0) }
 
     /// The row bytes of a record this command saved.
