@@ -2,12 +2,13 @@ package import StratusModel
 
 /// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
 ///
-/// What was sent and is not on the peer's stable storage is counted until it is, however often it is sent and whatever
-/// the peer has in memory: a peer whose disk is full or hangs holds no more than one leader's bound.
+/// What was sent and is not on the peer's stable storage is counted until it is, however often it
+/// is sent and whatever the peer has in memory: a peer whose disk is full or hangs holds no more
+/// than one leader's bound.
 ///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
-/// leadership ever falls, unless the peer says that its log was damaged or shows that it was set back.
-/// `match` too low is true all the same, and mended by the next acknowledgement.
+/// leadership ever falls, unless the peer says that its log was damaged or shows that it was set
+/// back. `match` too low is true all the same, and mended by the next acknowledgement.
 package struct Progress: Sendable, Equatable {
     package enum Mode: Sendable, Equatable {
         /// One message at a time, until the logs are known to agree.
@@ -33,7 +34,8 @@ package struct Progress: Sendable, Equatable {
     /// What the peer last said it knows to be committed, and what it was last told.
     var knownCommit = LogIndex.zero
     var toldCommit = LogIndex.zero
-    /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each entry once.
+    /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each
+    /// entry once.
     var flights: [Flight] = []
     package internal(set) var flightSize = 0
     /// The shell reads entries for it from the log: what comes next is sent when they are.
@@ -46,7 +48,8 @@ package struct Progress: Sendable, Equatable {
     var movedAt: MonotonicTime?
     /// Something unanswered is out; sent again at this time. Nil when nothing is.
     var resendAt: MonotonicTime?
-    /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at this time.
+    /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at
+    /// this time.
     var stateResendAt: MonotonicTime?
     /// By the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true

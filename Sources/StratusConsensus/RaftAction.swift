@@ -3,13 +3,13 @@ package import StratusModel
 extension RaftGroup {
     /// Orders to the shell, to be carried out in the order given.
     package enum Action: Sendable, Equatable {
-        /// Submit to the log; answered by `.durable`. Never waited for: later actions do not depend on
-        /// it, except that writes reach the log in this order.
+        /// Submit to the log; answered by `.durable`. Never waited for: later actions do not depend
+        /// on it, except that writes reach the log in this order.
         case persist(LogWrite)
         case send(ConsensusMessage, to: NodeID)
         /// As `.send` of an append, with entries that are no longer in memory: read those after
-        /// `previous` from the log, as many as one message may carry, none past `through`. Answered by
-        /// `.sentFromLog`.
+        /// `previous` from the log, as many as one message may carry, none past `through`. Answered
+        /// by `.sentFromLog`.
         case sendFromLog(
             to: NodeID, term: Term, previous: LogPoint, through: LogIndex, commit: LogIndex)
         /// Ask for `.woke` at this time, instead of any earlier request.
@@ -57,8 +57,8 @@ extension RaftGroup {
         /// A leader asks to replace what is committed here.
         case conflictWithCommitted(LogIndex, from: NodeID)
         case malformedMessage(from: NodeID)
-        /// A peer came back from a restart without entries that it had acknowledged through here: it was put
-        /// back from an older copy, or its disk does not keep what it says.
+        /// A peer came back from a restart without entries that it had acknowledged through here:
+        /// it was put back from an older copy, or its disk does not keep what it says.
         case acknowledgedGone(through: LogIndex, at: NodeID)
     }
 

@@ -3,14 +3,15 @@ package import StratusModel
 /// One replica's part in one Raft group, after Ongaro's thesis ("Consensus: Bridging Theory and
 /// Practice", 2014): sections are cited where a rule is carried out.
 ///
-/// A `RaftGroup` performs no I/O, reads no clock and draws only from the generator it was given. Pass
-/// each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order.
+/// A `RaftGroup` performs no I/O, reads no clock and draws only from the generator it was given.
+/// Pass each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order.
 ///
 /// Where it differs from the thesis:
-/// - Writes to the log are asynchronous (§10.2.1): entries are sent and written at the same time, and
-///   a replica, the leader too, counts only for what its own log has reported durable.
+/// - Writes to the log are asynchronous (§10.2.1): entries are sent and written at the same time,
+///   and a replica, the leader too, counts only for what its own log has reported durable.
 /// - There are no heartbeats of the group. Pair heartbeats (``NodeLiveness``) say which nodes are
-///   silent; a follower's election timer runs only while its leader is. A silent group costs nothing.
+///   silent; a follower's election timer runs only while its leader is. A silent group costs
+///   nothing.
 /// - A leader confirms itself by rounds of `probe` messages that name the group and the term: for
 ///   reads (§6.4) and to learn that it is cut off (§6.2). No leases (§6.4.1).
 /// - Membership changes are joint (§4.3), never single-server steps.
@@ -23,22 +24,22 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// What a replica finds on its own disk when it starts.
     package struct Recovered: Sendable, Equatable {
         package var hardState: HardState
-        /// What the state stands for; the log holds what follows. A state that was lost stands at zero,
-        /// before `base`.
+        /// What the state stands for; the log holds what follows. A state that was lost stands at
+        /// zero, before `base`.
         package var snapshot: SnapshotIdentity
         /// Where the log starts: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
-        /// Entries of the log after `base` that a start does not read back, because the state stands for them: their
-        /// terms.
+        /// Entries of the log after `base` that a start does not read back, because the state
+        /// stands for them: their terms.
         package var passedTerms: [Term] = []
         /// Those of them that changed who votes.
         package var passedConfigurations: [LogIndex: Configuration] = [:]
         /// Every entry of the log after those, all durable.
         package var entries: [Entry]
-        /// Of a log that has lost entries behind those: the last one it ever held, which may have been
-        /// acknowledged. Its term may not be known: zero.
+        /// Of a log that has lost entries behind those: the last one it ever held, which may have
+        /// been acknowledged. Its term may not be known: zero.
         package var lost: LogPoint?
         /// See ``RaftGroup/silentThrough``.
         package var silentThrough = LogIndex.zero
@@ -61,10 +62,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package let tuning: RaftTuning
     let bugs: PlantedBugs
     var random: SeededGenerator
-    /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held and
-    /// acknowledged is not here. Until everything through this index is known to be committed here, it
-    /// neither votes nor stands for election: a candidate that never heard of it could win by a vote
-    /// that the deleted replica would have refused.
+    /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held
+    /// and acknowledged is not here. Until everything through this index is known to be committed
+    /// here, it neither votes nor stands for election: a candidate that never heard of it could win
+    /// by a vote that the deleted replica would have refused.
     package let silentThrough: LogIndex
 
     // MARK: What is remembered across a restart
@@ -84,8 +85,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package internal(set) var leader: NodeID?
     /// The leader of this term is known to lead no more: late messages do not bring it back.
     var resignedTerm: Term?
-    /// The leader's node was silent and is heard again, and the leader has said nothing in its term since: it may have
-    /// resigned in the silence, and tells that for two seconds only.
+    /// The leader's node was silent and is heard again, and the leader has said nothing in its term
+    /// since: it may have resigned in the silence, and tells that for two seconds only.
     var isLeaderUnconfirmed = false
     /// Own log, through here, is known to agree with the log of the current term's leader.
     var verified: LogIndex
@@ -96,16 +97,18 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// Why this replica must not lead now; empty when it may.
     package internal(set) var inhibition: Inhibition = []
     package var isInhibited: Bool { !self.inhibition.isEmpty }
-    /// The state is gone, and the log has let go of what would make it again. What the log holds stands:
-    /// this replica votes and acknowledges by it, but applies nothing and leads nothing until a snapshot
-    /// has come that reaches to where the log begins.
+    /// The state is gone, and the log has let go of what would make it again. What the log holds
+    /// stands: this replica votes and acknowledges by it, but applies nothing and leads nothing
+    /// until a snapshot has come that reaches to where the log begins.
     package internal(set) var lacksState: Bool
-    /// The rows differ from those of a majority of the voters. Beside what ``lacksState`` means, nobody gets its vote.
+    /// The rows differ from those of a majority of the voters. Beside what ``lacksState`` means,
+    /// nobody gets its vote.
     package internal(set) var hasDiverged = false
     /// While it does: when the leader is asked for one again.
     var stateWantedAt: MonotonicTime?
-    /// The log has lost entries, this one the last, which may have been acknowledged: no vote for anybody,
-    /// and no word for oneself, until a leader that was elected without it has filled the log as far.
+    /// The log has lost entries, this one the last, which may have been acknowledged: no vote for
+    /// anybody, and no word for oneself, until a leader that was elected without it has filled the
+    /// log as far.
     package internal(set) var mustReach: LogPoint?
     /// A snapshot is being made the state; no entries are taken meanwhile.
     var installing: SnapshotIdentity?
@@ -187,7 +190,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         self.durable = self.log.last
         self.lacksState = recovered.snapshot.index < self.log.base.index
         self.mustReach = recovered.lost.map { lost in
-            // Of an entry whose term is lost too, no more is known than that it is none of a later term.
+            // Of an entry whose term is lost too, no more is known than that it is none of a later
+            // term.
             lost.term > .zero ? lost : LogPoint(index: lost.index, term: recovered.hardState.term)
         }
         if bugs.contains(.termForgottenOnRestart) {
@@ -199,7 +203,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if snapshot.index > self.log.last
             || self.log.term(at: snapshot.index).map({ $0 != snapshot.term }) == true
         {
-            // The state is ahead of the log: a snapshot was installed and the log not yet restarted.
+            // The state is ahead of the log: a snapshot was installed and the log not yet
+            // restarted.
             self.log.restart(after: snapshot)
             self.durable = snapshot.index
         }
@@ -210,14 +215,15 @@ package struct RaftGroup: ConsensusCore, Equatable {
     }
 
     package var term: Term { self.hardState.term }
-    /// Whether a leader sends to the node: false while the node is silent. Nil for who is no member.
+    /// Whether a leader sends to the node: false while the node is silent. Nil for who is no
+    /// member.
     package func isReachable(_ node: NodeID) -> Bool? {
         self.peers.first { $0.node == node }?.isReachable
     }
     package var configuration: Configuration { self.log.configuration }
 
-    /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that has just begun has
-    /// applied no entry yet, and who lacks its own state asks again.
+    /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that
+    /// has just begun has applied no entry yet, and who lacks its own state asks again.
     package func snapshotIdentity(at index: LogIndex, time: HybridTime, digest: StateDigest)
         -> SnapshotIdentity?
     {
@@ -433,8 +439,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         }
     }
 
-    /// Terms rise by one in an election and times by the clock: what is beyond these bounds comes from a broken or
-    /// hostile peer, and taken in it would leave no term or time to go on with.
+    /// Terms rise by one in an election and times by the clock: what is beyond these bounds comes
+    /// from a broken or hostile peer, and taken in it would leave no term or time to go on with.
     private func isPlausible(_ message: ConsensusMessage) -> Bool {
         let (termMax, isEndless) = self.term.raw.addingReportingOverflow(Self.termLeap)
         guard message.term.raw <= (isEndless ? .max - Self.termLeap : termMax) else { return false }
@@ -469,8 +475,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
 
     // MARK: Speaking
 
-    /// Sends in the current term, once the term (and the vote, if the message speaks of it) is durable
-    /// (thesis §3.8): what is said must not be forgotten in a crash.
+    /// Sends in the current term, once the term (and the vote, if the message speaks of it) is
+    /// durable (thesis §3.8): what is said must not be forgotten in a crash.
     mutating func say(
         _ body: ConsensusMessage.Body, to node: NodeID, speaksOfVote: Bool = false,
         into actions: inout [Action]
@@ -551,8 +557,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 self.countOwnVote(at: now, into: &actions)
             }
         }
-        // Writes become durable in order. While an older term is the durable one, entries written in
-        // it may since have been cut and written again: their report proves nothing about the present.
+        // Writes become durable in order. While an older term is the durable one, entries written
+        // in it may since have been cut and written again: their report proves nothing about the
+        // present.
         guard self.durableHardState.term == self.term || self.bugs.contains(.durableIgnoresTerm)
         else {
             actions.append(.reached(.lateDurableIgnored))
