@@ -1,10 +1,11 @@
 package import StratusModel
 import StratusRuntime
 
-/// One operation that clients may ask for: its path, who may ask, how its body comes, and what it does.
+/// One operation that clients may ask for: its path, who may ask, how its body comes, and what it
+/// does.
 ///
-/// ``OperationTable`` holds all of them. Dispatch, the limits of bodies, the patience of requests, the labels of
-/// metrics and the log read it, and so does the authorization matrix of the tests.
+/// ``OperationTable`` holds all of them. Dispatch, the limits of bodies, the patience of requests,
+/// the labels of metrics and the log read it, and so does the authorization matrix of the tests.
 package struct GatewayOperation: Sendable {
     /// What a caller must have shown before the operation runs.
     package enum Need: Sendable, Equatable {
@@ -35,16 +36,18 @@ package struct GatewayOperation: Sendable {
 
     /// The body that an operation takes, with the operation itself.
     enum Action: Sendable {
-        /// The whole body is read first, counted by ``BodyBudget``, and must be an object of JSON. The limit is
-        /// `limits.requestSizeMax`.
+        /// The whole body is read first, counted by ``BodyBudget``, and must be an object of JSON.
+        /// The limit is `limits.requestSizeMax`.
         case collected(@Sendable (Exchange, Input) async throws -> GatewayAnswer)
-        /// The operation pulls the body and counts what it keeps of it. The connection holds one window of it.
+        /// The operation pulls the body and counts what it keeps of it. The connection holds one
+        /// window of it.
         case pulled(
             sizeMax: ByteCount, @Sendable (Exchange, any RequestBody) async throws -> GatewayAnswer)
     }
 
     package let service: GatewayService
-    /// What the path says after container, environment and database. One that ends with `/*` takes any path below.
+    /// What the path says after container, environment and database. One that ends with `/*` takes
+    /// any path below.
     package let name: String
     /// What metrics and the log call it, and what its refusals say. One of a fixed set.
     package let label: String
@@ -53,7 +56,8 @@ package struct GatewayOperation: Sendable {
     package let need: Need
     /// From a request's head to the last byte of its answer.
     package let patience: Duration
-    /// Whether the server may hold a request until something happens: its time says nothing about the server.
+    /// Whether the server may hold a request until something happens: its time says nothing about
+    /// the server.
     package let mayBeHeld: Bool
     let action: Action
 

@@ -2,8 +2,8 @@ import StratusModel
 
 /// Every operation there is, found by its path.
 ///
-/// A new capability adds its list here. A name that two operations of a service have, or a label that two operations
-/// have, is a mistake of the program.
+/// A new capability adds its list here. A name that two operations of a service have, or a label
+/// that two operations have, is a mistake of the program.
 package struct OperationTable: Sendable {
     /// What the program serves.
     package static let standard = OperationTable(

@@ -7,7 +7,8 @@ package import StratusRecords
 /// What a client is told went wrong: the one table from everything that can go wrong inside to
 /// CloudKit's codes and words. Nothing else in Stratus chooses a code or a status for a client.
 ///
-/// Words stand here as Apple's service says them where somebody has seen them; clients match on some.
+/// Words stand here as Apple's service says them where somebody has seen them; clients match on
+/// some.
 package struct ClientError: Error, Sendable, Hashable {
     package var code: ServerErrorCode
     package var reason: String
@@ -28,8 +29,8 @@ package struct ClientError: Error, Sendable, Hashable {
 }
 
 extension ClientError {
-    /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and a
-    /// bug's last net.
+    /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and
+    /// a bug's last net.
     package init(_ error: any Error) {
         self =
             switch error {
@@ -306,8 +307,8 @@ extension ClientError {
             }
     }
 
-    /// What the HTTP server refuses by itself. The status is the refusal's, the code the nearest of the
-    /// fourteen.
+    /// What the HTTP server refuses by itself. The status is the refusal's, the code the nearest of
+    /// the fourteen.
     package init(_ refusal: HTTPRefusal) {
         self =
             switch refusal {

@@ -17,7 +17,8 @@ enum CrossOrigin {
             ])
     }
 
-    /// The origin is named rather than starred, so that a cache keeps the answers of two sites apart.
+    /// The origin is named rather than starred, so that a cache keeps the answers of two sites
+    /// apart.
     static func allow(_ head: RequestHead, in headers: inout HeaderFields) {
         headers.set("Access-Control-Allow-Origin", head.headers["Origin"] ?? "*")
         headers.set("Vary", "Origin")

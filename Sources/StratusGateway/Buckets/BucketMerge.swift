@@ -2,11 +2,12 @@ import StratusRecords
 
 /// Decides which records of several buckets make a page of a sorted query.
 ///
-/// Two looks: the first brings places only, and says how many of each bucket are among the first `limit`; the second
-/// brings those records. Between the two records come, change and go; what stands still is on exactly one page.
+/// Two looks: the first brings places only, and says how many of each bucket are among the first
+/// `limit`; the second brings those records. Between the two records come, change and go; what
+/// stands still is on exactly one page.
 ///
-/// Invariant: a page never goes past what some bucket has not looked at, or past a record of the first look that was not
-/// asked for in the second.
+/// Invariant: a page never goes past what some bucket has not looked at, or past a record of the
+/// first look that was not asked for in the second.
 struct BucketMerge {
     struct Part: Equatable {
         /// In order.
@@ -60,7 +61,8 @@ struct BucketMerge {
         self.counts = counts
     }
 
-    /// - Parameter second: for each part what the second look found; for parts of no records anything.
+    /// - Parameter second: for each part what the second look found; for parts of no records
+    ///   anything.
     func page(_ second: [Part]) -> Page {
         var bound: Bound?
         for (number, part) in self.first.enumerated() {

@@ -20,7 +20,8 @@ extension ModifyService {
             of: uses.keep(sizes, of: database, at: now), quota: quota)
     }
 
-    /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else: nobody waits long.
+    /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else:
+    /// nobody waits long.
     private func sizes(of database: PublicDatabase) async -> [UInt64?] {
         let router = self.exchange.handler.router
         let deadline = self.exchange.handler.world.now + BucketUses.patience / 2

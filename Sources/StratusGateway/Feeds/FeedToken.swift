@@ -83,8 +83,8 @@ package struct FeedToken: Sendable, Hashable {
         return Base64.encode([self.kind.rawValue] + sealed)
     }
 
-    /// Reads what a client sent back. What does not open (made elsewhere, for another zone, with another
-    /// key) answers like an expired one: every client then starts from the beginning.
+    /// Reads what a client sent back. What does not open (made elsewhere, for another zone, with
+    /// another key) answers like an expired one: every client then starts from the beginning.
     package init(
         _ kind: Kind, text: String, at place: FeedPlace, openedWith cipher: TokenCipher
     ) throws(InputRefusal) {

@@ -2,8 +2,8 @@ package import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// The memory that requests' bodies may take in all connections together, from their first byte to their
-/// answers.
+/// The memory that requests' bodies may take in all connections together, from their first byte to
+/// their answers.
 ///
 /// A limit on one body and one on connections bound their product only: a thousand clients with the
 /// largest body each would take sixteen gigabytes.
@@ -11,8 +11,8 @@ package final class BodyBudget: Sendable {
     /// Up to this size a body is small.
     package static let smallSizeMax = 64 << 10
 
-    /// From this size on a body counts three times: it is in memory as it came, as it was parsed, and as the command
-    /// that was made of it.
+    /// From this size on a body counts three times: it is in memory as it came, as it was parsed,
+    /// and as the command that was made of it.
     package static let largeSizeMin = 1 << 20
     /// What must have been taken before memory is worth giving back.
     package static let emptiedSizeMin = 64 << 20

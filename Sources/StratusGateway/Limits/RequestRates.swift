@@ -2,13 +2,14 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 
-/// The rates this node takes requests at: from one address, of one container, with one API token, of one caller.
+/// The rates this node takes requests at: from one address, of one container, with one API token,
+/// of one caller.
 ///
-/// The address counts before anything else is looked at; the others only once the credentials were found good, so
-/// that a stranger uses up nobody's share.
+/// The address counts before anything else is looked at; the others only once the credentials were
+/// found good, so that a stranger uses up nobody's share.
 final class RequestRates: Sendable {
-    /// Told with every answer: `RateLimit-Policy` as the IETF's draft on rate limit fields has it, the burst being
-    /// what a window of two seconds allows.
+    /// Told with every answer: `RateLimit-Policy` as the IETF's draft on rate limit fields has it,
+    /// the burst being what a window of two seconds allows.
     let policy: String
     private let address: RequestThrottle?
     private let container: RequestThrottle?

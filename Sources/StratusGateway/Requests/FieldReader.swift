@@ -9,7 +9,8 @@ struct FieldReader {
     let scope: DatabaseScope
     let caller: String
 
-    /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the tag.
+    /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the
+    ///   tag.
     func value(
         of dictionary: JSONValue, field: String, recordType: String, defined: FieldType?
     ) throws(FieldRefusal) -> FieldValue? {
@@ -68,8 +69,8 @@ struct FieldReader {
         return .list(type.scalar, elements)
     }
 
-    /// Nil where the JSON does not have the type's shape. Numbers may come as strings: clients whose
-    /// own numbers are too small for 64 bits send them so.
+    /// Nil where the JSON does not have the type's shape. Numbers may come as strings: clients
+    /// whose own numbers are too small for 64 bits send them so.
     func scalar(_ value: JSONValue, as type: ScalarType) -> Scalar? {
         switch type {
         case .string: value.string.map { .string($0) }

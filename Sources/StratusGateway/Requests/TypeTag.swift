@@ -14,7 +14,8 @@ enum TypeTag {
 
     /// What a client's tag may stand for. The schema decides; a tag only contradicts.
     struct Claim: Sendable, Hashable {
-        /// The types it can mean, the likeliest first. Empty: any (`LIST` says nothing of elements).
+        /// The types it can mean, the likeliest first. Empty: any (`LIST` says nothing of
+        /// elements).
         var scalars: [ScalarType]
         var isList: Bool
         /// `ENCRYPTED_BYTES`.

@@ -4,7 +4,8 @@ import StratusModel
 struct ZonePlace: Sendable, Hashable {
     var zone: ZoneID
     var database: DatabaseID
-    /// Where the zone's records are spread over buckets: any one of them. They count, and know their siblings.
+    /// Where the zone's records are spread over buckets: any one of them. They count, and know
+    /// their siblings.
     var buckets: Bucket?
     /// Where the zone itself is asked about: in its first bucket.
     var home: DatabaseID {

@@ -18,8 +18,8 @@ package struct ContainerCreation: Sendable {
         case exists(ContainerDescriptor)
         /// What the name stood for before is still being removed.
         case isErasing
-        /// Records were saved before anybody named the container. They lie in a whole database, where buckets would
-        /// hide them.
+        /// Records were saved before anybody named the container. They lie in a whole database,
+        /// where buckets would hide them.
         case hasRecords
     }
 

@@ -115,8 +115,8 @@ struct SignInHTML {
             """)
     }
 
-    /// Posts the token to the window that opened this one: one message, an object, then closes. Who has no
-    /// such window finds the token on the page.
+    /// Posts the token to the window that opened this one: one message, an object, then closes. Who
+    /// has no such window finds the token on the page.
     func handOver(token: String, to targets: [String]) -> HTTPResponse {
         let names = targets.map { "\"\(Self.scriptText($0))\"" }.joined(separator: ",")
         return self.page(
