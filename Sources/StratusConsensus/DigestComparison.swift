@@ -50,7 +50,8 @@ package struct DigestComparison: Sendable, Equatable {
         return self.compare(at: index, with: members, as: node, in: configuration)
     }
 
-    /// What a peer says of its own rows. Only members are listened to.
+    /// Compares a peer's digest of its rows with this replica's. Digests of nodes that are not
+    /// members are ignored.
     package mutating func heard(
         _ index: LogIndex, _ digest: StateDigest, from peer: NodeID, as node: NodeID,
         in configuration: Configuration

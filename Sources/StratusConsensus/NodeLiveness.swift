@@ -39,7 +39,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case peersChanged([NodeID])
     }
 
-    /// What the shell knows of its own node at the moment of an event.
+    /// The state of the own node at the moment of an event, as the shell reports it.
     package struct Vitals: Sendable, Equatable {
         package var wallMilliseconds: Int64
         /// How long the oldest submitted log write waits; zero when none does.
@@ -55,7 +55,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case wake(at: MonotonicTime)
         /// To every group of this node.
         case suspect(NodeID)
-        /// As ``suspect(_:)``, and at once: the node's process has ended.
+        /// Like ``suspect(_:)``, but at once: the node's process has ended.
         case noteEnded(NodeID)
         case trust(NodeID)
         case declined(NodeID)
@@ -157,8 +157,7 @@ package struct NodeLiveness: Sendable, Equatable {
         self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
     }
 
-    /// What a replica must be told that is opened now: everything the others were told when it
-    /// happened.
+    /// The events that tell a newly opened replica what the others were told when it happened.
     ///
     /// - Parameter members: of its group. One that is nobody's peer is not heard, so it counts as
     ///   silent.

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
+/// A leader's view of one peer's log (thesis §3.5, §10.2.1).
 ///
 /// What was sent and is not on the peer's stable storage is counted until it is, however often it
 /// is sent and whatever the peer has in memory: a peer whose disk is full or hangs holds no more
@@ -31,7 +31,7 @@ package struct Progress: Sendable, Equatable {
     /// At least in the peer's memory.
     package internal(set) var received = LogIndex.zero
     package internal(set) var next: LogIndex
-    /// What the peer last said it knows to be committed, and what it was last told.
+    /// The commit index that the peer last said it knows, and the one it was last told.
     var knownCommit = LogIndex.zero
     var toldCommit = LogIndex.zero
     /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each
@@ -77,7 +77,7 @@ package struct Progress: Sendable, Equatable {
 
     var isSentSnapshot: Bool { self.mode == .snapshot || self.stateResendAt != nil }
 
-    /// What was sent before is counted already.
+    /// Counts entries as sent. Entries that were sent before are counted already.
     mutating func sent(through last: LogIndex, size: Int) {
         guard last > self.sentThrough else { return }
         self.flights.append(Flight(last: last, size: size))

@@ -7,7 +7,7 @@ extension RaftGroup {
         /// on it, except that writes reach the log in this order.
         case persist(LogWrite)
         case send(ConsensusMessage, to: NodeID)
-        /// As `.send` of an append, with entries that are no longer in memory: read those after
+        /// Like `.send` of an append, with entries that are no longer in memory. Read those after
         /// `previous` from the log, as many as one message may carry, none past `through`. Answered
         /// by `.sentFromLog`.
         case sendFromLog(
@@ -36,7 +36,7 @@ extension RaftGroup {
 
         /// A path that tests must have taken, or they are too tame.
         case reached(RarePath)
-        /// What cannot happen has happened. Nothing was changed; somebody must be told.
+        /// An invariant does not hold. Nothing was changed; the operator must be told.
         case alarm(Alarm)
     }
 
@@ -65,7 +65,7 @@ extension RaftGroup {
     package enum Role: Sendable, Equatable { case follower, preCandidate, candidate, leader }
 }
 
-/// What one group asks of its log in one turn: cut, append, remember, in that order.
+/// The changes that one group asks of its log in one turn: cut, append, remember, in that order.
 package struct LogWrite: Sendable, Equatable {
     package var hardState: HardState?
     package var truncateFrom: LogIndex?

@@ -118,7 +118,8 @@ extension RaftGroup {
         }
     }
 
-    /// What was sent before is counted already, wherever it is now.
+    /// Whether the peer may be sent more. Entries that were sent before are counted already, even
+    /// if they are sent again.
     private func maySend(toPeerAt position: Int) -> Bool {
         let peer = self.peers[position]
         return peer.next <= peer.sentThrough

@@ -15,9 +15,9 @@ extension RaftGroup {
         }
     }
 
-    /// Whoever is sent a snapshot is not among them: what it needs begins behind the snapshot,
-    /// which the shell knows. Nor is one whose next entry the log has already let go: it gets a
-    /// snapshot when it is next heard.
+    /// Excludes a follower that is sent a snapshot: the entries it needs begin behind the snapshot,
+    /// which the shell knows. Also excludes one whose next entry the log has already dropped: it
+    /// gets a snapshot when it is next heard.
     package var followerNeeds: [FollowerNeed] {
         guard self.role == .leader, !self.bugs.contains(.releaseForgetsFollowers) else { return [] }
         return self.peers.compactMap { peer in

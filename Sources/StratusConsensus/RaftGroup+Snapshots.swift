@@ -120,7 +120,8 @@ extension RaftGroup {
             .snapshotAnswer(index: .zero, next: 0, unneeded: false), to: leader, into: &actions)
     }
 
-    /// What the snapshot stands for is here already, in the state or as entries of the same log.
+    /// Whether everything the snapshot covers is here already, in the state or as entries of the
+    /// same log.
     private func isUnneeded(_ identity: SnapshotIdentity) -> Bool {
         // One that ends before the log begins would leave a gap.
         if self.lacksState {

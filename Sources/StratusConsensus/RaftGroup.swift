@@ -21,13 +21,13 @@ package import StratusModel
 /// - `commit` never falls; entries at or below it are never cut.
 /// - Nothing is said in a term before the term is durable, and no vote before the vote is.
 package struct RaftGroup: ConsensusCore, Equatable {
-    /// What a replica finds on its own disk when it starts.
+    /// The state that a replica finds on its own disk when it starts.
     package struct Recovered: Sendable, Equatable {
         package var hardState: HardState
-        /// What the state stands for; the log holds what follows. A state that was lost stands at
-        /// zero, before `base`.
+        /// The entries that the state covers; the log holds what follows. A state that was lost
+        /// stands at zero, before `base`.
         package var snapshot: SnapshotIdentity
-        /// Where the log starts: at or before the snapshot, unless the state was lost.
+        /// The point where the log starts: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
@@ -38,8 +38,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         package var passedConfigurations: [LogIndex: Configuration] = [:]
         /// Every entry of the log after those, all durable.
         package var entries: [Entry]
-        /// Of a log that has lost entries behind those: the last one it ever held, which may have
-        /// been acknowledged. Its term may not be known: zero.
+        /// The last entry that the log ever held, if it has lost entries behind those above. It may
+        /// have been acknowledged. Its term may not be known: zero.
         package var lost: LogPoint?
         /// See ``RaftGroup/silentThrough``.
         package var silentThrough = LogIndex.zero
@@ -120,7 +120,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
-    /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
+    /// The nodes that voted yes for this pre-candidate or candidate. The own node is among them
+    /// once its vote is durable.
     var votes: [NodeID] = []
     /// Whether the campaign of this term was asked for by the leader before.
     var campaignIsTransfer = false
@@ -131,7 +132,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// The first entry of the own term: once committed, `commit` is current (thesis §6.4 step 1).
     var termStart = LogIndex.zero
     var uncommittedSize = 0
-    /// Of the entries behind `durable`: what waits in memory for the own disk.
+    /// The size of the entries behind `durable`: they wait in memory for the own disk.
     package internal(set) var unsyncedSize = 0
     /// Runs while something is uncommitted.
     var quorumAt: MonotonicTime?
@@ -159,7 +160,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// "Do you still follow me?", asked once for all reads that wait.
     struct Round: Sendable, Equatable {
         var number: UInt64
-        /// What was committed when the round began: the reads it serves must see at least that.
+        /// The commit index when the round began: the reads it serves must see at least that.
         var index: LogIndex
         var tokens: [RequestToken]
         var answers: [NodeID]
@@ -222,8 +223,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
     }
     package var configuration: Configuration { self.log.configuration }
 
-    /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that
-    /// has just begun has applied no entry yet, and who lacks its own state asks again.
+    /// The identity of a snapshot of the state at `index`; nil where there is none to take. A
+    /// leader that has just begun has applied no entry yet, and a follower that lacks its state
+    /// asks again.
     package func snapshotIdentity(at index: LogIndex, time: HybridTime, digest: StateDigest)
         -> SnapshotIdentity?
     {
@@ -598,7 +600,8 @@ extension ConsensusMessage {
         }
     }
 
-    /// What a correct sender always keeps to; anything else comes from a broken or hostile peer.
+    /// Whether the message keeps to the rules that every correct sender keeps. If not, it comes
+    /// from a broken or hostile peer.
     var isWellFormed: Bool {
         guard self.term > .zero else { return false }
         switch self.body {

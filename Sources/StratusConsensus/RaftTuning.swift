@@ -14,7 +14,7 @@ package struct RaftTuning: Sendable, Equatable {
     /// vote takes longer to reach a disk than candidates wait, they would stand in each other's way
     /// for ever.
     package var electionBackoffMax: Int64 = 16
-    /// What is not answered is sent again after this.
+    /// The time after which an unanswered message is sent again.
     package var resendDelay: Duration = .milliseconds(200)
     /// A leader that a majority does not answer by name for this long steps down (thesis §6.2).
     package var quorumTimeout: Duration = .milliseconds(700)

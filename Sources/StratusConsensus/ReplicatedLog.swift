@@ -1,8 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// What a group knows of its own log without reading the disk: where it starts and ends, the term
-/// of every entry in it, the configurations it carries, and the most recent entries themselves.
+/// A group's view of its own log without reading the disk: where it starts and ends, the term of
+/// every entry in it, the configurations it carries, and the most recent entries.
 ///
 /// Invariants:
 /// - Indices are contiguous from `base.next` through `last`; terms never fall.
@@ -20,7 +20,8 @@ package struct ReplicatedLog: Sendable, Equatable {
     /// Everything through here is in the state or a snapshot; the log may no longer hold it.
     package private(set) var base: LogPoint
     package private(set) var last: LogIndex
-    /// Of the latest entry ever appended: entries cut off later still count, which can only delay.
+    /// The time of the latest entry ever appended. Entries cut off later still count, which can
+    /// only delay.
     package private(set) var lastTime: HybridTime
     /// Terms since `base`, oldest first. A run ends where the next begins.
     private var runs: [TermRun] = []
@@ -225,6 +226,6 @@ package struct ReplicatedLog: Sendable, Equatable {
 }
 
 extension Entry {
-    /// What the entry counts for in every limit by size.
+    /// The size that the entry counts for in every limit by size.
     package var cost: Int { self.payload.count + 40 }
 }
