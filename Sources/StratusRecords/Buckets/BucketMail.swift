@@ -21,7 +21,7 @@ struct Link: Hashable {
     var identity: RequestIdentity
 }
 
-/// What one bucket of a database writes to another.
+/// A message from one bucket of a database to another.
 struct BucketMail: Equatable {
     /// The raw value is in rows for ever.
     enum Kind: UInt8 {
@@ -53,7 +53,7 @@ struct BucketMail: Equatable {
     }
 
     var kind: Kind
-    /// Of the receiver.
+    /// The receiver's database.
     var database: DatabaseID
     var link: Link
 

@@ -4,18 +4,24 @@ import StratusModel
 // Rows of references that leave their bucket, in the reference table. Numbers in keys are
 // big-endian.
 //
-// | key                                                             | row                                       |
-// | --------------------------------------------------------------- | ----------------------------------------- |
-// | 4 zone, target, 0x00, 0x80 + action, referrer, 0x00, 16 identity | at the target: 1 format, 1; 1 state: 1 reserved, |
-// |                                                                 | 2 confirmed, 3 recalled; varint tag; signed deadline |
-// | 4 zone, referrer, 0x00, 0xF0 + action, target                   | at the referrer: 1 format, 1; 16 identity  |
+// | where           | key                                                              |
+// | --------------- | ---------------------------------------------------------------- |
+// | at the target   | 4 zone, target, 0x00, 0x80 + action, referrer, 0x00, 16 identity |
+// | at the referrer | 4 zone, referrer, 0x00, 0xF0 + action, target                    |
+//
+// | where           | row                                                              |
+// | --------------- | ---------------------------------------------------------------- |
+// | at the target   | 1 format, 1; 1 state: 1 reserved, 2 confirmed, 3 recalled;       |
+// |                 | varint tag; signed deadline                                      |
+// | at the referrer | 1 format, 1; 16 identity                                         |
 //
 // And in the mail table, for as long as a link is no more than reserved, or an audit waits for its
 // deadline:
 //
-// | key                                                             | row                                       |
-// | --------------------------------------------------------------- | ----------------------------------------- |
-// | 0x04, 8 deadline, 4 zone, then as the link's key                 | 1 format, 1; a `BucketMail` to post then, prefixed |
+// | key                                            | row                                      |
+// | ---------------------------------------------- | ---------------------------------------- |
+// | 0x04, 8 deadline, 4 zone, then the link's key  | 1 format, 1; a `BucketMail` to post      |
+// |                                                | then, prefixed                           |
 
 /// A link as the target's bucket knows it. It is counted with the target's referrers, whatever its
 /// state.
@@ -141,8 +147,8 @@ struct LinkRows {
         try self.count(link, by: 1, over: &rows)
     }
 
-    /// Has a mail posted about a link when the deadline of its reservation has come, instead of
-    /// what was to be posted then.
+    /// Posts `mail` about a link at the deadline of its reservation, instead of the mail that was
+    /// to be posted then.
     func ask(
         _ mail: BucketMail, _ state: InboundLink, into rows: inout some RowStore
     ) throws(StoreError) {
@@ -165,7 +171,7 @@ struct LinkRows {
         try self.count(link, by: 1, over: &rows)
     }
 
-    /// What a deadline has posted: a `BucketMail`.
+    /// Decodes the `BucketMail` that a deadline's row posts.
     static func question(_ row: Bytes) throws(StoreError) -> BucketMail {
         try decodingRow("reservation") { () throws(DecodingError) in
             var reader = ByteReader(row)

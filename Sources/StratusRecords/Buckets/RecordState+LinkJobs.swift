@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What mail between buckets leaves to be done.
+/// The jobs that mail between buckets leaves behind.
 extension RecordState {
     /// Reservations asked about in one slice.
     private static let questionCountMax = 64

@@ -41,11 +41,11 @@ package struct ReserveReferences: Sendable, Equatable {
     }
 }
 
-/// What an operation was granted in another bucket.
+/// A reservation that an operation was granted in another bucket.
 package struct ReferenceReservation: Sendable, Hashable {
     package var target: String
     package var action: Reference.Action
-    /// Of the ``ReserveReferences`` and its deadline.
+    /// The identity of the ``ReserveReferences`` that made it, and its deadline.
     package var identity: RequestIdentity
     package var deadlineMilliseconds: Int64
 

@@ -7,7 +7,8 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work, 13 placed page            |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
+// |       | 13 placed page                                                                 |
 //
 // A record in an answer: text name, flag "in the same zone as the record before it", if not: text
 // zone name and text zone owner; then a record body as in a row. Lookup: count of items (1 found

@@ -164,7 +164,7 @@ extension ZoneEdit: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-/// As a row of an outbox.
+/// Mail as a row of an outbox.
 extension Mail: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

@@ -16,19 +16,19 @@ package struct IdentityKey: Sendable, Hashable {
         case counter = 4
         case apiToken = 5
         case serverKey = 6
-        /// What a container knows of one of its users: roles, consent.
+        /// One user as a container knows them: roles, consent.
         case user = 7
         /// A sign-in page's address that was used.
         case usedLink = 8
-        /// What administrators did, one row after the other.
+        /// The audit log of what administrators did, one row for each action.
         case audit = 9
         /// All accounts, for the list.
         case listing = 10
-        /// What an installation knows of a container: whether it may be used.
+        /// A container as an installation knows it: whether it may be used.
         case container = 11
         /// All containers, for the list.
         case containerListing = 12
-        /// What tokens are sealed with, wrapped.
+        /// The keys that seal tokens, wrapped.
         case sealingKey = 13
     }
 

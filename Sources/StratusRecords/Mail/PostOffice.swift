@@ -15,15 +15,15 @@ package import StratusModel
 ///   therefore never keeps mail from being received, and two partitions that wait for each other
 ///   cannot come to a stop.
 package struct PostOffice: Sendable {
-    /// What may wait in one partition's outbox. Equal on every replica: whether a command is
-    /// refused depends on it.
+    /// The limits of one partition's outbox. They are equal on every replica, because whether a
+    /// command is refused depends on them.
     package struct Bounds: Sendable, Equatable {
         package var countMax: UInt64 = 10_000
         package var sizeMax: UInt64 = 16 << 20
         package init() {}
     }
 
-    /// Of one mail.
+    /// The largest body of one mail.
     package static let bodySizeMax = 64 << 10
 
     package let bounds: Bounds
@@ -37,7 +37,7 @@ package struct PostOffice: Sendable {
 
     // MARK: Sending
 
-    /// What something posts, before it is known whether it happens.
+    /// A mail to post, before it is known whether the change that posts it happens.
     package struct Letter: Sendable, Equatable {
         package var receiver: GroupID
         package var body: Bytes
@@ -202,7 +202,7 @@ package struct PostOffice: Sendable {
         return outbox
     }
 
-    /// Of the outbox in all.
+    /// The number of mails that wait in the outbox, for all receivers.
     package func waitingCount(over rows: borrowing some RowReader) throws(StoreError) -> UInt64 {
         try Self.office(over: rows).waitingCount
     }

@@ -27,7 +27,7 @@ package struct CompiledFilter: Sendable {
     }
 
     let target: Target
-    /// Of the field; for `fields`, string.
+    /// The field's type; for `fields`, string.
     let type: FieldType
     let test: Test
 

@@ -76,7 +76,7 @@ package struct CompiledQuery: Sendable {
         }
     }
 
-    /// What the record's place in the order of the sorts is.
+    /// The record's sort keys, one for each sort of the query.
     func keys(of record: Record) -> [Bytes] { self.sorts.map { $0.key(of: record) } }
 
     /// Ties fall to the record name, in the direction of the last sort.
@@ -86,7 +86,7 @@ package struct CompiledQuery: Sendable {
 /// One sort descriptor, ready to be asked of records.
 struct CompiledSort: Sendable {
     let target: CompiledFilter.Target
-    /// As the schema spells it.
+    /// The field's name as the schema spells it.
     let field: String
     let type: FieldType
     let ascending: Bool

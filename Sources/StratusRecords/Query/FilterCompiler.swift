@@ -5,7 +5,7 @@ package import StratusModel
 package struct FilterCompiler: Sendable {
     let recordType: RecordType
     let schema: IndexedSchema
-    /// Where references go that name no zone.
+    /// The zone that a reference points into when it names none.
     let home: ZoneID
     /// Off: fields need no index.
     let requiresIndexes: Bool
@@ -60,9 +60,9 @@ package struct FilterCompiler: Sendable {
 
     struct FieldInfo {
         var target: CompiledFilter.Target
-        /// As the schema spells it.
+        /// The field's name as the schema spells it.
         var name: String
-        /// As refusals name it.
+        /// The field's name as refusals spell it.
         var publicName: String
         var type: FieldType
         var indexes: FieldIndexes

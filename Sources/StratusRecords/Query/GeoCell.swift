@@ -8,7 +8,7 @@ package import StratusModel
 /// level differ in area by at most a factor of about five. (After Google's S2, with the plain
 /// projection and Z-order.)
 package struct GeoCell: Sendable, Hashable {
-    /// Of 0…5: the axis that points out of it, x, y, z, then their opposites.
+    /// The axis that points out of the face, 0…5: x, y, z, then their opposites.
     var face: UInt8
     /// 0 is a face; at 30 a cell is smaller than two centimetres.
     package var level: Int

@@ -1,7 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// What one change of a record does to the index rows. Both are sorted by key; no key is in both.
+/// The index rows that one change of a record removes and adds. Both are sorted by key; no key is
+/// in both.
 package struct IndexChanges: Sendable, Equatable {
     package var removed: [Bytes] = []
     package var put: [IndexRow] = []

@@ -27,7 +27,7 @@ struct IndexPath: Sendable {
     }
 
     var access: Access
-    /// What to prefer when all are long: lower first.
+    /// The path's preference when all are long: lower first.
     var rank: Int
 
     static let records = IndexPath(access: .records, rank: 100)

@@ -11,7 +11,7 @@ struct OrderedRun {
     struct Item {
         var position: OrderedPosition
         var record: Record
-        /// As it is stored.
+        /// The row as it is stored.
         var row: Bytes
 
         var size: Int { self.row.count }
@@ -74,7 +74,7 @@ struct OrderedRun {
 
 /// One zone's part of a sorted page: its first records after a position.
 struct OrderedZone {
-    /// What sorting one's own records may take at least.
+    /// The touches that sorting the caller's own records may always cost, however small the budget.
     private static let ownTouchCountMin = 10_000
 
     private let target: QueryTarget
@@ -403,7 +403,7 @@ struct OrderedZone {
         OrderedPosition(keys: keys, name: nil, zone: self.target.zone.prefix)
     }
 
-    /// Where a level starts: at the beginning, or where the last page ended if it ended in this
+    /// The start of a level: the beginning, or the end of the last page if that page ended in this
     /// group.
     private func start(_ level: Int, fixed: [Bytes], isLast: Bool) -> SortedStart {
         guard let after = self.after, after.keys.count > level,

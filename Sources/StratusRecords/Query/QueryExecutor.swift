@@ -1,13 +1,13 @@
 import StratusCoding
 package import StratusModel
 
-/// What a page of a query asks.
+/// A request for one page of a query.
 package struct QueryPageRequest: Sendable {
     package var predicate: RecordPredicate
     /// The zones to look in. Any order; each once.
     package var zones: [ZoneScope]
     package var limit: Int
-    /// What the last page's answer said; nil for the first page.
+    /// The marker from the last page's answer; nil for the first page.
     package var after: Bytes?
     /// The work, as ``ReadWork`` counts it, that a page may take before it answers with what it
     /// has. It may pass this by what one record costs, and by a few touches for each zone: a page
@@ -39,11 +39,11 @@ package struct QueryResult: Sendable, Equatable {
     package var records: [Record]
     /// The records as they are stored.
     package var rows: [Bytes]
-    /// Where the next page starts; nil when this was the last.
+    /// The marker at which the next page starts; nil when this was the last page.
     package var next: Bytes?
     package var counters: QueryCounters
-    /// Of a sorted page, where each record stands in the order of all zones, and where the page
-    /// ends.
+    /// The place of each record in the order of all zones, and of the page's end. Only for a sorted
+    /// page.
     var places: [MergePlace] = []
     var end: MergePlace?
     var isSorted = false
@@ -160,7 +160,7 @@ struct QueryFound {
     var rows: [Bytes] = []
     var next: QueryPosition?
     var counters: QueryCounters
-    /// Of a sorted page: where each record stands.
+    /// The position of each record. Only for a sorted page.
     var positions: [OrderedPosition] = []
 }
 

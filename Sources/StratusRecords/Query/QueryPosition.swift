@@ -16,7 +16,7 @@ import StratusModel
 // ranges, 2 records), varint index number of its first range (0: none), varint how many such paths
 // come before it.
 
-/// Where a query's last page ended: by key and value, never by count, so that writes between pages
+/// The end of a query's last page: by key and value, never by count, so that writes between pages
 /// neither repeat nor hide a record that stood still.
 enum QueryPosition: Sendable, Equatable {
     /// In the order of one index path: the last key seen. Without a key: before the zone.
@@ -172,12 +172,12 @@ struct PathName: Sendable, Equatable {
         case records = 2
     }
     var kind: Kind
-    /// Of the first range's index; 0: none.
+    /// The number of the first range's index; 0: none.
     var number: UInt32
     /// Paths of the same kind and number that come before it.
     var ordinal: Int
 
-    /// Of the path at `choice`.
+    /// Names the path at `choice`.
     init(of choice: Int, in paths: [IndexPath]) {
         let places = paths.map(Self.place)
         (self.kind, self.number) = places[choice]

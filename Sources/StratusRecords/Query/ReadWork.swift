@@ -1,4 +1,4 @@
-/// What reading has cost so far: counted where it happens, so that a page can end before it takes
+/// The cost of reading so far. It is counted while reading, so that a page can end before it takes
 /// too long.
 ///
 /// Rows alone do not tell: one record may hold a megabyte of text, and one filter may name hundreds

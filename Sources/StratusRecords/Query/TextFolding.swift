@@ -55,7 +55,7 @@ package enum TextFolding {
         }
     }
 
-    /// Of an ASCII character.
+    /// The lower case of an ASCII character.
     static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     enum WordClass: UInt8 {
@@ -77,7 +77,7 @@ package enum TextFolding {
         return WordClass(rawValue: Self.classes.value(of: value)) ?? .separator
     }
 
-    /// Of an ASCII character.
+    /// Whether an ASCII character is a letter or a digit.
     static func isWordCharacter(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
     }

@@ -12,7 +12,8 @@ struct UnorderedRun {
     private var size = 0
     private var records: [Record] = []
     private var rows: [Bytes] = []
-    /// Where the last record of the page stands: found one more, the next page starts here.
+    /// The position of the page's last record. If one more record is found, the next page starts
+    /// here.
     private var lastTaken: QueryPosition?
 
     init(_ reader: QueryReader, _ request: QueryPageRequest) {

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What a gateway asks the records' state to do: the body of a `Command` of kind `.records`.
+/// A change that a gateway asks of the records' state: the body of a `Command` of kind `.records`.
 package enum RecordCommand: Sendable, Equatable {
     case modifyRecords(ModifyRecords)
     case modifyZones(ModifyZones)
@@ -26,7 +26,7 @@ package struct ModifyRecords: Sendable, Equatable {
     package var zone: String
     /// All or nothing. Refused in default zones.
     package var isAtomic: Bool
-    /// What `created` and `modified` will say; never empty.
+    /// The device that `created` and `modified` will name; never empty.
     package var deviceID: String
     /// The incarnation of the default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation
@@ -80,7 +80,7 @@ package struct ModifyZones: Sendable, Equatable {
     }
 }
 
-/// What changes the copy of a container's schema that a partition holds.
+/// A change of the copy of a container's schema that a partition holds.
 package enum SchemaCommand: Sendable, Equatable {
     /// Takes the container's schema as it is at its home. An older version than the held one is
     /// ignored: the outcome names the version that stands.

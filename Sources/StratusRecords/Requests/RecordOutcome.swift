@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What applying a ``RecordCommand`` answered.
+/// The outcome of applying a ``RecordCommand``.
 package enum RecordOutcome: Sendable, Equatable {
     case records(ModifiedRecords)
     /// In the order of the operations.
@@ -125,7 +125,7 @@ package struct ZoneSummary: Sendable, Hashable {
     package var isDefault: Bool { self.name == ZoneID.defaultName }
 }
 
-/// What a slice of the jobs did.
+/// The work that one slice of the jobs did.
 package struct JobProgress: Sendable, Hashable {
     /// Rows removed or written.
     package var rowCount: Int
@@ -138,7 +138,7 @@ package struct JobProgress: Sendable, Hashable {
     }
 }
 
-/// What one ``EraseDatabase`` took.
+/// The zones and records that one ``EraseDatabase`` removed.
 package struct ErasureProgress: Sendable, Hashable {
     /// Live custom zones.
     package var zoneCount: UInt64

@@ -1,4 +1,4 @@
-/// What a partition is told that goes on from one replica after its majority was lost.
+/// A command to a partition that goes on from one replica after its majority was lost.
 package enum RecoverPartition: Sendable, Equatable {
     /// Tags, turns and numbers of mail that the partition knows move beyond all that can have been
     /// lost.

@@ -66,7 +66,7 @@ package struct RecordRefusal: Sendable, Hashable {
     }
 
     package var reason: Reason
-    /// What the reason is about, as its comment says; else empty.
+    /// The subject of the reason, as the reason's comment says; else empty.
     package var subject: String
 
     package init(_ reason: Reason, _ subject: String = "") {

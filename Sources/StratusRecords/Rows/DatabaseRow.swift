@@ -54,7 +54,7 @@ struct PartitionCounters: Equatable {
     }
 }
 
-/// What a partition knows of one database.
+/// The state of one database in a partition.
 ///
 /// The database's feed is a list of *turns*: a turn begins when another zone than the last one
 /// changes, and that zone's place moves to it. While one zone is written again and again the turn
@@ -74,7 +74,7 @@ struct DatabaseRow: Equatable {
     var tagFloor: UInt64 = 0
     var zoneCount: UInt64 = 0
     var deletedZoneCount: UInt64 = 0
-    /// What the custom zones hold, but for ``turnZone``.
+    /// The use of the custom zones, except for ``turnZone``.
     var heldElsewhere = StorageUse.none
 
     init(number: DatabaseNumber) { self.number = number }

@@ -15,7 +15,8 @@ import StratusModel
 // | varint | trim: the last tag looked at                                                 |
 // | …      | dispatch: as a cascade, but the cursor is a key, prefixed                     |
 // | …      | recall: place, text target, 1 action, text referrer, 8 + 8 identity           |
-// | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is not so when it leaves |
+// | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is   |
+// |        | not so when it leaves                                                        |
 // | …      | audit: place, and the last key looked at, prefixed                            |
 
 /// Whose zone a job works in.

@@ -14,7 +14,7 @@ struct ActingReference: Hashable, Comparable {
         (one.action.rawValue, one.target) < (other.action.rawValue, other.target)
     }
 
-    /// What is in `whole` and not in `part`. Both are sorted.
+    /// Returns the elements of `whole` that are not in `part`. Both are sorted.
     static func subtract(_ part: [Self], from whole: [Self]) -> [Self] {
         if part.isEmpty || whole.isEmpty { return whole }
         var rest = part[...]

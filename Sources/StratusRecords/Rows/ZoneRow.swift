@@ -18,7 +18,7 @@ import StratusModel
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
 
-/// What a partition knows of one zone, live or deleted.
+/// The state of one zone in a partition, live or deleted.
 struct ZoneRow: Equatable {
     var isDeleted = false
     var number: ZoneNumber

@@ -21,7 +21,7 @@ package struct IndexedSchema: Sendable, Equatable {
     /// Some records were saved before this partition had a schema: any may hold anything.
     private(set) var hasUnchecked: Bool
 
-    /// What records of the container this partition holds when a schema arrives.
+    /// The container's records that this partition holds when a schema arrives.
     package enum Records: Sendable {
         /// None: new indexes are complete as they are.
         case none
@@ -130,7 +130,7 @@ package struct IndexedSchema: Sendable, Equatable {
         }
     }
 
-    /// What in a schema contradicts the records there may be; nil: nothing.
+    /// The first conflict between a schema and the records there may be; nil if there is none.
     package func conflict(with next: Schema) -> String? {
         if self.formerTypes.isEmpty { return nil }
         for type in next.types {

@@ -20,7 +20,8 @@ package enum JustInTime {
         return RecordType(name: name, fields: definitions.sorted { $0.name < $1.name })
     }
 
-    /// What a schema lacks to hold the record; nil: nothing.
+    /// The record type with the fields that a schema lacks to hold the record; nil if it lacks
+    /// none.
     package static func missing(
         in schema: Schema, recordType name: String, fields: [Field]
     ) -> RecordType? {

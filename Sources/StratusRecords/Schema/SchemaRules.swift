@@ -8,8 +8,8 @@ package struct SchemaRefusal: Error, Sendable, Hashable {
     package var text: String { self.reasons.joined(separator: "; ") }
 }
 
-/// What a schema may be, and what it may become. Every function answers with a schema whose version
-/// is one above the old one's, or with the old one where nothing changes.
+/// The rules for what a schema may be, and what it may become. Every function answers with a schema
+/// whose version is one above the old one's, or with the old one where nothing changes.
 package enum SchemaRules {
     static let systemRoles: Set<String> = ["_world", "_icloud", "_creator"]
     package static let typeCountMax = 1_000
@@ -18,7 +18,7 @@ package enum SchemaRules {
 
     // MARK: One schema
 
-    /// What is wrong with a schema by itself; nil if nothing is.
+    /// The first fault of a schema by itself; nil if there is none.
     package static func check(_ schema: Schema) -> String? {
         if schema.types.count > Self.typeCountMax {
             return "more than \(Self.typeCountMax) record types"
@@ -52,7 +52,7 @@ package enum SchemaRules {
         return nil
     }
 
-    /// What is wrong with a field; nil if nothing is.
+    /// The first fault of a field; nil if there is none.
     package static func check(_ field: FieldDefinition) -> String? {
         let name = field.name
         let type = field.type
@@ -140,7 +140,7 @@ package enum SchemaRules {
         return Self.successor(of: current, new)
     }
 
-    /// What production becomes when development is deployed: everything of development's, and what
+    /// Production's schema after development is deployed: everything of development's, and what
     /// only production has. Indexes, roles and grants are development's.
     package static func promoting(
         _ development: Schema, over production: Schema

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// Who may do what: the one place where roles and grants are read.
+/// The access checks. Roles and grants are read only here.
 package enum AccessRules {
     /// Whether `principal` may use `database` at all.
     package static func mayUse(_ database: DatabaseID, _ principal: Principal) -> Bool {

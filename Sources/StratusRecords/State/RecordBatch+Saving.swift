@@ -72,7 +72,8 @@ extension RecordBatch {
         }
     }
 
-    /// What an existing record has against a save; nil: nothing.
+    /// Returns the result that the existing record decides: a refusal, or success for a repeated
+    /// create; nil: the save may go on.
     private func checkExisting(_ existing: Record, _ operation: RecordOperation)
         -> ModifiedRecords.Result?
     {

@@ -137,7 +137,8 @@ extension RecordState {
             incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
     }
 
-    /// Where the zone's feed stood when the database's stood at `position`; nil: at its beginning.
+    /// The zone's feed position when the database's feed stood at `position`; nil: at its
+    /// beginning.
     ///
     /// Every feed row carries the turn it was written in, and both grow together: a binary search
     /// over tags finds the first row that `position` has not seen.

@@ -191,7 +191,7 @@ extension RecordState {
     }
 }
 
-/// What a slice of a job has cost.
+/// The cost of a slice of a job.
 struct JobWork {
     /// Rows read and written.
     var rowCount = 0

@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-/// What a partition does that goes on from one replica after its majority was lost (decision 0220).
+/// Recovery of a partition that goes on from one replica after its majority was lost (decision
+/// 0220).
 ///
 /// Others may have seen changes that are not here: tags were given, positions handed out, mail
 /// received. None of those may ever fit what comes from now on. So every counter moves far beyond
@@ -73,8 +74,8 @@ extension RecordState {
         database.tagFloor = Self.lifted(database.tagFloor)
     }
 
-    /// As if a tombstone had been dropped just now: whoever had come anywhere begins again. The
-    /// tombstones that are there tell nobody anything any more.
+    /// Expires every position in the zone's feed, as if a tombstone had been dropped just now:
+    /// every client begins again. The existing tombstones no longer tell anybody anything.
     private func expire(
         _ zone: inout ZoneRow, _ name: String, of database: DatabaseID,
         over rows: inout some RowStore

@@ -4,10 +4,11 @@ import StratusModel
 /// The references of one zone, as they will be once a command's changes are written.
 struct ReferenceEdits {
     private struct Target {
-        /// As in the rows.
+        /// The counts that the rows have now.
         let base: ReferrerCounts
         var counts: ReferrerCounts
-        /// What differs from the rows: the tag a reference was written at, or nil for one removed.
+        /// The differences from the rows: the tag a reference was written at, or nil for one
+        /// removed.
         var changes: [Referrer: ChangeTag?] = [:]
     }
 
