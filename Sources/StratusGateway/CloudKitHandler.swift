@@ -19,7 +19,7 @@ package final class CloudKitHandler: HTTPHandler {
     let limits: Limits
     let log: Log
     let operations: OperationTable
-    /// Who people are; nil where nobody can sign in (tests of everything else).
+    /// The sign-in service; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
     let taughtSchemas = TaughtSchemas()

@@ -16,7 +16,7 @@ struct Exchange {
     let route: Route
     let authentication: Authentication
     let head: RequestHead
-    /// As received; part of what a request's own name stands for.
+    /// The body as received. A request's own name covers it.
     let body: Bytes
     let isSecure: Bool
     let room: AnswerRoom
@@ -76,12 +76,12 @@ struct Exchange {
         ZoneID(name: zone.name, owner: self.ownDatabase.owner)
     }
 
-    /// What an error says of a zone that resolves to nothing: what the client said.
+    /// The zone as the client named it, for an error about an address that resolves to no zone.
     func echo(_ address: ZoneAddress) -> ZoneID {
         ZoneID(name: address.name, owner: address.owner ?? self.caller)
     }
 
-    /// Who shares with all others what takes long.
+    /// The tenant that this request's long work is shared out by.
     var tenant: String { Self.tenant(self.route) }
 
     static func tenant(_ route: Route) -> String {
@@ -99,7 +99,8 @@ struct Exchange {
             owner: self.route.scope == .public ? "" : self.caller)
     }
 
-    /// Who has only an API token may read what the world may read, and nothing else.
+    /// Refuses a caller without a user. A caller with only an API token may read what the world may
+    /// read, and nothing else.
     func requireUser() async throws {
         guard self.principal.kind != .anonymous else {
             throw await self.handler.authenticator.refusalWithoutUser(
@@ -190,7 +191,7 @@ struct Exchange {
         }
     }
 
-    /// What partitions hold records and databases against.
+    /// The limits and flags that partitions check records and databases against.
     var rules: RecordRules {
         var rules = RecordRules(
             limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
@@ -350,8 +351,8 @@ struct Exchange {
         return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
     }
 
-    /// What the client calls this request, should it send it again. A signature is a name nobody
-    /// else can give, and covers what is asked.
+    /// The client's name for this request, the same if the client sends it again. A signature is a
+    /// name that nobody else can give, and it covers the request's content.
     private var requestName: String? {
         if let signed = self.authentication.signed { return Hexadecimal.text(signed.identity) }
         guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
@@ -360,8 +361,8 @@ struct Exchange {
         return name
     }
 
-    /// Where record names and the like come from: unpredictable, except for a request that has a
-    /// name, whose repeat must draw the same.
+    /// The source of record names and the like. It is unpredictable, except for a request that has
+    /// a name: a repeat of it must draw the same.
     func draws() -> Draws {
         guard self.requestName != nil else {
             return Draws { [world = self.handler.world] in world.random() }

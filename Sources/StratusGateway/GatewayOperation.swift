@@ -7,7 +7,7 @@ import StratusRuntime
 /// ``OperationTable`` holds all of them. Dispatch, the limits of bodies, the patience of requests,
 /// the labels of metrics and the log read it, and so does the authorization matrix of the tests.
 package struct GatewayOperation: Sendable {
-    /// What a caller must have shown before the operation runs.
+    /// The credentials that a caller must have shown before the operation runs.
     package enum Need: Sendable, Equatable {
         /// Good credentials of any kind. The operation reads what the caller may read, and no more.
         case reader
@@ -46,10 +46,10 @@ package struct GatewayOperation: Sendable {
     }
 
     package let service: GatewayService
-    /// What the path says after container, environment and database. One that ends with `/*` takes
-    /// any path below.
+    /// The operation's path after container, environment and database. One that ends with `/*`
+    /// takes any path below.
     package let name: String
-    /// What metrics and the log call it, and what its refusals say. One of a fixed set.
+    /// The operation's name in metrics, the log and its refusals. One of a fixed set.
     package let label: String
     package let methods: HTTPMethods
     package let scopes: Scopes
@@ -88,7 +88,7 @@ package struct GatewayOperation: Sendable {
             .collected { .json(try await json($0, $1)) })
     }
 
-    /// What a request may take unless its operation says otherwise.
+    /// The longest time of a request, unless its operation says otherwise.
     package static let patienceNormally: Duration = .seconds(300)
 
     func bodySizeMax(_ limits: Limits) -> ByteCount {

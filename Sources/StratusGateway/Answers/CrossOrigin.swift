@@ -1,8 +1,8 @@
 import StratusHTTP
 import StratusRuntime
 
-/// What lets scripts of other origins call the service: the answer to a preflight, and the headers
-/// every answer carries.
+/// Cross-origin access (CORS) for scripts of other origins: the answer to a preflight, and the
+/// headers every answer carries.
 enum CrossOrigin {
     static func preflight() -> HTTPResponse {
         HTTPResponse(

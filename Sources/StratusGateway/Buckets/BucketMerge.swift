@@ -12,7 +12,7 @@ struct BucketMerge {
     struct Part: Equatable {
         /// In order.
         var places: [MergePlace]
-        /// Where the bucket looked no further; nil: it has seen everything.
+        /// The place up to which the bucket has looked; nil: it has seen everything.
         var end: MergePlace?
     }
 
@@ -35,7 +35,7 @@ struct BucketMerge {
     struct Page: Equatable {
         /// Part and position in it, in the order of the page.
         var taken: [(part: Int, position: Int)]
-        /// Where the next page starts; nil: this was the last.
+        /// The place at which the next page starts; nil: this was the last.
         var next: MergePlace?
         /// All that the first look found is gone, and there may be more: look again.
         var isStuck = false
@@ -49,7 +49,7 @@ struct BucketMerge {
 
     let limit: Int
     let first: [Part]
-    /// Of each part: how many of its first are on the page, as far as the first look tells.
+    /// The number of first items of each part that are on the page, as far as the first look tells.
     let counts: [Int]
 
     init(_ first: [Part], limit: Int) {

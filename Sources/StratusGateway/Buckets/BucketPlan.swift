@@ -71,8 +71,7 @@ extension RecordOperation {
         return names
     }
 
-    /// What this operation's fields refer to so that the state acts on it: each once, in their
-    /// order.
+    /// The targets that this operation's fields refer to with an action: each once, in their order.
     var actingTargets: [(target: String, action: Reference.Action)] {
         var found: [(target: String, action: Reference.Action)] = []
         func add(_ scalar: Scalar) {

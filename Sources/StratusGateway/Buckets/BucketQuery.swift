@@ -5,10 +5,10 @@ import StratusRecords
 
 // A position of a query over buckets, before it is sealed:
 //
-// | bytes | what                                                                                  |
-// | ----- | ------------------------------------------------------------------------------------- |
-// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                           |
-// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its beginning |
+// | bytes | what                                                                               |
+// | ----- | ---------------------------------------------------------------------------------- |
+// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                       |
+// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its start |
 
 /// One page of a query over buckets.
 ///
@@ -29,7 +29,7 @@ struct BucketQuery: Sendable {
 
     /// First looks that found only what was gone by the second.
     private static let roundCountMax = 3
-    /// What a bucket may touch at least, however many there are.
+    /// The touches that one bucket may always make, however many buckets there are.
     private static let touchCountMin = 200
 
     private var count: Int { Int(self.buckets.count) }

@@ -1,8 +1,8 @@
 import StratusModel
 import Synchronization
 
-/// What the buckets of public databases held when this gateway last looked: by it a quota of the
-/// whole is shared out.
+/// The sizes of public databases' buckets when this gateway last looked. It divides a database's
+/// quota among its buckets by them.
 ///
 /// A bucket's log decides exactly about what the bucket itself holds. Of the others it knows
 /// nothing, so that together they may pass the quota by what is saved between two looks.
@@ -50,8 +50,8 @@ final class BucketUses: Sendable {
         }
     }
 
-    /// What each bucket may hold, so that what all of them held and what it adds is no more than
-    /// `quota`. Never 0, which would be no quota.
+    /// Returns the bytes that each bucket may hold, so that all of them together, with what is
+    /// added, hold at most `quota`. Never 0, which would be no quota.
     static func bounds(of sizes: [UInt64], quota: UInt64) -> [UInt64] {
         let sum = sizes.reduce(0, +)
         return sizes.map { size in

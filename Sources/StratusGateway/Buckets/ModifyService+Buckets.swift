@@ -8,8 +8,8 @@ import StratusRecords
 extension ModifyService {
     typealias OperationResult = Result<ModifiedRecords.Result, ClientError>
 
-    /// What becomes of each operation. Buckets work side by side; one that cannot be reached fails
-    /// its own operations.
+    /// Returns the result of each operation. Buckets work side by side; one that cannot be reached
+    /// fails its own operations.
     func modify(
         _ modify: ModifyRecords, in buckets: Bucket, at place: ZonePlace, schema: Schema
     ) async -> [OperationResult] {

@@ -4,7 +4,7 @@ import StratusRecords
 
 /// One quota for a database that lies in several buckets.
 extension ModifyService {
-    /// What each bucket may come to by what is saved now; nil: there is no quota.
+    /// The size that each bucket may reach by this save; nil: there is no quota.
     func sizeBounds(of place: ZonePlace, in buckets: Bucket) async -> [UInt64]? {
         let quota = self.exchange.rules.databaseSizeMax
         if quota == 0 { return nil }

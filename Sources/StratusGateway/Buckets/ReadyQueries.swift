@@ -7,7 +7,7 @@ import Synchronization
 /// An index that is complete in a partition stays so under the schema it was asked for by; under
 /// another one the question is another.
 final class ReadyQueries: Sendable {
-    /// What indexes a query without an order may need.
+    /// The indexes that a query without an order may need.
     struct Question: Hashable, Sendable {
         struct Need: Hashable, Sendable {
             var field: FieldSelector

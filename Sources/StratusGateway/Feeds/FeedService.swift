@@ -22,7 +22,7 @@ struct FeedService: Sendable {
         },
     ]
 
-    /// What a client says about one zone of `changes/zone`, or all of `records/changes`.
+    /// A client's request about one zone of `changes/zone`, or all of `records/changes`.
     fileprivate struct ChangesRequest {
         var address: ZoneAddress
         var shape: AnswerShape
@@ -160,7 +160,7 @@ struct FeedService: Sendable {
         }
     }
 
-    /// What stays with its zone; nil for what concerns the whole request.
+    /// Returns the error if it concerns one zone only; nil if it concerns the whole request.
     private func itemError(_ error: any Error) -> ClientError? {
         let error = ClientError(error)
         switch error.code {

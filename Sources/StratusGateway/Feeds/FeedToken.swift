@@ -28,7 +28,7 @@ package struct FeedToken: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case zone = 0x01
         case database = 0x0F
-        /// Of the deprecated `zones/changes`.
+        /// A token of the deprecated `zones/changes`.
         case meta = 0x04
     }
 
@@ -154,7 +154,7 @@ package struct FeedPlace: Sendable, Hashable {
     }
 }
 
-/// Where a query goes on: a cursor of the query engine, sealed for the very same query.
+/// A marker at which a query goes on: a cursor of the query engine, sealed for the very same query.
 package enum ContinuationMarker {
     static let purpose: UInt8 = 0x02
 

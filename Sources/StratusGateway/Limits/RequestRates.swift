@@ -42,7 +42,7 @@ final class RequestRates: Sendable {
             "too many requests from this address, retry later", now)
     }
 
-    /// Who has a name is counted by it, anybody else by where the request came from.
+    /// Counts a request by its user's name, or by its address if it has no name.
     func check(
         _ principal: Principal, _ head: RequestHead, from peer: String,
         _ container: ContainerReference, at now: MonotonicTime

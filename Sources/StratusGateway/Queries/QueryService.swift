@@ -151,7 +151,7 @@ struct QueryService: Sendable {
         return (try reader.predicate(request), schema)
     }
 
-    /// Who has only an API token is asked to sign in where that could help: the world may not read
+    /// Refuses a caller who has only an API token, if signing in could help: the world may not read
     /// the type, and somebody may.
     private func requireUserFor(_ type: RecordType) async throws {
         let readers = AccessRules.roles(that: .read, type)

@@ -108,7 +108,7 @@ struct LookUpService: Sendable {
         return (items, zone)
     }
 
-    /// As many of the records, from the first on, as one answer of their partition holds.
+    /// Returns the first records of `names`: as many as one answer of their partition holds.
     private func piece(
         of names: [String], at place: ZonePlace
     ) async throws -> (

@@ -145,8 +145,8 @@ struct ModifyService: Sendable {
         }
     }
 
-    /// What the partition has against operations that need types or fields the schema lacks,
-    /// besides that: a record that exists, another tag, a zone that is not there.
+    /// Returns the other refusals of operations that need types or fields the schema lacks: a
+    /// record that exists, another tag, a zone that is not there.
     private func refusedAnyway(
         _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
         at place: ZonePlace, isAtomic: Bool
@@ -241,7 +241,8 @@ struct ModifyService: Sendable {
             refusal, tagWasGiven: operation.changeTag != nil && operation.kind.checksTag)
     }
 
-    /// What the partition has against each operation of a batch that is not carried out.
+    /// Returns the partition's refusal of each operation in a batch, without carrying the batch
+    /// out.
     private func judge(_ modify: ModifyRecords, schema: Schema) async throws -> [RecordRefusal?] {
         let key = ShardKey.database(modify.database)
         var hasInstalled = false

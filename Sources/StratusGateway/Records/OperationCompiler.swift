@@ -13,7 +13,8 @@ struct OperationCompiler {
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
 
-    /// What would have to be added to the schema, and by which operation, in their order.
+    /// The types and fields that would have to be added to the schema, and the operations that need
+    /// them, in their order.
     private(set) var missing: [(operation: Int, type: RecordType)] = []
     private var operationCount = 0
 

@@ -4,7 +4,8 @@ import StratusModel
 /// Turns field dictionaries into values. The schema's type decides; what the client claims can only
 /// contradict it. Without a type (a field about to be made) the claim decides, then the shape.
 struct FieldReader {
-    /// Of the record that holds the field: where its references point unless they say otherwise.
+    /// The zone of the record that holds the field. Its references point there unless they say
+    /// otherwise.
     let zone: ZoneID
     let scope: DatabaseScope
     let caller: String

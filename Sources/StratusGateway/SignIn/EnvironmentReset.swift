@@ -26,7 +26,7 @@ package struct EnvironmentReset: Sendable {
         self.settlingMilliseconds = settling.clampedNanoseconds / 1_000_000
     }
 
-    /// What the schema would lose and get.
+    /// The types and fields that the schema would lose and get.
     package func changes(of container: ContainerReference) async throws -> [SchemaChange] {
         let (development, production) = try await self.schemas(of: container)
         return SchemaChange.between(development, production)

@@ -3,8 +3,8 @@ import StratusIdentity
 package import StratusModel
 import StratusRecords
 
-/// Has the buckets of public databases compare the references between them, and mend what they
-/// disagree about.
+/// Starts an audit: the buckets of public databases compare the references between them, and repair
+/// those that differ.
 ///
 /// It begins the work and does not wait for it: that goes on in the partitions, slice by slice, and
 /// by mail.

@@ -3,7 +3,7 @@ import StratusIdentity
 import StratusModel
 import StratusRuntime
 
-/// What the sign-in pages look like. Everything that somebody typed is escaped; nothing is loaded.
+/// The HTML of the sign-in pages. Everything that somebody typed is escaped; nothing is loaded.
 struct SignInHTML {
     /// Names the only style and the only script that the browser may use.
     let nonce: String

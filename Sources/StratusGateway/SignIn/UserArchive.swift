@@ -30,7 +30,7 @@ package struct UserArchive: Sendable {
         self.registry = people.authenticator.registry
     }
 
-    /// What an erasure did.
+    /// The counts of what an erasure removed.
     package struct Receipt: Sendable, Equatable {
         package var containerCount = 0
         package var zoneCount = 0
