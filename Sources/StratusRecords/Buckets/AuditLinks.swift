@@ -6,7 +6,7 @@ package import StratusModel
 /// What it finds is mended by mail: the target's bucket hears of every reference that is held, and
 /// drops those that are not. No record is changed by it.
 package struct AuditLinks: Sendable, Equatable {
-    /// With its bucket.
+    /// The database, with its bucket.
     package var database: DatabaseID
 
     package init(database: DatabaseID) { self.database = database }

@@ -12,8 +12,8 @@ import StratusModel
 
 /// A reference that leaves its bucket: from `referrer`, in one, to `target`, in another.
 ///
-/// The identity is that of the reservation it was made under, so that a reference that is dropped
-/// and made again is another link: what was meant for the first never meets the second.
+/// The identity is that of the reservation it was made under. A reference that is dropped and made
+/// again is therefore another link, and mail about the first never affects the second.
 struct Link: Hashable {
     var target: String
     var action: Reference.Action

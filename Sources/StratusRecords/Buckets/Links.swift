@@ -228,7 +228,7 @@ struct LinkRows {
 
     // MARK: At the referrer
 
-    /// Under which reservation `referrer` holds a reference that leaves the bucket.
+    /// The reservation under which `referrer` holds a reference that leaves the bucket.
     func outbound(
         _ reference: ActingReference, of referrer: String, over rows: borrowing some RowReader
     ) throws(StoreError) -> RequestIdentity? {

@@ -5,10 +5,10 @@ import StratusPlacement
 ///
 /// A save that refers to a record of another bucket first has the reference *reserved* there
 /// (``ReserveReferences``), and confirms it by mail. What is deleted tells those who refer to it by
-/// mail. A reservation that nobody confirms is asked about after its deadline: the question is
-/// mail, so it is received later than the deadline in the referrer's log too, where a command past
-/// its deadline does nothing. Whoever answers it has therefore either sent a confirmation before,
-/// which arrives first, or never will.
+/// mail. If nobody confirms a reservation, the target's bucket asks about it after the deadline.
+/// The question is mail, so the referrer's log also receives it after the deadline, when a command
+/// past its deadline does nothing. Whoever answers it has therefore either sent a confirmation
+/// before, which arrives first, or never will.
 extension RecordState {
     /// The partition that holds a database's rows. A bucket is a database of its own.
     func group(of database: DatabaseID) -> GroupID {

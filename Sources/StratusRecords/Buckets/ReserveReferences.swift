@@ -22,7 +22,7 @@ package struct ReserveReferences: Sendable, Equatable {
         }
     }
 
-    /// With the targets' bucket.
+    /// The database, with the targets' bucket.
     package var database: DatabaseID
     /// The incarnation of the bucket's default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation

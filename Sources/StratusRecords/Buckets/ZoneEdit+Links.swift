@@ -53,8 +53,8 @@ extension ZoneEdit {
         }
     }
 
-    /// Under which reservation the record holds a reference that leaves the bucket; nil: it holds
-    /// none.
+    /// The reservation under which the record holds a reference that leaves the bucket; nil: it
+    /// holds none.
     private func identity(
         of reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
     ) throws(StoreError) -> RequestIdentity? {

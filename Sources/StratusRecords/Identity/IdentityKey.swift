@@ -10,9 +10,9 @@ package struct IdentityKey: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case account = 1
         case session = 2
-        /// Which account an e-mail address belongs to.
+        /// The account that an e-mail address belongs to.
         case address = 3
-        /// How often something was tried.
+        /// The number of attempts at something.
         case counter = 4
         case apiToken = 5
         case serverKey = 6
@@ -33,9 +33,9 @@ package struct IdentityKey: Sendable, Hashable {
     }
 
     package var kind: Kind
-    /// Whose row it is: an account's identifier, a container, an address' hash.
+    /// The owner of the row: an account's identifier, a container, an address' hash.
     package var home: Bytes
-    /// Which of the home's rows of that kind.
+    /// The name of the row among the home's rows of that kind.
     package var name: Bytes
 
     package init(_ kind: Kind, of home: Bytes, _ name: Bytes = []) {

@@ -4,7 +4,7 @@ import StratusModel
 /// Applies identity commands to rows and answers identity queries from them: accounts, tokens and
 /// the like.
 ///
-/// The rows lie beside a partition's records, in a table of their own, and obey the same rules: the
+/// The rows are in a table of their own beside a partition's records, and obey the same rules. The
 /// entry's time is the only clock, and equal commands over equal rows give equal rows.
 enum IdentityState {
     /// One row: an account with its names, a token with its origins.

@@ -32,7 +32,7 @@ enum MailKeys {
         return key
     }
 
-    /// Whose mail it is, and its number.
+    /// The mail's receiver, and its number.
     static func readWaiting(_ key: Bytes) throws(StoreError) -> (GroupID, UInt64) {
         guard key.count == 11, key[0] == 0x02 else { throw StoreError(.unreadable, "a mail's key") }
         return (

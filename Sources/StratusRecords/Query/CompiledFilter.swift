@@ -140,10 +140,10 @@ package struct CompiledFilter: Sendable {
     }
 }
 
-/// The operands of a membership test, as values of the field's own type: found by hash, so that a
-/// long list in a record and a long list in a request do not multiply.
+/// The operands of a membership test, as values of the field's own type. They are found by hash, so
+/// that the lengths of a record's list and of a request's list do not multiply.
 struct OperandSet: Sendable {
-    /// In the order given, each once.
+    /// The values in the order given, each once.
     private(set) var values: [ComparableValue] = []
     private var members: Set<ComparableValue> = []
     /// An operand that no value of the field's type equals, such as 1.5 for an integer.

@@ -7,7 +7,7 @@ package struct FilterCompiler: Sendable {
     let schema: IndexedSchema
     /// The zone that a reference points into when it names none.
     let home: ZoneID
-    /// Off: fields need no index.
+    /// Whether fields need an index.
     let requiresIndexes: Bool
 
     package init(

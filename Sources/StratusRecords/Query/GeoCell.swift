@@ -4,8 +4,8 @@ package import StratusModel
 ///
 /// The sphere is seen on the six faces of a cube; each face is halved in both directions at every
 /// level. A cell's code is its face and the interleaved halves, so that a cell is one run of codes.
-/// Unlike the grid of latitude and longitude this one has neither poles nor a date line: cells of a
-/// level differ in area by at most a factor of about five. (After Google's S2, with the plain
+/// Unlike a grid of latitude and longitude, this one has neither poles nor a date line. The areas
+/// of a level's cells differ by a factor of about five at most. (After Google's S2, with the plain
 /// projection and Z-order.)
 package struct GeoCell: Sendable, Hashable {
     /// The axis that points out of the face, 0…5: x, y, z, then their opposites.

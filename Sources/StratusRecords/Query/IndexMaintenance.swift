@@ -204,8 +204,8 @@ package enum IndexMaintenance {
 }
 
 extension IndexMaintenance {
-    /// Brings the index rows of one record up to date, in the same commit as the record: called
-    /// once for every record that a command changed, with what it was and what it is.
+    /// Brings the index rows of one record up to date, in the same commit as the record. It is
+    /// called once for every record that a command changed, with the old and the new record.
     package static func update(
         in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
         rows: inout some RowStore

@@ -5,8 +5,9 @@ import StratusModel
 ///
 /// The order is total: sort keys, then names, then zones. A page is "what follows this position",
 /// so any plan may continue what another began. For each zone there are two plans, and the better
-/// one for the data at hand is found by trying: *gather* what a selective filter names and sort it;
-/// or *walk* the sort's own index and keep what the filters accept. Several zones are merged.
+/// one for the data at hand is found by trying. *Gather* reads the records that a selective filter
+/// names and sorts them. *Walk* reads the sort's own index and keeps what the filters accept.
+/// Several zones are merged.
 struct OrderedRun {
     struct Item {
         var position: OrderedPosition
@@ -88,7 +89,7 @@ struct OrderedZone {
     private var size = 0
 
     private(set) var reader: QueryReader
-    /// In order; `want` at most, unless a whole group was taken.
+    /// The records in order; `want` at most, unless a whole group was taken.
     private(set) var items: [OrderedRun.Item] = []
     /// Everything up to here has been looked at; nil once that is everything.
     private(set) var frontier: OrderedPosition?

@@ -53,9 +53,9 @@ package struct QueryResult: Sendable, Equatable {
 ///
 /// Promises, for any writes between pages: a page ends at a key or a value, so a record that did
 /// not change is on exactly one page. A page takes about `touchCountMax` of work at most and always
-/// gets further. With indexes required no plan reads the records of a zone that no index row named,
-/// unless the caller may read only what they created: then the plan is the same whatever the
-/// others' records hold.
+/// gets further. With indexes required, no plan reads the records of a zone that no index row
+/// named. The exception is a caller who may read only records they created: then the plan is the
+/// same whatever the others' records hold.
 package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
     private let source: any RecordSource

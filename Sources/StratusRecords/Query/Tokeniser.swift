@@ -3,8 +3,8 @@ package import StratusModel
 
 /// Cuts text into the words that token search compares.
 ///
-/// A word is a run of letters and digits with their marks, folded for search; in scripts written
-/// without spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar, …) every letter is a word.
+/// A word is a run of letters and digits with their marks, folded for search. In scripts written
+/// without spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar, …), every letter is a word.
 /// Apostrophes, hyphens, underscores and symbols separate. CloudKit's English stop words are no
 /// words.
 package enum Tokeniser {

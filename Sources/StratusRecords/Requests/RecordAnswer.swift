@@ -15,7 +15,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case jobs(isWaiting: Bool)
     /// `willWait`: there is something that waits for its time.
     case work(isWaiting: Bool, willWait: Bool)
-    /// For each operation why it is refused by itself; nil: it is not.
+    /// The refusal of each operation by itself; nil: it is not refused.
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64)
     case refused(RequestRefusal)
@@ -29,7 +29,7 @@ package struct LookupAnswer: Sendable, Equatable {
         case deferred
     }
 
-    /// In the order asked.
+    /// The items in the order asked.
     package var items: [Item]
     /// Nil for a default zone that was never written.
     package var zone: ZoneSummary?

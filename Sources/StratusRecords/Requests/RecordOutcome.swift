@@ -3,14 +3,14 @@ package import StratusModel
 /// The outcome of applying a ``RecordCommand``.
 package enum RecordOutcome: Sendable, Equatable {
     case records(ModifiedRecords)
-    /// In the order of the operations.
+    /// The results in the order of the operations.
     case zones([ZoneResult])
     /// The version of the schema that stands after the command.
     case schema(version: UInt64)
     case jobs(JobProgress)
     case refused(RequestRefusal)
     case erased(ErasureProgress)
-    /// For each wish why it was not granted; nil: it was.
+    /// The refusal of each wish; nil: it was granted.
     case reserved([RecordRefusal?])
 }
 
@@ -39,8 +39,8 @@ package struct SavedRecord: Sendable, Equatable {
     /// When `modified` says it was.
     package var milliseconds: Int64
     /// The complete record, exactly as this write left it. Nil in an outcome that was remembered
-    /// for a repeated command: outcomes are remembered without bodies, so look the record up; where
-    /// its tag is still `tag` that is the same record.
+    /// for a repeated command, because outcomes are remembered without bodies. Look the record up:
+    /// if its tag is still `tag`, it is the same record.
     package var record: Record?
 
     package init(tag: ChangeTag, milliseconds: Int64, record: Record?) {

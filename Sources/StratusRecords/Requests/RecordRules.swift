@@ -27,9 +27,9 @@ package struct RecordRules: Sendable, Hashable {
         package static let batchesInDefaultZoneMayBeAtomic = Flags(rawValue: 1 << 6)
     }
 
-    /// Which rules of the state itself decide. What an entry meant when it was written it means for
-    /// ever: a rule that changes begins with a new edition, and commands of older ones are decided
-    /// as they were.
+    /// Which rules of the state itself decide. An entry keeps the meaning that it had when it was
+    /// written. A rule that changes begins with a new edition, and commands of older editions are
+    /// decided by the old rule.
     ///
     /// The raw value is in commands for ever.
     package enum Edition: UInt8, Sendable, Hashable {

@@ -61,8 +61,8 @@ struct PartitionCounters: Equatable {
 /// stands still, and a position in the feed says how far the zone of its turn had come. A save in
 /// the zone that changed last therefore costs the feed nothing.
 ///
-/// What the database holds is counted the same way: the row has the sum over all zones but the
-/// default zone and the one whose turn it is, which count themselves.
+/// The storage use is counted the same way. The row has the sum over all zones except two that
+/// count themselves: the default zone and the one whose turn it is.
 struct DatabaseRow: Equatable {
     /// Custom zones a database may hold.
     static let zoneCountMax: UInt64 = 100_000

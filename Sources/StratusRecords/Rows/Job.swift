@@ -19,7 +19,7 @@ import StratusModel
 // |        | not so when it leaves                                                        |
 // | …      | audit: place, and the last key looked at, prefixed                            |
 
-/// Whose zone a job works in.
+/// The zone that a job works in, and its database.
 struct JobPlace: Equatable {
     var database: DatabaseID
     var zone: String
@@ -46,7 +46,7 @@ enum Job: Equatable {
     /// Compare what this bucket knows of links with their other ends, from behind the key `cursor`.
     case audit(ZoneNumber, JobPlace, cursor: Bytes)
 
-    /// Which mail a letter answers.
+    /// The mail that a letter answers.
     struct LetterName: Equatable {
         var sender: GroupID
         var sequence: UInt64

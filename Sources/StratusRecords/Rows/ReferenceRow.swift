@@ -25,7 +25,7 @@ struct ActingReference: Hashable, Comparable {
     }
 }
 
-/// How many records refer to a target so that the state must act on it. No row: none.
+/// The number of records that refer to a target so that the state must act on it. No row: none.
 struct ReferrerCounts: Equatable {
     var deleteSelf: UInt64 = 0
     var validate: UInt64 = 0

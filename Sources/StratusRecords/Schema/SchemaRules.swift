@@ -2,7 +2,7 @@ package import StratusModel
 
 /// Why a schema may not become another.
 package struct SchemaRefusal: Error, Sendable, Hashable {
-    /// In words for the person who asked.
+    /// The reasons, in words for the person who asked.
     package var reasons: [String]
 
     package var text: String { self.reasons.joined(separator: "; ") }
@@ -171,8 +171,8 @@ package enum SchemaRules {
     /// before it.
     package static let versionsOfAnEra: UInt64 = 1_000_000_000
 
-    /// Development as production is, in a new era: whoever installs it has erased the records that
-    /// the schemas of the last one were for, so that nothing those schemas said binds it.
+    /// Development as production is, in a new era. The caller has erased the records that the last
+    /// era's schemas were for, so nothing those schemas said is binding.
     package static func resetting(_ development: Schema, to production: Schema) -> Schema {
         var next = production
         next.version = (development.version / Self.versionsOfAnEra + 1) * Self.versionsOfAnEra + 1

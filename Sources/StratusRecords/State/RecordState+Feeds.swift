@@ -129,10 +129,9 @@ extension RecordState {
             return since
         }
         if zone.oldestTag == 0 { return nil }
-        // It is not known what of this zone was seen. Where deletions were forgotten, of this zone
-        // or with one that had its name before it, there may be records at the client that nothing
-        // tells it of any more: only a token that has expired sends it back to the start, where it
-        // forgets them.
+        // It is not known what of this zone was seen. If deletions were forgotten, of this zone or
+        // of an earlier one of its name, the client may hold records that no feed mentions any
+        // more. Only an expired token sends it back to the start, where it forgets them.
         return FeedPosition(
             incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
     }
