@@ -24,7 +24,7 @@ package struct DigestComparison: Sendable, Equatable {
     package static let pointCountMax = 16
 
     private var own: [Point] = []
-    /// By node, so that equal histories are equal values.
+    /// Sorted by node, so that equal histories are equal values.
     private var others: [(node: NodeID, points: [Point])] = []
     /// Members that were found to differ, sorted.
     private var differing: [NodeID] = []

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// Which nodes are well, told from one heartbeat per pair of nodes however many groups they share.
+/// Tells which nodes are well, from one heartbeat per pair of nodes however many groups they share.
 ///
 /// Feeds election timers and nothing else: no group takes a heartbeat for an acknowledgement. What
 /// a leader wants to know it asks by group and term (`probe`).
@@ -53,7 +53,7 @@ package struct NodeLiveness: Sendable, Equatable {
     package enum Action: Sendable, Equatable {
         case send(NodeHeartbeat, to: NodeID)
         case wake(at: MonotonicTime)
-        /// To every group of this node.
+        /// Goes to every group of this node.
         case suspect(NodeID)
         /// Like ``suspect(_:)``, but at once: the node's process has ended.
         case noteEnded(NodeID)
@@ -63,7 +63,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case restarted(NodeID)
         case inhibit(Inhibition)
         case permit(Inhibition)
-        /// To that group.
+        /// Goes to that group.
         case leaderResigned(NodeID, GroupID, term: Term)
     }
 

@@ -2,9 +2,9 @@ package import StratusModel
 
 /// A leader's view of one peer's log (thesis §3.5, §10.2.1).
 ///
-/// What was sent and is not on the peer's stable storage is counted until it is, however often it
-/// is sent and whatever the peer has in memory: a peer whose disk is full or hangs holds no more
-/// than one leader's bound.
+/// Entries that were sent are counted until they are on the peer's stable storage, however often
+/// they are sent and whatever the peer has in memory. A peer whose disk is full or hangs therefore
+/// holds no more than one leader's bound.
 ///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
 /// leadership ever falls, unless the peer says that its log was damaged or shows that it was set
@@ -26,9 +26,9 @@ package struct Progress: Sendable, Equatable {
 
     package let node: NodeID
     package internal(set) var mode = Mode.probing
-    /// On the peer's stable storage.
+    /// The last entry known to be on the peer's stable storage.
     package internal(set) var match = LogIndex.zero
-    /// At least in the peer's memory.
+    /// The last entry known to be at least in the peer's memory.
     package internal(set) var received = LogIndex.zero
     package internal(set) var next: LogIndex
     /// The commit index that the peer last said it knows, and the one it was last told.
@@ -51,7 +51,7 @@ package struct Progress: Sendable, Equatable {
     /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at
     /// this time.
     var stateResendAt: MonotonicTime?
-    /// By the pair heartbeats. Decides whether it is worth sending, never what is true.
+    /// Set by the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
     var snapshotNext: UInt32 = 0
     /// It has acknowledged what it is known to have in its present life.

@@ -57,8 +57,8 @@ extension RaftGroup {
         /// A leader asks to replace what is committed here.
         case conflictWithCommitted(LogIndex, from: NodeID)
         case malformedMessage(from: NodeID)
-        /// A peer came back from a restart without entries that it had acknowledged through here:
-        /// it was put back from an older copy, or its disk does not keep what it says.
+        /// A peer restarted without entries that it had acknowledged through here. Either it was
+        /// restored from an older copy, or its disk loses synced writes.
         case acknowledgedGone(through: LogIndex, at: NodeID)
     }
 

@@ -24,13 +24,13 @@ extension RaftGroup {
         /// The own rows differ from those of a majority of the voters, at the same entry.
         case diverged
 
-        /// By the pair heartbeats: the node is silent.
+        /// The pair heartbeats say that the node is silent.
         case suspected(NodeID)
         /// The node's process has ended: its connections are closed, and it refuses new ones.
         case ended(NodeID)
-        /// By the pair heartbeats: the node is heard again.
+        /// The pair heartbeats say that the node is heard again.
         case trusted(NodeID)
-        /// By the pair heartbeats: the node is there, but should not lead.
+        /// The pair heartbeats say that the node is there, but should not lead.
         case declined(NodeID)
         case recovered(NodeID)
         /// The node's process is another one than before: whatever it led, it leads no more.

@@ -6,7 +6,7 @@ extension RaftGroup {
     /// A follower that is, or will be, sent entries from the log.
     package struct FollowerNeed: Sendable, Equatable {
         package let node: NodeID
-        /// It has everything through here, and needs every entry behind it.
+        /// The follower has everything through here, and needs every entry behind it.
         package let after: LogIndex
 
         package init(node: NodeID, after: LogIndex) {

@@ -205,8 +205,8 @@ extension RaftGroup {
 
     // MARK: A damaged log
 
-    /// The log is again at least what it ever was: every entry that this replica may have
-    /// acknowledged is here, or a leader of a later term has put others in its place.
+    /// The log is again at least as complete as it ever was. Every entry that this replica may have
+    /// acknowledged is here, or a leader of a later term has replaced it.
     mutating func standAgainIfWhole(at now: MonotonicTime, into actions: inout [Action]) {
         guard let mustReach else { return }
         let index = min(self.verified, self.durable)

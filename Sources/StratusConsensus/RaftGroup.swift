@@ -29,7 +29,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         package var snapshot: SnapshotIdentity
         /// The point where the log starts: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
-        /// In force at `base`.
+        /// The configuration in force at `base`.
         package var baseConfiguration: Configuration
         /// Entries of the log after `base` that a start does not read back, because the state
         /// stands for them: their terms.
@@ -64,8 +64,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var random: SeededGenerator
     /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held
     /// and acknowledged is not here. Until everything through this index is known to be committed
-    /// here, it neither votes nor stands for election: a candidate that never heard of it could win
-    /// by a vote that the deleted replica would have refused.
+    /// here, the replica neither votes nor stands for election. A candidate that never heard of it
+    /// could win by a vote that the deleted replica would have refused.
     package let silentThrough: LogIndex
 
     // MARK: What is remembered across a restart
@@ -86,7 +86,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// The leader of this term is known to lead no more: late messages do not bring it back.
     var resignedTerm: Term?
     /// The leader's node was silent and is heard again, and the leader has said nothing in its term
-    /// since: it may have resigned in the silence, and tells that for two seconds only.
+    /// since. It may have resigned in the silence, which it announces for two seconds only.
     var isLeaderUnconfirmed = false
     /// Own log, through here, is known to agree with the log of the current term's leader.
     var verified: LogIndex
@@ -106,9 +106,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package internal(set) var hasDiverged = false
     /// While it does: when the leader is asked for one again.
     var stateWantedAt: MonotonicTime?
-    /// The log has lost entries, this one the last, which may have been acknowledged: no vote for
-    /// anybody, and no word for oneself, until a leader that was elected without it has filled the
-    /// log as far.
+    /// The last of the entries that the log has lost, which may have been acknowledged. The replica
+    /// neither votes nor campaigns until a leader that was elected without it has filled the log as
+    /// far.
     package internal(set) var mustReach: LogPoint?
     /// A snapshot is being made the state; no entries are taken meanwhile.
     var installing: SnapshotIdentity?
@@ -441,8 +441,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         }
     }
 
-    /// Terms rise by one in an election and times by the clock: what is beyond these bounds comes
-    /// from a broken or hostile peer, and taken in it would leave no term or time to go on with.
+    /// Terms rise by one in an election, and times by the clock. A value beyond these bounds comes
+    /// from a broken or hostile peer, and accepting it would leave no term or time to go on with.
     private func isPlausible(_ message: ConsensusMessage) -> Bool {
         let (termMax, isEndless) = self.term.raw.addingReportingOverflow(Self.termLeap)
         guard message.term.raw <= (isEndless ? .max - Self.termLeap : termMax) else { return false }

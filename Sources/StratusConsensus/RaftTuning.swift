@@ -27,8 +27,8 @@ package struct RaftTuning: Sendable, Equatable {
     /// Sent to one peer and not yet on its stable storage.
     package var inFlightSizeMax = 8 << 20
     package var inFlightMessageCountMax = 64
-    /// A follower that has so much in memory that its log has not yet made durable takes no more:
-    /// twice what one leader may have on its way to it, since leaders follow each other.
+    /// A follower accepts no more entries while this much waits in memory for its log's sync. It is
+    /// twice what one leader may have on its way to it, because one leader may follow another.
     package var unsyncedSizeMax: Int { 2 * self.inFlightSizeMax }
     /// Proposals beyond this are refused until some are committed.
     package var uncommittedSizeMax = 32 << 20

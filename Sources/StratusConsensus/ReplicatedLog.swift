@@ -1,8 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// A group's view of its own log without reading the disk: where it starts and ends, the term of
-/// every entry in it, the configurations it carries, and the most recent entries.
+/// A group's view of its own log without reading the disk. It knows where the log starts and ends,
+/// the term of every entry, the configurations, and the most recent entries themselves.
 ///
 /// Invariants:
 /// - Indices are contiguous from `base.next` through `last`; terms never fall.
