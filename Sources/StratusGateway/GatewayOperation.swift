@@ -15,7 +15,7 @@ package struct GatewayOperation: Sendable {
         case user
     }
 
-    /// Which databases have an operation.
+    /// The databases that have an operation.
     package struct Scopes: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -54,7 +54,7 @@ package struct GatewayOperation: Sendable {
     package let methods: HTTPMethods
     package let scopes: Scopes
     package let need: Need
-    /// From a request's head to the last byte of its answer.
+    /// The longest time from a request's head to the last byte of its answer.
     package let patience: Duration
     /// Whether the server may hold a request until something happens: its time says nothing about
     /// the server.

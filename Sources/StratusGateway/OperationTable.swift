@@ -10,7 +10,7 @@ package struct OperationTable: Sendable {
         RecordService.operations, QueryService.operations, ZoneService.operations,
         FeedService.operations, UserService.operations, UsageService.operations)
 
-    /// In the order of their lists.
+    /// The operations in the order of their lists.
     package let operations: [GatewayOperation]
     let services: [Section]
 

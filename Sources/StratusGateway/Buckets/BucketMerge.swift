@@ -10,7 +10,7 @@ import StratusRecords
 /// first look that was not asked for in the second.
 struct BucketMerge {
     struct Part: Equatable {
-        /// In order.
+        /// The places, in order.
         var places: [MergePlace]
         /// The place up to which the bucket has looked; nil: it has seen everything.
         var end: MergePlace?

@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRecords
 
-/// In what order a request's operations go to which buckets.
+/// The order in which a request's operations go to their buckets.
 ///
 /// Operations of one bucket go together, and the bucket orders them by what they need. What a save
 /// needs from another bucket of the same request, the target of a VALIDATE reference or a parent,

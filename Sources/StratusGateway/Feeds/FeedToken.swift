@@ -117,7 +117,7 @@ package struct FeedToken: Sendable, Hashable {
     private static let contentSizes = [19, 27]
 }
 
-/// Whose feed a token belongs to. No token is good for another place.
+/// The feed that a token belongs to. No token is good for another place.
 package struct FeedPlace: Sendable, Hashable {
     package var container: ContainerReference
     package var scope: DatabaseScope

@@ -8,7 +8,7 @@ import Synchronization
 /// A limit on one body and one on connections bound their product only: a thousand clients with the
 /// largest body each would take sixteen gigabytes.
 package final class BodyBudget: Sendable {
-    /// Up to this size a body is small.
+    /// The largest size of a small body.
     package static let smallSizeMax = 64 << 10
 
     /// From this size on a body counts three times: it is in memory as it came, as it was parsed,

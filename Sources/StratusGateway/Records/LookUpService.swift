@@ -58,12 +58,12 @@ struct LookUpService: Sendable {
         return writer.finish()
     }
 
-    /// So much is written before the loop does something else.
+    /// The bytes that are written before the loop does something else.
     private static let pieceSize = 256 << 10
 
-    /// Messages of a partition that one answer is made of: with a mebibyte and a record in each,
-    /// what a request may make this node hold. 200 records of the largest size would be three times
-    /// as much.
+    /// The number of a partition's messages that one answer is made of. At a mebibyte and a record
+    /// in each, this bounds what a request may make this node hold. 200 records of the largest size
+    /// would be three times as much.
     private static let answerRoundCountMax = 64
 
     /// Looks names up, in order. A partition answers about a mebibyte at a time; the rest is asked

@@ -1,7 +1,7 @@
 /// Operations whose paths begin alike: `/<root>/<container>/<environment>/`, then perhaps a
 /// database, then the operation's name.
 package struct GatewayService: Sendable, Hashable {
-    /// With a slash at both ends.
+    /// The root path, with a slash at both ends.
     package let root: String
     /// Whether a database follows the environment. Where none does, the public one is meant.
     package let namesDatabase: Bool

@@ -5,10 +5,10 @@ import StratusRecords
 
 /// Removes what a deleted container held, a bounded piece at a time.
 ///
-/// Whoever deletes asks for one piece after the other until nothing is left, and may stop in
-/// between: the descriptor at the container's home says that it is being erased, and the next piece
-/// is found by looking at what is still there. The users' rows say whose private databases there
-/// are, so each goes only after its database.
+/// The caller asks for one piece after the other until nothing is left, and may stop in between.
+/// The descriptor at the container's home says that it is being erased, and each piece is found by
+/// looking at what is still there. The users' rows say whose private databases there are, so each
+/// goes only after its database.
 package struct ContainerErasure: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess

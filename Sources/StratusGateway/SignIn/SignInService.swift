@@ -349,9 +349,9 @@ package final class SignInService: Sendable {
         }
     }
 
-    /// The container's schema. Where development has none yet, an empty one is installed first: a
-    /// partition that saves a record without a schema builds every later index by a job, and the
-    /// first query after a save is refused until then (decision 0044).
+    /// The container's schema. If development has none yet, an empty one is installed first. A
+    /// partition that saves a record without a schema builds every later index by a job, and
+    /// refuses the first query after a save until that is done (decision 0044).
     private func schema(of container: ContainerReference) async throws -> Schema {
         let schema = try await self.store.schema(of: container)
         guard schema.version == 0, container.environment == .development else { return schema }
@@ -393,9 +393,9 @@ package final class SignInService: Sendable {
 
     /// Browsers say where a form came from. Where they do not, it was no browser.
     ///
-    /// Where the configuration says at which address people sign in, that address counts and `Host`
-    /// does not: a proxy may send its own, and a name that was pointed at this server brings its
-    /// own.
+    /// If the configuration names the address at which people sign in, that address counts and
+    /// `Host` does not. A proxy may send its own `Host`, and a request by another name that was
+    /// pointed at this server carries that name.
     private func comesFromHere(_ head: RequestHead) -> Bool {
         if let site = head.headers["Sec-Fetch-Site"], site != "same-origin" { return false }
         guard let origin = head.headers["Origin"] else { return true }
