@@ -175,9 +175,8 @@ package final class CloudKitHandler: HTTPHandler {
         return response
     }
 
-    /// Reads a body whole. A signature covers all of it, so a signed request's
-    /// body is read here even for an operation that pulls its body. It may then be no larger than any
-    /// other.
+    /// Reads a body whole. A signature covers all of it, so a signed request's body is read here
+    /// even for an operation that pulls its body. It may then be no larger than any other.
     private func collect(
         _ body: any RequestBody, _ share: inout BodyBudget.Share
     ) async throws(InputRefusal) -> Bytes {
