@@ -8,8 +8,8 @@ import StratusModel
 /// meanwhile: an audit may run while clients save.
 ///
 /// A link is asked after when the deadline of its reservation has passed in this log. The inquiry
-/// is received later than that, so a save under that reservation that has not happened by then
-/// never will, not even if it had happened once already and is lost.
+/// is received later than that. A save under that reservation that has not happened by then never
+/// will, not even if it happened once already and was lost.
 extension RecordState {
     /// Links looked at in one step.
     private static let auditCountMax = 128

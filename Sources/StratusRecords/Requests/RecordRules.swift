@@ -34,8 +34,8 @@ package struct RecordRules: Sendable, Hashable {
     /// The raw value is in commands for ever.
     package enum Edition: UInt8, Sendable, Hashable {
         case first = 1
-        /// A save that states a reference again makes it anew, where a cascade of an earlier record
-        /// of the target's name is under way, or the target lies in another bucket.
+        /// A save that states a reference again makes it anew in two cases: a cascade of an earlier
+        /// record of the target's name is under way, or the target is in another bucket.
         case second = 2
     }
 

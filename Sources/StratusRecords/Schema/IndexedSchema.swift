@@ -53,9 +53,9 @@ package struct IndexedSchema: Sendable, Equatable {
         self.hasUnchecked = hasUnchecked
     }
 
-    /// Takes a newer schema. What both ask for keeps its number and state; of the new, what could
-    /// have rows to write is `building` and the rest `ready`: a type or field that never was is in
-    /// no record.
+    /// Takes a newer schema. An index that both schemas ask for keeps its number and state. A new
+    /// index is `building` if there may be rows to write, else `ready`: no record has a type or
+    /// field that never was.
     ///
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult
