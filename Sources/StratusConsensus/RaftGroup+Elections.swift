@@ -71,8 +71,8 @@ extension RaftGroup {
     }
 
     /// Grows with every term after the first that brought no leader. A pair of waits of the same
-    /// length would meet again and again when disks are slower than they are (§9.3 asks for
-    /// timeouts well above the time of a broadcast, and that is not known beforehand).
+    /// length would collide again and again when disks are slower than they are. §9.3 asks for
+    /// timeouts well above the time of a broadcast, which is not known beforehand.
     private var electionBackoff: Int64 {
         if self.bugs.contains(.electionsNeverBackOff) { return 1 }
         let doublings = min(62, max(0, self.leaderlessTermCount - 1))

@@ -10,9 +10,9 @@ package struct RaftTuning: Sendable, Equatable {
     package var promptDelayMin: Duration = .milliseconds(10)
     package var promptDelayMax: Duration = .milliseconds(60)
     package var promptElectionCountMax = 4
-    /// Elections that find no leader are followed by ones this many times rarer at most: where a
-    /// vote takes longer to reach a disk than candidates wait, they would stand in each other's way
-    /// for ever.
+    /// After elections that find no leader, later ones become rarer by up to this factor. Without
+    /// it, candidates would disturb each other for ever if a vote takes longer to reach a disk than
+    /// they wait.
     package var electionBackoffMax: Int64 = 16
     /// The time after which an unanswered message is sent again.
     package var resendDelay: Duration = .milliseconds(200)
