@@ -13,8 +13,9 @@ package import StratusRuntime
 ///
 /// A zone's feed may lose its place while it is read: too many deletions are forgotten, the zone is
 /// made again, its partition is recovered. Then it is read from its beginning once more, after a
-/// line with `begunAgain` that takes back what was said of the zone so far; and after
-/// ``restartCountMax`` times a line with `incomplete` says that the archive lacks records of it.
+/// line with `begunAgain` that takes back what was said of the zone so far. After
+/// ``restartCountMax`` times, a line with `incomplete` says that the archive lacks records of the
+/// zone.
 package struct UserArchive: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess
