@@ -1,7 +1,7 @@
 package import StratusModel
 
-// Majorities, simple and joint (thesis §4.3): while a configuration is joint, everything that needs a
-// majority needs one of the old voters and one of the incoming ones.
+// Majorities, simple and joint (thesis §4.3): while a configuration is joint, everything that needs
+// a majority needs one of the old voters and one of the incoming ones.
 extension Configuration {
     /// Voters of either set, sorted, each once.
     package var allVoters: [NodeID] {

@@ -2,16 +2,17 @@ package import StratusModel
 
 /// Compares what the replicas of one group have made of the same entries.
 ///
-/// Each replica says the digest of its rows at every so many entries. Replicas that have applied the same entries
-/// have equal digests: one that differs from a majority of the voters is wrong, whoever leads. Where no majority
-/// agrees, nobody can say who is wrong.
+/// Each replica says the digest of its rows at every so many entries. Replicas that have applied
+/// the same entries have equal digests: one that differs from a majority of the voters is wrong,
+/// whoever leads. Where no majority agrees, nobody can say who is wrong.
 ///
 /// Bounds: what is remembered of each member are its last ``pointCountMax`` digests.
 package struct DigestComparison: Sendable, Equatable {
     package enum Finding: Sendable, Equatable {
         /// A majority of the voters agrees on another digest than this replica's.
         case ownDiffers(at: LogIndex)
-        /// The digest of this member differs from this replica's. Said once of each member, until it agrees again.
+        /// The digest of this member differs from this replica's. Said once of each member, until
+        /// it agrees again.
         case memberDiffers(NodeID, at: LogIndex)
     }
 
@@ -23,11 +24,12 @@ package struct DigestComparison: Sendable, Equatable {
     package static let pointCountMax = 16
 
     private var own: [Point] = []
-    /// By node, so that equal histories are equal values.
+    /// Sorted by node, so that equal histories are equal values.
     private var others: [(node: NodeID, points: [Point])] = []
     /// Members that were found to differ, sorted.
     private var differing: [NodeID] = []
-    /// Members whose rows differ from this replica's, while no majority of the voters agrees on any digest.
+    /// Members whose rows differ from this replica's, while no majority of the voters agrees on any
+    /// digest.
     package private(set) var undecided: [NodeID] = []
 
     package init() {}
@@ -48,7 +50,8 @@ package struct DigestComparison: Sendable, Equatable {
         return self.compare(at: index, with: members, as: node, in: configuration)
     }
 
-    /// What a peer says of its own rows. Only members are listened to.
+    /// Compares a peer's digest of its rows with this replica's. Digests of nodes that are not
+    /// members are ignored.
     package mutating func heard(
         _ index: LogIndex, _ digest: StateDigest, from peer: NodeID, as node: NodeID,
         in configuration: Configuration
@@ -65,7 +68,8 @@ package struct DigestComparison: Sendable, Equatable {
         return self.compare(at: index, with: [peer], as: node, in: configuration)
     }
 
-    /// The own rows were replaced by a snapshot: what was said of them before says nothing any more.
+    /// The own rows were replaced by a snapshot: what was said of them before says nothing any
+    /// more.
     package mutating func replaced() {
         self.own = []
         self.differing = []

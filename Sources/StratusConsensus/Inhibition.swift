@@ -1,4 +1,5 @@
-/// Why a replica must not lead now. Each reason begins and ends by itself: the end of one lifts no other.
+/// Why a replica must not lead now. Each reason begins and ends by itself: the end of one lifts no
+/// other.
 package struct Inhibition: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }

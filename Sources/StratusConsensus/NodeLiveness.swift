@@ -1,14 +1,14 @@
 package import StratusModel
 
-/// Which nodes are well, told from one heartbeat per pair of nodes however many groups they share.
+/// Tells which nodes are well, from one heartbeat per pair of nodes however many groups they share.
 ///
-/// Feeds election timers and nothing else: no group takes a heartbeat for an acknowledgement. What a
-/// leader wants to know it asks by group and term (`probe`).
+/// Feeds election timers and nothing else: no group takes a heartbeat for an acknowledgement. What
+/// a leader wants to know it asks by group and term (`probe`).
 ///
 /// Rules, with the times of ``Tuning``:
 /// - A node not heard for `silenceMax` is suspected until it is heard again. Any frame counts.
-/// - A node whose process has ended is suspected at once. Its links know that, since its system refuses
-///   connections; a link that merely breaks says nothing.
+/// - A node whose process has ended is suspected at once. Its links know that, since its system
+///   refuses connections; a link that merely breaks says nothing.
 /// - A node whose oldest log write has waited longer than `unsyncedSuspicion` for its sync, or that
 ///   says so itself, declines leadership: its followers may campaign, but it is still sent entries.
 /// - A node whose own writes wait longer than `unsyncedMax`, or whose wall clock is further than
@@ -39,7 +39,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case peersChanged([NodeID])
     }
 
-    /// What the shell knows of its own node at the moment of an event.
+    /// The state of the own node at the moment of an event, as the shell reports it.
     package struct Vitals: Sendable, Equatable {
         package var wallMilliseconds: Int64
         /// How long the oldest submitted log write waits; zero when none does.
@@ -53,9 +53,9 @@ package struct NodeLiveness: Sendable, Equatable {
     package enum Action: Sendable, Equatable {
         case send(NodeHeartbeat, to: NodeID)
         case wake(at: MonotonicTime)
-        /// To every group of this node.
+        /// Goes to every group of this node.
         case suspect(NodeID)
-        /// As ``suspect(_:)``, and at once: the node's process has ended.
+        /// Like ``suspect(_:)``, but at once: the node's process has ended.
         case noteEnded(NodeID)
         case trust(NodeID)
         case declined(NodeID)
@@ -63,7 +63,7 @@ package struct NodeLiveness: Sendable, Equatable {
         case restarted(NodeID)
         case inhibit(Inhibition)
         case permit(Inhibition)
-        /// To that group.
+        /// Goes to that group.
         case leaderResigned(NodeID, GroupID, term: Term)
     }
 
@@ -139,7 +139,8 @@ package struct NodeLiveness: Sendable, Equatable {
             self.resignations.append(
                 Resignation(group: resigned, until: now + self.tuning.resignationLife))
         case .peersChanged(let nodes):
-            // Nobody listens to who is no peer any more: a group that it leads must not wait for it.
+            // Nobody listens to who is no peer any more: a group that it leads must not wait for
+            // it.
             let gone = self.peers.filter { !nodes.contains($0.node) && !$0.isSuspect }
             let known = self.peers.map(\.node)
             self.setPeers(nodes, at: now)
@@ -156,9 +157,10 @@ package struct NodeLiveness: Sendable, Equatable {
         self.peers.filter { !$0.isSuspect }.map(\.node).sorted()
     }
 
-    /// What a replica must be told that is opened now: everything the others were told when it happened.
+    /// The events that tell a newly opened replica what the others were told when it happened.
     ///
-    /// - Parameter members: of its group. One that is nobody's peer is not heard, so it counts as silent.
+    /// - Parameter members: of its group. One that is nobody's peer is not heard, so it counts as
+    ///   silent.
     package func knowledge(of members: [NodeID], at node: NodeID) -> [RaftGroup.Event] {
         var events: [RaftGroup.Event] = []
         if self.isInhibited { events.append(.inhibited(self.inhibition)) }
@@ -210,8 +212,9 @@ package struct NodeLiveness: Sendable, Equatable {
         self.clockLeadMilliseconds.magnitude > UInt64(self.tuning.clockSkewMaxMilliseconds)
     }
 
-    /// How far the own wall clock is ahead of the median of all clocks heard now and the own. Of two in the
-    /// middle the one nearer to ours counts, so that a pair of nodes that disagree can still work.
+    /// How far the own wall clock is ahead of the median of all clocks heard now and the own. Of
+    /// two in the middle the one nearer to ours counts, so that a pair of nodes that disagree can
+    /// still work.
     package var clockLeadMilliseconds: Int64 {
         var offsets = self.peers.filter { !$0.isSuspect }.compactMap(\.clockOffset)
         offsets.append(0)

@@ -1,13 +1,14 @@
 package import StratusModel
 
-/// What a leader knows of one peer's log (thesis §3.5, §10.2.1).
+/// A leader's view of one peer's log (thesis §3.5, §10.2.1).
 ///
-/// What was sent and is not on the peer's stable storage is counted until it is, however often it is sent and whatever
-/// the peer has in memory: a peer whose disk is full or hangs holds no more than one leader's bound.
+/// Entries that were sent are counted until they are on the peer's stable storage, however often
+/// they are sent and whatever the peer has in memory. A peer whose disk is full or hangs therefore
+/// holds no more than one leader's bound.
 ///
 /// Invariants: `match < next`, `match <= received`, and neither `match` nor `received` of a
-/// leadership ever falls, unless the peer says that its log was damaged or shows that it was set back.
-/// `match` too low is true all the same, and mended by the next acknowledgement.
+/// leadership ever falls, unless the peer says that its log was damaged or shows that it was set
+/// back. `match` too low is true all the same, and mended by the next acknowledgement.
 package struct Progress: Sendable, Equatable {
     package enum Mode: Sendable, Equatable {
         /// One message at a time, until the logs are known to agree.
@@ -25,15 +26,16 @@ package struct Progress: Sendable, Equatable {
 
     package let node: NodeID
     package internal(set) var mode = Mode.probing
-    /// On the peer's stable storage.
+    /// The last entry known to be on the peer's stable storage.
     package internal(set) var match = LogIndex.zero
-    /// At least in the peer's memory.
+    /// The last entry known to be at least in the peer's memory.
     package internal(set) var received = LogIndex.zero
     package internal(set) var next: LogIndex
-    /// What the peer last said it knows to be committed, and what it was last told.
+    /// The commit index that the peer last said it knows, and the one it was last told.
     var knownCommit = LogIndex.zero
     var toldCommit = LogIndex.zero
-    /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each entry once.
+    /// Sent in this reign, and not known to be on the peer's stable storage: oldest first, each
+    /// entry once.
     var flights: [Flight] = []
     package internal(set) var flightSize = 0
     /// The shell reads entries for it from the log: what comes next is sent when they are.
@@ -46,9 +48,10 @@ package struct Progress: Sendable, Equatable {
     var movedAt: MonotonicTime?
     /// Something unanswered is out; sent again at this time. Nil when nothing is.
     var resendAt: MonotonicTime?
-    /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at this time.
+    /// It has its log and lacks its rows: a snapshot is sent beside the entries, and sent again at
+    /// this time.
     var stateResendAt: MonotonicTime?
-    /// By the pair heartbeats. Decides whether it is worth sending, never what is true.
+    /// Set by the pair heartbeats. Decides whether it is worth sending, never what is true.
     var isReachable = true
     var snapshotNext: UInt32 = 0
     /// It has acknowledged what it is known to have in its present life.
@@ -74,7 +77,7 @@ package struct Progress: Sendable, Equatable {
 
     var isSentSnapshot: Bool { self.mode == .snapshot || self.stateResendAt != nil }
 
-    /// What was sent before is counted already.
+    /// Counts entries as sent. Entries that were sent before are counted already.
     mutating func sent(through last: LogIndex, size: Int) {
         guard last > self.sentThrough else { return }
         self.flights.append(Flight(last: last, size: size))

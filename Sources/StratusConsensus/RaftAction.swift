@@ -3,13 +3,13 @@ package import StratusModel
 extension RaftGroup {
     /// Orders to the shell, to be carried out in the order given.
     package enum Action: Sendable, Equatable {
-        /// Submit to the log; answered by `.durable`. Never waited for: later actions do not depend on
-        /// it, except that writes reach the log in this order.
+        /// Submit to the log; answered by `.durable`. Never waited for: later actions do not depend
+        /// on it, except that writes reach the log in this order.
         case persist(LogWrite)
         case send(ConsensusMessage, to: NodeID)
-        /// As `.send` of an append, with entries that are no longer in memory: read those after
-        /// `previous` from the log, as many as one message may carry, none past `through`. Answered by
-        /// `.sentFromLog`.
+        /// Like `.send` of an append, with entries that are no longer in memory. Read those after
+        /// `previous` from the log, as many as one message may carry, none past `through`. Answered
+        /// by `.sentFromLog`.
         case sendFromLog(
             to: NodeID, term: Term, previous: LogPoint, through: LogIndex, commit: LogIndex)
         /// Ask for `.woke` at this time, instead of any earlier request.
@@ -36,7 +36,7 @@ extension RaftGroup {
 
         /// A path that tests must have taken, or they are too tame.
         case reached(RarePath)
-        /// What cannot happen has happened. Nothing was changed; somebody must be told.
+        /// An invariant does not hold. Nothing was changed; the operator must be told.
         case alarm(Alarm)
     }
 
@@ -57,15 +57,15 @@ extension RaftGroup {
         /// A leader asks to replace what is committed here.
         case conflictWithCommitted(LogIndex, from: NodeID)
         case malformedMessage(from: NodeID)
-        /// A peer came back from a restart without entries that it had acknowledged through here: it was put
-        /// back from an older copy, or its disk does not keep what it says.
+        /// A peer restarted without entries that it had acknowledged through here. Either it was
+        /// restored from an older copy, or its disk loses synced writes.
         case acknowledgedGone(through: LogIndex, at: NodeID)
     }
 
     package enum Role: Sendable, Equatable { case follower, preCandidate, candidate, leader }
 }
 
-/// What one group asks of its log in one turn: cut, append, remember, in that order.
+/// The changes that one group asks of its log in one turn: cut, append, remember, in that order.
 package struct LogWrite: Sendable, Equatable {
     package var hardState: HardState?
     package var truncateFrom: LogIndex?

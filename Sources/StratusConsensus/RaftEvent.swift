@@ -3,12 +3,12 @@ package import StratusModel
 extension RaftGroup {
     /// Facts that reach a group.
     package enum Event: Sendable, Equatable {
-        /// The replica is running and may arm its timers. Once, and first but for what is known already: reasons not
-        /// to lead, and nodes that are silent or should not lead.
+        /// The replica is running and may arm its timers. Once, and first but for what is known
+        /// already: reasons not to lead, and nodes that are silent or should not lead.
         case started
         case received(ConsensusMessage, from: NodeID)
-        /// Everything submitted to the log through here is on stable storage. Entries and hard states
-        /// become durable in the order in which they were submitted.
+        /// Everything submitted to the log through here is on stable storage. Entries and hard
+        /// states become durable in the order in which they were submitted.
         case durable(through: LogIndex, term: Term, hardState: HardState?)
         /// A wake-up asked for with `.wake`. May be late or spurious.
         case woke
@@ -24,13 +24,13 @@ extension RaftGroup {
         /// The own rows differ from those of a majority of the voters, at the same entry.
         case diverged
 
-        /// By the pair heartbeats: the node is silent.
+        /// The pair heartbeats say that the node is silent.
         case suspected(NodeID)
         /// The node's process has ended: its connections are closed, and it refuses new ones.
         case ended(NodeID)
-        /// By the pair heartbeats: the node is heard again.
+        /// The pair heartbeats say that the node is heard again.
         case trusted(NodeID)
-        /// By the pair heartbeats: the node is there, but should not lead.
+        /// The pair heartbeats say that the node is there, but should not lead.
         case declined(NodeID)
         case recovered(NodeID)
         /// The node's process is another one than before: whatever it led, it leads no more.
@@ -38,7 +38,8 @@ extension RaftGroup {
         /// The heartbeat said so: the leader of `term` leads no more.
         case leaderResigned(NodeID, term: Term)
 
-        /// Answers `.sendFromLog`: entries through here are on their way, of this size together; nil: none could be read.
+        /// Answers `.sendFromLog`: entries through here are on their way, of this size together;
+        /// nil: none could be read.
         case sentFromLog(to: NodeID, through: LogIndex?, size: Int)
 
         /// The state holds everything through here on stable storage, and the log may let it go.
@@ -59,7 +60,8 @@ extension RaftGroup {
         package var payload: Bytes
         /// The proposer's wall clock; the entry's time is later than its predecessor's in any case.
         package var wallMilliseconds: Int64
-        /// The entry's time is later than this too: what comes from another group was there before it is here.
+        /// The entry's time is later than this too: what comes from another group was there before
+        /// it is here.
         package var after: HybridTime
 
         package init(

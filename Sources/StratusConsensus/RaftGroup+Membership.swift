@@ -1,8 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// Membership: joint consensus (thesis §4.3). A configuration is in force as soon as it is in the log,
-// committed or not (§4.1), and rolled back with the entry if that is cut.
+// Membership: joint consensus (thesis §4.3). A configuration is in force as soon as it is in the
+// log, committed or not (§4.1), and rolled back with the entry if that is cut.
 extension RaftGroup {
     mutating func proposeConfiguration(
         _ token: RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64,

@@ -1,7 +1,7 @@
 import StratusModel
 
-// Reads by read index (thesis §6.4) and the leader's own check that it still leads (§6.2). Both ask the
-// voters the same question, by group and term: one round answers for everything that waits.
+// Reads by read index (thesis §6.4) and the leader's own check that it still leads (§6.2). Both ask
+// the voters the same question, by group and term: one round answers for everything that waits.
 extension RaftGroup {
     mutating func requestRead(_ token: RequestToken, into actions: inout [Action]) {
         if self.bugs.contains(.followerAnswersReads), self.role == .follower, self.leader != nil {

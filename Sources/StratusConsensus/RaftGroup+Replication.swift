@@ -37,7 +37,8 @@ extension RaftGroup {
         {
             return .overloaded
         }
-        // Others may have made durable what the own disk has not: it must not wait here without bound.
+        // Others may have made durable what the own disk has not: it must not wait here without
+        // bound.
         if proposal.kind != .mail, self.unsyncedSize > 0,
             self.unsyncedSize + size > self.tuning.uncommittedSizeMax,
             !self.bugs.contains(.flowCountsReceived)
@@ -117,7 +118,8 @@ extension RaftGroup {
         }
     }
 
-    /// What was sent before is counted already, wherever it is now.
+    /// Whether the peer may be sent more. Entries that were sent before are counted already, even
+    /// if they are sent again.
     private func maySend(toPeerAt position: Int) -> Bool {
         let peer = self.peers[position]
         return peer.next <= peer.sentThrough
@@ -125,8 +127,8 @@ extension RaftGroup {
                 && peer.flightSize < self.tuning.inFlightSizeMax
     }
 
-    /// Sends the next message to a peer: entries if there are any, else what is committed; a snapshot
-    /// where the log does not reach back to what the peer needs.
+    /// Sends the next message to a peer: entries if there are any, else what is committed; a
+    /// snapshot where the log does not reach back to what the peer needs.
     private mutating func sendOne(
         toPeerAt position: Int, at now: MonotonicTime, into actions: inout [Action]
     ) {
@@ -153,7 +155,8 @@ extension RaftGroup {
             let entries = self.log.entries(
                 from: next, through: through, sizeMax: self.tuning.appendSizeMax)
         else {
-            // Behind what is kept in memory: read from the log, the next when this one is on its way.
+            // Behind what is kept in memory: read from the log, the next when this one is on its
+            // way.
             self.peers[position].awaitsLog = true
             actions.append(.reached(.sentFromLog))
             actions.append(
@@ -381,7 +384,8 @@ extension RaftGroup {
             && previous == self.peers[position].match
             && previous == self.peers[position].next.previous
         if isGone { actions.append(.alarm(.acknowledgedGone(through: previous, at: node))) }
-        // Index zero: a log that was damaged. What it acknowledged counted when it did, and is gone there.
+        // Index zero: a log that was damaged. What it acknowledged counted when it did, and is gone
+        // there.
         let isLoss = previous == .zero && self.peers[position].mode != .snapshot || isGone
         if isLoss {
             self.peers[position].isProven = true
@@ -417,8 +421,8 @@ extension RaftGroup {
         guard self.role == .leader else { return }
         let quorum = self.quorumIndex
         guard quorum > self.commit else { return }
-        // Counting replicas proves nothing for entries of older terms: they become committed with the
-        // first entry of the own term that is (figure 3.7).
+        // Counting replicas proves nothing for entries of older terms: they become committed with
+        // the first entry of the own term that is (figure 3.7).
         guard
             self.log.term(at: quorum) == self.term
                 || self.bugs.contains(.commitOlderTermByCounting)

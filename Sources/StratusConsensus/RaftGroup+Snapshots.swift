@@ -1,7 +1,7 @@
 package import StratusModel
 
-// Snapshots (thesis §5): for a peer that needs entries the log has let go. The bytes are the shell's
-// business; what may be installed, and what the log is then, is decided here.
+// Snapshots (thesis §5): for a peer that needs entries the log has let go. The bytes are the
+// shell's business; what may be installed, and what the log is then, is decided here.
 extension RaftGroup {
     // MARK: The leader's side
 
@@ -18,8 +18,8 @@ extension RaftGroup {
         actions.append(.sendSnapshot(to: self.peers[position].node, term: self.term))
     }
 
-    /// To a peer that has its log and lacks its rows. Entries go on beside it: the peer may be needed for the quorum,
-    /// and what it acknowledges of its log says nothing of its rows.
+    /// To a peer that has its log and lacks its rows. Entries go on beside it: the peer may be
+    /// needed for the quorum, and what it acknowledges of its log says nothing of its rows.
     mutating func sendState(
         toPeerAt position: Int, at now: MonotonicTime, into actions: inout [Action]
     ) {
@@ -97,8 +97,9 @@ extension RaftGroup {
         actions.append(.install(identity))
     }
 
-    /// The own rows are not to be trusted any more: they are replaced by the leader's, as if they were lost. How they
-    /// came to differ is not known, so that the log is not trusted with a vote either.
+    /// The own rows are not to be trusted any more: they are replaced by the leader's, as if they
+    /// were lost. How they came to differ is not known, so that the log is not trusted with a vote
+    /// either.
     mutating func noteDivergence(at now: MonotonicTime, into actions: inout [Action]) {
         guard !self.hasDiverged, !self.isAlone else { return }
         actions.append(.reached(.diverged))
@@ -119,7 +120,8 @@ extension RaftGroup {
             .snapshotAnswer(index: .zero, next: 0, unneeded: false), to: leader, into: &actions)
     }
 
-    /// What the snapshot stands for is here already, in the state or as entries of the same log.
+    /// Whether everything the snapshot covers is here already, in the state or as entries of the
+    /// same log.
     private func isUnneeded(_ identity: SnapshotIdentity) -> Bool {
         // One that ends before the log begins would leave a gap.
         if self.lacksState {
@@ -162,7 +164,8 @@ extension RaftGroup {
             self.hasDiverged = false
         }
         if self.keepsLog(after: identity) {
-            // What follows it here was acknowledged: it stays, and is applied again as it is committed.
+            // What follows it here was acknowledged: it stays, and is applied again as it is
+            // committed.
             self.log.rebase(on: identity)
             self.commit = max(self.commit, identity.index)
             self.durable = max(self.durable, identity.index)
@@ -202,8 +205,8 @@ extension RaftGroup {
 
     // MARK: A damaged log
 
-    /// The log is again at least what it ever was: every entry that this replica may have acknowledged is
-    /// here, or a leader of a later term has put others in its place.
+    /// The log is again at least as complete as it ever was. Every entry that this replica may have
+    /// acknowledged is here, or a leader of a later term has replaced it.
     mutating func standAgainIfWhole(at now: MonotonicTime, into actions: inout [Action]) {
         guard let mustReach else { return }
         let index = min(self.verified, self.durable)

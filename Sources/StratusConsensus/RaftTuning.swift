@@ -1,18 +1,20 @@
 /// Times and bounds of one group. Simulations run with tiny and odd ones.
 package struct RaftTuning: Sendable, Equatable {
-    /// A replica without a leader campaigns after a time drawn between these (thesis §3.4). The pair
-    /// heartbeats have waited for the leader before that: see ``NodeLiveness``.
+    /// A replica without a leader campaigns after a time drawn between these (thesis §3.4). The
+    /// pair heartbeats have waited for the leader before that: see ``NodeLiveness``.
     package var electionDelayMin: Duration = .milliseconds(100)
     package var electionDelayMax: Duration = .milliseconds(400)
-    /// After the process of the leader's node has ended, the first pre-votes are asked for after times drawn between
-    /// these, so many times, and no vote is asked for unless one of them is granted by a majority.
+    /// After the process of the leader's node has ended, the first pre-votes are asked for after
+    /// times drawn between these, so many times, and no vote is asked for unless one of them is
+    /// granted by a majority.
     package var promptDelayMin: Duration = .milliseconds(10)
     package var promptDelayMax: Duration = .milliseconds(60)
     package var promptElectionCountMax = 4
-    /// Elections that find no leader are followed by ones this many times rarer at most: where a vote
-    /// takes longer to reach a disk than candidates wait, they would stand in each other's way for ever.
+    /// After elections that find no leader, later ones become rarer by up to this factor. Without
+    /// it, candidates would disturb each other for ever if a vote takes longer to reach a disk than
+    /// they wait.
     package var electionBackoffMax: Int64 = 16
-    /// What is not answered is sent again after this.
+    /// The time after which an unanswered message is sent again.
     package var resendDelay: Duration = .milliseconds(200)
     /// A leader that a majority does not answer by name for this long steps down (thesis §6.2).
     package var quorumTimeout: Duration = .milliseconds(700)
@@ -25,8 +27,8 @@ package struct RaftTuning: Sendable, Equatable {
     /// Sent to one peer and not yet on its stable storage.
     package var inFlightSizeMax = 8 << 20
     package var inFlightMessageCountMax = 64
-    /// A follower that has so much in memory that its log has not yet made durable takes no more: twice what one leader
-    /// may have on its way to it, since leaders follow each other.
+    /// A follower accepts no more entries while this much waits in memory for its log's sync. It is
+    /// twice what one leader may have on its way to it, because one leader may follow another.
     package var unsyncedSizeMax: Int { 2 * self.inFlightSizeMax }
     /// Proposals beyond this are refused until some are committed.
     package var uncommittedSizeMax = 32 << 20
@@ -34,7 +36,8 @@ package struct RaftTuning: Sendable, Equatable {
     /// Recent entries kept in memory for slow followers.
     package var tailSizeMax = 8 << 20
     package var waitingReadCountMax = 4_096
-    /// A follower that has made nothing durable for so long, and taken nothing of a snapshot, is not waited for.
+    /// A follower that has made nothing durable for so long, and taken nothing of a snapshot, is
+    /// not waited for.
     package var followerPatience: Duration = .seconds(10)
     /// Messages held back until the term or vote they speak of is on stable storage.
     package var heldMessageCountMax = 64

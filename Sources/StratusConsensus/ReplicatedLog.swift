@@ -1,8 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// What a group knows of its own log without reading the disk: where it starts and ends, the term of
-/// every entry in it, the configurations it carries, and the most recent entries themselves.
+/// A group's view of its own log without reading the disk. It knows where the log starts and ends,
+/// the term of every entry, the configurations, and the most recent entries themselves.
 ///
 /// Invariants:
 /// - Indices are contiguous from `base.next` through `last`; terms never fall.
@@ -20,11 +20,13 @@ package struct ReplicatedLog: Sendable, Equatable {
     /// Everything through here is in the state or a snapshot; the log may no longer hold it.
     package private(set) var base: LogPoint
     package private(set) var last: LogIndex
-    /// Of the latest entry ever appended: entries cut off later still count, which can only delay.
+    /// The time of the latest entry ever appended. Entries cut off later still count, which can
+    /// only delay.
     package private(set) var lastTime: HybridTime
     /// Terms since `base`, oldest first. A run ends where the next begins.
     private var runs: [TermRun] = []
-    /// Configurations in force, oldest first: one at or before `base`, then one per entry of the kind.
+    /// Configurations in force, oldest first: one at or before `base`, then one per entry of the
+    /// kind.
     private var changes: [Change]
     /// The recent entries; those before `tailHead` are already dropped and wait to be removed.
     private var tail: [Entry] = []
@@ -97,8 +99,8 @@ package struct ReplicatedLog: Sendable, Equatable {
 
     // MARK: Changing
 
-    /// An entry that a start need not read back, because the state stands for it: its term is all that is kept. Only
-    /// before any other.
+    /// An entry that a start need not read back, because the state stands for it: its term is all
+    /// that is kept. Only before any other.
     package mutating func pass(
         _ index: LogIndex, term: Term, configuration: Configuration? = nil
     ) {
@@ -163,7 +165,8 @@ package struct ReplicatedLog: Sendable, Equatable {
         self.forgetTail(before: index.next)
     }
 
-    /// A snapshot stands for what is at or before its index, which this log holds; what follows stays.
+    /// A snapshot stands for what is at or before its index, which this log holds; what follows
+    /// stays.
     package mutating func rebase(on snapshot: SnapshotIdentity) {
         self.compact(through: snapshot.index)
         self.changes[0].configuration = snapshot.configuration
@@ -223,6 +226,6 @@ package struct ReplicatedLog: Sendable, Equatable {
 }
 
 extension Entry {
-    /// What the entry counts for in every limit by size.
+    /// The size that the entry counts for in every limit by size.
     package var cost: Int { self.payload.count + 40 }
 }

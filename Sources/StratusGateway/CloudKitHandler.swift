@@ -8,8 +8,8 @@ package import StratusSealing
 /// CloudKit Web Services: takes a request apart, asks who sends it, and turns it into commands and
 /// reads for the partitions.
 ///
-/// Keeps nothing between requests but caches of what partitions say, so any node can answer any request, and one
-/// client's mistake stays in its own answer.
+/// Keeps nothing between requests but caches of what partitions say, so any node can answer any
+/// request, and one client's mistake stays in its own answer.
 package final class CloudKitHandler: HTTPHandler {
     let router: any PartitionRouter
     let authenticator: any Authenticator
@@ -19,13 +19,14 @@ package final class CloudKitHandler: HTTPHandler {
     let limits: Limits
     let log: Log
     let operations: OperationTable
-    /// Who people are; nil where nobody can sign in (tests of everything else).
+    /// The sign-in service; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
     let schemas = SchemaCache()
     let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
-    /// Look-ups that need more than one answer of a partition. This many keep the storage thread and the loops busy.
+    /// Look-ups that need more than one answer of a partition. This many keep the storage thread
+    /// and the loops busy.
     let longReads = LongWork(4)
     private let bodies: BodyBudget
     private let answers: AnswerBudget
@@ -36,8 +37,8 @@ package final class CloudKitHandler: HTTPHandler {
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
     /// - Parameter feeds: what seals them instead, where its keys change; made with `tokenKey`.
-    /// - Parameter bodies: shared by every handler of a node, so that one that follows another counts what
-    ///   the other still holds; nil: one of its own, by the limits.
+    /// - Parameter bodies: shared by every handler of a node, so that one that follows another
+    ///   counts what the other still holds; nil: one of its own, by the limits.
     /// - Parameter answers: the same of answers, shared with the node's replicas.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
@@ -78,7 +79,8 @@ package final class CloudKitHandler: HTTPHandler {
         if request.head.method == "OPTIONS" {
             response = CrossOrigin.preflight()
         } else {
-            // Known once the credentials were found good; then its token comes back with errors too.
+            // Known once the credentials were found good; then its token comes back with errors
+            // too.
             var token: String?
             do {
                 let room = AnswerRoom(of: self.answers)
@@ -173,8 +175,8 @@ package final class CloudKitHandler: HTTPHandler {
         return response
     }
 
-    /// Reads a body whole. A signature covers all of one, so that of an operation which pulls its body is read here
-    /// too where the request is signed, and then may be no larger than any other.
+    /// Reads a body whole. A signature covers all of it, so a signed request's body is read here
+    /// even for an operation that pulls its body. It may then be no larger than any other.
     private func collect(
         _ body: any RequestBody, _ share: inout BodyBudget.Share
     ) async throws(InputRefusal) -> Bytes {

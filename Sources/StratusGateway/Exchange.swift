@@ -9,14 +9,14 @@ import StratusSealing
 
 /// One request whose sender is known, on its way to the partitions and back.
 ///
-/// It is what all services share: who asks and where, commands and reads, tokens, the schema, the deadline. Services
-/// hold it and add what their operations mean.
+/// It is what all services share: who asks and where, commands and reads, tokens, the schema, the
+/// deadline. Services hold it and add what their operations mean.
 struct Exchange {
     let handler: CloudKitHandler
     let route: Route
     let authentication: Authentication
     let head: RequestHead
-    /// As received; part of what a request's own name stands for.
+    /// The body as received. A request's own name covers it.
     let body: Bytes
     let isSecure: Bool
     let room: AnswerRoom
@@ -54,7 +54,8 @@ struct Exchange {
 
     // MARK: Where
 
-    /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has none.
+    /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has
+    /// none.
     func place(_ address: ZoneAddress) -> ZonePlace? {
         guard self.route.scope != .shared,
             let zone = address.resolved(in: self.route.scope, caller: self.caller)
@@ -75,12 +76,12 @@ struct Exchange {
         ZoneID(name: zone.name, owner: self.ownDatabase.owner)
     }
 
-    /// What an error says of a zone that resolves to nothing: what the client said.
+    /// The zone as the client named it, for an error about an address that resolves to no zone.
     func echo(_ address: ZoneAddress) -> ZoneID {
         ZoneID(name: address.name, owner: address.owner ?? self.caller)
     }
 
-    /// Who shares with all others what takes long.
+    /// The tenant that this request's long work is shared out by.
     var tenant: String { Self.tenant(self.route) }
 
     static func tenant(_ route: Route) -> String {
@@ -98,7 +99,8 @@ struct Exchange {
             owner: self.route.scope == .public ? "" : self.caller)
     }
 
-    /// Who has only an API token may read what the world may read, and nothing else.
+    /// Refuses a caller without a user. A caller with only an API token may read what the world may
+    /// read, and nothing else.
     func requireUser() async throws {
         guard self.principal.kind != .anonymous else {
             throw await self.handler.authenticator.refusalWithoutUser(
@@ -189,7 +191,7 @@ struct Exchange {
         }
     }
 
-    /// What partitions hold records and databases against.
+    /// The limits and flags that partitions check records and databases against.
     var rules: RecordRules {
         var rules = RecordRules(
             limits: self.handler.limits, flags: self.handler.settings.ruleFlags)
@@ -211,7 +213,8 @@ struct Exchange {
             deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
             principal: principal ?? self.principal)
         self.turn.leave()
-        // A signed request that somebody copied must not outlive its signature by a gateway's wrong clock.
+        // A signed request that somebody copied must not outlive its signature by a gateway's wrong
+        // clock.
         let outcome = try await self.handler.router.submit(
             enveloped, to: key, deadline: self.deadline,
             mayRunLater: self.authentication.signed == nil)
@@ -224,8 +227,8 @@ struct Exchange {
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
 
-    /// Submits to a database's partition, which may first have to learn the schema that the command was
-    /// compiled for.
+    /// Submits to a database's partition, which may first have to learn the schema that the command
+    /// was compiled for.
     ///
     /// - Parameter part: tells the commands of one request apart.
     /// - Returns: the outcome, and under which identity it was decided.
@@ -282,8 +285,9 @@ struct Exchange {
         return held?.version ?? 0 < schema.version
     }
 
-    /// Makes sure that the partition of a public database decides by this schema who may read what. Its own copy may be
-    /// older and let in whom this one keeps out, and otherwise only a save brings it up to date.
+    /// Makes sure that the partition of a public database decides by this schema who may read what.
+    /// Its own copy may be older and let in whom this one keeps out, and otherwise only a save
+    /// brings it up to date.
     func teach(_ schema: Schema, to database: DatabaseID) async throws {
         let taught = self.handler.taughtSchemas
         guard database.scope == .public, !taught.holds(schema.version, at: database) else { return }
@@ -295,8 +299,9 @@ struct Exchange {
         taught.note(schema.version, at: database)
     }
 
-    /// The schema that reads are judged by; nil where the container's home does not answer within a second. Credentials
-    /// stand at the same home, so a gateway that cannot reach it soon believes none.
+    /// The schema that reads are judged by; nil where the container's home does not answer within a
+    /// second. Credentials stand at the same home, so a gateway that cannot reach it soon believes
+    /// none.
     func schemaToReadBy() async -> Schema? {
         let container = self.route.container
         let now = self.handler.world.now
@@ -332,8 +337,8 @@ struct Exchange {
     // MARK: Draws
 
     /// Names the command. A client that names its request itself may send it again: the command is
-    /// carried out once. The name is good for this caller, this operation and this very body, so that
-    /// one used twice by mistake hides nothing.
+    /// carried out once. The name is good for this caller, this operation and this very body, so
+    /// that one used twice by mistake hides nothing.
     func identity(attempt: UInt8, part: Bytes = []) -> RequestIdentity {
         guard let name = self.requestName else { return self.handler.world.drawIdentity() }
         var writer = ByteWriter()
@@ -346,8 +351,8 @@ struct Exchange {
         return self.cipher.identity(of: self.feedPlace(nil, "").circumstances(0x10, writer.bytes))
     }
 
-    /// What the client calls this request, should it send it again. A signature is a name nobody else
-    /// can give, and covers what is asked.
+    /// The client's name for this request, the same if the client sends it again. A signature is a
+    /// name that nobody else can give, and it covers the request's content.
     private var requestName: String? {
         if let signed = self.authentication.signed { return Hexadecimal.text(signed.identity) }
         guard let name = self.head.headers["X-Stratus-Request-ID"], !name.isEmpty else {
@@ -356,8 +361,8 @@ struct Exchange {
         return name
     }
 
-    /// Where record names and the like come from: unpredictable, except for a request that has a name,
-    /// whose repeat must draw the same.
+    /// The source of record names and the like. It is unpredictable, except for a request that has
+    /// a name: a repeat of it must draw the same.
     func draws() -> Draws {
         guard self.requestName != nil else {
             return Draws { [world = self.handler.world] in world.random() }

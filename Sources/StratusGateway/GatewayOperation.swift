@@ -1,12 +1,13 @@
 package import StratusModel
 import StratusRuntime
 
-/// One operation that clients may ask for: its path, who may ask, how its body comes, and what it does.
+/// One operation that clients may ask for: its path, who may ask, how its body comes, and what it
+/// does.
 ///
-/// ``OperationTable`` holds all of them. Dispatch, the limits of bodies, the patience of requests, the labels of
-/// metrics and the log read it, and so does the authorization matrix of the tests.
+/// ``OperationTable`` holds all of them. Dispatch, the limits of bodies, the patience of requests,
+/// the labels of metrics and the log read it, and so does the authorization matrix of the tests.
 package struct GatewayOperation: Sendable {
-    /// What a caller must have shown before the operation runs.
+    /// The credentials that a caller must have shown before the operation runs.
     package enum Need: Sendable, Equatable {
         /// Good credentials of any kind. The operation reads what the caller may read, and no more.
         case reader
@@ -14,7 +15,7 @@ package struct GatewayOperation: Sendable {
         case user
     }
 
-    /// Which databases have an operation.
+    /// The databases that have an operation.
     package struct Scopes: OptionSet, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -35,25 +36,28 @@ package struct GatewayOperation: Sendable {
 
     /// The body that an operation takes, with the operation itself.
     enum Action: Sendable {
-        /// The whole body is read first, counted by ``BodyBudget``, and must be an object of JSON. The limit is
-        /// `limits.requestSizeMax`.
+        /// The whole body is read first, counted by ``BodyBudget``, and must be an object of JSON.
+        /// The limit is `limits.requestSizeMax`.
         case collected(@Sendable (Exchange, Input) async throws -> GatewayAnswer)
-        /// The operation pulls the body and counts what it keeps of it. The connection holds one window of it.
+        /// The operation pulls the body and counts what it keeps of it. The connection holds one
+        /// window of it.
         case pulled(
             sizeMax: ByteCount, @Sendable (Exchange, any RequestBody) async throws -> GatewayAnswer)
     }
 
     package let service: GatewayService
-    /// What the path says after container, environment and database. One that ends with `/*` takes any path below.
+    /// The operation's path after container, environment and database. One that ends with `/*`
+    /// takes any path below.
     package let name: String
-    /// What metrics and the log call it, and what its refusals say. One of a fixed set.
+    /// The operation's name in metrics, the log and its refusals. One of a fixed set.
     package let label: String
     package let methods: HTTPMethods
     package let scopes: Scopes
     package let need: Need
-    /// From a request's head to the last byte of its answer.
+    /// The longest time from a request's head to the last byte of its answer.
     package let patience: Duration
-    /// Whether the server may hold a request until something happens: its time says nothing about the server.
+    /// Whether the server may hold a request until something happens: its time says nothing about
+    /// the server.
     package let mayBeHeld: Bool
     let action: Action
 
@@ -84,7 +88,7 @@ package struct GatewayOperation: Sendable {
             .collected { .json(try await json($0, $1)) })
     }
 
-    /// What a request may take unless its operation says otherwise.
+    /// The longest time of a request, unless its operation says otherwise.
     package static let patienceNormally: Duration = .seconds(300)
 
     func bodySizeMax(_ limits: Limits) -> ByteCount {

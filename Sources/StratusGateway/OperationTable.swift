@@ -2,15 +2,15 @@ import StratusModel
 
 /// Every operation there is, found by its path.
 ///
-/// A new capability adds its list here. A name that two operations of a service have, or a label that two operations
-/// have, is a mistake of the program.
+/// A new capability adds its list here. A name that two operations of a service have, or a label
+/// that two operations have, is a mistake of the program.
 package struct OperationTable: Sendable {
-    /// What the program serves.
+    /// The operations that the program serves.
     package static let standard = OperationTable(
         RecordService.operations, QueryService.operations, ZoneService.operations,
         FeedService.operations, UserService.operations, UsageService.operations)
 
-    /// In the order of their lists.
+    /// The operations in the order of their lists.
     package let operations: [GatewayOperation]
     let services: [Section]
 

@@ -1,6 +1,6 @@
 import StratusHTTP
 
-/// What of a record goes into an answer, and in which form.
+/// The parts of a record that go into an answer, and their form.
 struct AnswerShape: Sendable, Hashable {
     /// Names of the fields to return, sorted; nil: all. System keys are returned regardless.
     var desiredKeys: [String]?
@@ -19,7 +19,7 @@ struct AnswerShape: Sendable, Hashable {
             numbersAsStrings: try Self.numbersAsStrings(input) ?? false)
     }
 
-    /// What an item says for itself, over what its request says for all.
+    /// The shape for one item: its own options override those of the request.
     func overridden(by input: Input) throws(InputRefusal) -> AnswerShape {
         AnswerShape(
             desiredKeys: try input.names("desiredKeys", limit: 10_000) ?? self.desiredKeys,

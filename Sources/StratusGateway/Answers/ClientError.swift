@@ -4,10 +4,11 @@ package import StratusIdentity
 import StratusModel
 package import StratusRecords
 
-/// What a client is told went wrong: the one table from everything that can go wrong inside to
-/// CloudKit's codes and words. Nothing else in Stratus chooses a code or a status for a client.
+/// An error as a client sees it. This is the one table from every internal error to CloudKit's
+/// codes and words. Nothing else in Stratus chooses a code or a status for a client.
 ///
-/// Words stand here as Apple's service says them where somebody has seen them; clients match on some.
+/// Words stand here as Apple's service says them where somebody has seen them; clients match on
+/// some.
 package struct ClientError: Error, Sendable, Hashable {
     package var code: ServerErrorCode
     package var reason: String
@@ -28,8 +29,8 @@ package struct ClientError: Error, Sendable, Hashable {
 }
 
 extension ClientError {
-    /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and a
-    /// bug's last net.
+    /// Whatever was thrown on the way of a request: the five domains that meet in the gateway, and
+    /// a bug's last net.
     package init(_ error: any Error) {
         self =
             switch error {
@@ -182,7 +183,7 @@ extension ClientError {
             }
     }
 
-    /// What the innocent operations of a failed atomic batch are told.
+    /// The error for the innocent operations of a failed atomic batch.
     package static let atomicFailure = Self(
         .atomicError, "Atomic failure: another operation in the batch failed")
 
@@ -306,8 +307,8 @@ extension ClientError {
             }
     }
 
-    /// What the HTTP server refuses by itself. The status is the refusal's, the code the nearest of the
-    /// fourteen.
+    /// The error for a request that the HTTP server itself refuses. The status is the refusal's,
+    /// the code the nearest of the fourteen.
     package init(_ refusal: HTTPRefusal) {
         self =
             switch refusal {
@@ -326,7 +327,7 @@ extension ClientError {
         Int(max(1, (duration.clampedNanoseconds + 999_999_999) / 1_000_000_000))
     }
 
-    /// What a client sent goes back to it, but not without an end.
+    /// Returns a client's text for an error message, cut if it is long.
     static func quoted(_ text: String) -> String {
         text.utf8.count <= 80 ? text : String(text.prefix(60)) + "…"
     }

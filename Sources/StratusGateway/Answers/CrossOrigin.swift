@@ -1,8 +1,8 @@
 import StratusHTTP
 import StratusRuntime
 
-/// What lets scripts of other origins call the service: the answer to a preflight, and the headers
-/// every answer carries.
+/// Cross-origin access (CORS) for scripts of other origins: the answer to a preflight, and the
+/// headers every answer carries.
 enum CrossOrigin {
     static func preflight() -> HTTPResponse {
         HTTPResponse(
@@ -17,7 +17,8 @@ enum CrossOrigin {
             ])
     }
 
-    /// The origin is named rather than starred, so that a cache keeps the answers of two sites apart.
+    /// The origin is named rather than starred, so that a cache keeps the answers of two sites
+    /// apart.
     static func allow(_ head: RequestHead, in headers: inout HeaderFields) {
         headers.set("Access-Control-Allow-Origin", head.headers["Origin"] ?? "*")
         headers.set("Vary", "Origin")

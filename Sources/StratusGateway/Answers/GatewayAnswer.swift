@@ -1,7 +1,7 @@
 import StratusModel
 import StratusRuntime
 
-/// What an operation answers with.
+/// The answer of an operation.
 enum GatewayAnswer: Sendable {
     /// One object, as it is sent.
     case json(Bytes)

@@ -10,8 +10,8 @@ extension JSONWriter {
         }
     }
 
-    /// What stands in a record's place. No server copy beside it: clients decode these keys and no
-    /// others.
+    /// Writes a failure in a record's place. It has no server copy beside it, because clients
+    /// decode these keys and no others.
     mutating func writeFailure(_ error: ClientError, recordName: String) {
         self.object {
             $0.member("recordName", recordName)
@@ -19,7 +19,7 @@ extension JSONWriter {
         }
     }
 
-    /// What stands in a zone's place.
+    /// Writes a failure in a zone's place.
     mutating func writeFailure(_ error: ClientError, zone: ZoneID) {
         self.object {
             $0.key("zoneID")

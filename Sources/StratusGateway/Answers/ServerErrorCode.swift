@@ -1,5 +1,5 @@
-/// The fourteen codes a client may ever see. Closed: one widely used client stops its process on any
-/// other string, two more fail to decode the answer.
+/// The fourteen codes a client may ever see. Closed: one widely used client stops its process on
+/// any other string, two more fail to decode the answer.
 package enum ServerErrorCode: String, Sendable, Hashable, CaseIterable {
     case accessDenied = "ACCESS_DENIED"
     case atomicError = "ATOMIC_ERROR"

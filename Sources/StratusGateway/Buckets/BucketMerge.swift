@@ -2,16 +2,17 @@ import StratusRecords
 
 /// Decides which records of several buckets make a page of a sorted query.
 ///
-/// Two looks: the first brings places only, and says how many of each bucket are among the first `limit`; the second
-/// brings those records. Between the two records come, change and go; what stands still is on exactly one page.
+/// Two looks: the first brings places only, and says how many of each bucket are among the first
+/// `limit`; the second brings those records. Between the two records come, change and go; what
+/// stands still is on exactly one page.
 ///
-/// Invariant: a page never goes past what some bucket has not looked at, or past a record of the first look that was not
-/// asked for in the second.
+/// Invariant: a page never goes past what some bucket has not looked at, or past a record of the
+/// first look that was not asked for in the second.
 struct BucketMerge {
     struct Part: Equatable {
-        /// In order.
+        /// The places, in order.
         var places: [MergePlace]
-        /// Where the bucket looked no further; nil: it has seen everything.
+        /// The place up to which the bucket has looked; nil: it has seen everything.
         var end: MergePlace?
     }
 
@@ -34,7 +35,7 @@ struct BucketMerge {
     struct Page: Equatable {
         /// Part and position in it, in the order of the page.
         var taken: [(part: Int, position: Int)]
-        /// Where the next page starts; nil: this was the last.
+        /// The place at which the next page starts; nil: this was the last.
         var next: MergePlace?
         /// All that the first look found is gone, and there may be more: look again.
         var isStuck = false
@@ -48,7 +49,7 @@ struct BucketMerge {
 
     let limit: Int
     let first: [Part]
-    /// Of each part: how many of its first are on the page, as far as the first look tells.
+    /// The number of first items of each part that are on the page, as far as the first look tells.
     let counts: [Int]
 
     init(_ first: [Part], limit: Int) {
@@ -60,7 +61,8 @@ struct BucketMerge {
         self.counts = counts
     }
 
-    /// - Parameter second: for each part what the second look found; for parts of no records anything.
+    /// - Parameter second: for each part what the second look found; for parts of no records
+    ///   anything.
     func page(_ second: [Part]) -> Page {
         var bound: Bound?
         for (number, part) in self.first.enumerated() {

@@ -1,11 +1,12 @@
 import StratusModel
 import StratusRecords
 
-/// In what order a request's operations go to which buckets.
+/// The order in which a request's operations go to their buckets.
 ///
-/// Operations of one bucket go together, and the bucket orders them by what they need. What a save needs from another
-/// bucket of the same request, the target of a VALIDATE reference or a parent, is made in an earlier **wave**. A circle
-/// of needs is cut where it is entered: as in one bucket, the first of it finds nothing.
+/// Operations of one bucket go together, and the bucket orders them by what they need. What a save
+/// needs from another bucket of the same request, the target of a VALIDATE reference or a parent,
+/// is made in an earlier **wave**. A circle of needs is cut where it is entered: as in one bucket,
+/// the first of it finds nothing.
 struct BucketPlan: Equatable {
     struct Part: Equatable {
         var bucket: Bucket
@@ -70,7 +71,7 @@ extension RecordOperation {
         return names
     }
 
-    /// What this operation's fields refer to so that the state acts on it: each once, in their order.
+    /// The targets that this operation's fields refer to with an action: each once, in their order.
     var actingTargets: [(target: String, action: Reference.Action)] {
         var found: [(target: String, action: Reference.Action)] = []
         func add(_ scalar: Scalar) {

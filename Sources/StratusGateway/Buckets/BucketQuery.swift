@@ -5,15 +5,16 @@ import StratusRecords
 
 // A position of a query over buckets, before it is sealed:
 //
-// | bytes | what                                                                                  |
-// | ----- | ------------------------------------------------------------------------------------- |
-// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                           |
-// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its beginning |
+// | bytes | what                                                                               |
+// | ----- | ---------------------------------------------------------------------------------- |
+// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                       |
+// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its start |
 
 /// One page of a query over buckets.
 ///
-/// Sorted, it looks into all of them at once: keys first, records for the winners only (``BucketMerge``). Without an
-/// order it takes one bucket after the other. The rows a page may touch are shared out.
+/// Sorted, it looks into all of them at once: keys first, records for the winners only
+/// (``BucketMerge``). Without an order it takes one bucket after the other. The rows a page may
+/// touch are shared out.
 struct BucketQuery: Sendable {
     let queries: QueryService
     /// For the whole database; its marker is one of ours.
@@ -28,7 +29,7 @@ struct BucketQuery: Sendable {
 
     /// First looks that found only what was gone by the second.
     private static let roundCountMax = 3
-    /// What a bucket may touch at least, however many there are.
+    /// The touches that one bucket may always make, however many buckets there are.
     private static let touchCountMin = 200
 
     private var count: Int { Int(self.buckets.count) }
@@ -81,7 +82,8 @@ struct BucketQuery: Sendable {
                 page.next = [2, UInt8(number)]
                 return page
             }
-            // A page that is full is the last one where nothing follows: the next bucket is asked for one record.
+            // A page that is full is the last one where nothing follows: the next bucket is asked
+            // for one record.
             let found = try await self.queries.page(
                 self.part(number, after: marker, limit: max(1, rest), touches: touches),
                 schema: self.schema)
@@ -101,8 +103,9 @@ struct BucketQuery: Sendable {
         return page
     }
 
-    /// While an index is built in some bucket, none answers: half of what there is would look like all of it, and the
-    /// refusal would come with a later page. A sorted query asks all of them anyway.
+    /// While an index is built in some bucket, none answers: half of what there is would look like
+    /// all of it, and the refusal would come with a later page. A sorted query asks all of them
+    /// anyway.
     private func requireIndexes() async throws {
         guard self.ask.requiresIndexes else { return }
         let question = ReadyQueries.Question(
@@ -154,7 +157,8 @@ struct BucketQuery: Sendable {
         throw RouteError.notExecuted(retryAfter: .seconds(1))
     }
 
-    /// All at once; nothing where there is no question. Nil: some bucket does not sort what it answers.
+    /// All at once; nothing where there is no question. Nil: some bucket does not sort what it
+    /// answers.
     private func look(_ asks: [QueryPageAsk?]) async throws -> [PlacedPage]? {
         try await withThrowingTaskGroup(of: (Int, RecordAnswer).self) { tasks in
             for (number, ask) in asks.enumerated() {

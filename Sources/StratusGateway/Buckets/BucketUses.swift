@@ -1,10 +1,11 @@
 import StratusModel
 import Synchronization
 
-/// What the buckets of public databases held when this gateway last looked: by it a quota of the whole is shared out.
+/// The sizes of public databases' buckets when this gateway last looked. It divides a database's
+/// quota among its buckets by them.
 ///
-/// A bucket's log decides exactly about what the bucket itself holds. Of the others it knows nothing, so that together
-/// they may pass the quota by what is saved between two looks.
+/// A bucket's log decides exactly about what the bucket itself holds. Of the others it knows
+/// nothing, so that together they may pass the quota by what is saved between two looks.
 final class BucketUses: Sendable {
     private struct Entry {
         /// Bytes, by the bucket's number.
@@ -14,7 +15,8 @@ final class BucketUses: Sendable {
         var askedAt: MonotonicTime?
     }
 
-    /// How long a look is believed, and how long others wait for who is looking before they look themselves.
+    /// How long a look is believed, and how long others wait for who is looking before they look
+    /// themselves.
     private static let lifetime = Duration.seconds(1)
     static let patience = Duration.seconds(2)
 
@@ -23,8 +25,8 @@ final class BucketUses: Sendable {
 
     init(countMax: Int = 1_024) { self.countMax = countMax }
 
-    /// Nil: the caller is to look, and to say what it saw by ``keep(_:of:at:)``. Everybody else goes by the last look
-    /// meanwhile.
+    /// Nil: the caller is to look, and to say what it saw by ``keep(_:of:at:)``. Everybody else
+    /// goes by the last look meanwhile.
     func sizes(of database: PublicDatabase, at now: MonotonicTime) -> [UInt64]? {
         self.entries.withLock { entries in
             guard let entry = entries[database] else { return nil }
@@ -35,8 +37,8 @@ final class BucketUses: Sendable {
         }
     }
 
-    /// - Parameter sizes: nil where a bucket did not answer: what it held before counts, and nothing where nobody
-    ///   ever knew.
+    /// - Parameter sizes: nil where a bucket did not answer: what it held before counts, and
+    ///   nothing where nobody ever knew.
     /// - Returns: what is known now.
     func keep(_ sizes: [UInt64?], of database: PublicDatabase, at now: MonotonicTime) -> [UInt64] {
         self.entries.withLock { entries in
@@ -48,8 +50,8 @@ final class BucketUses: Sendable {
         }
     }
 
-    /// What each bucket may hold, so that what all of them held and what it adds is no more than `quota`. Never 0,
-    /// which would be no quota.
+    /// Returns the bytes that each bucket may hold, so that all of them together, with what is
+    /// added, hold at most `quota`. Never 0, which would be no quota.
     static func bounds(of sizes: [UInt64], quota: UInt64) -> [UInt64] {
         let sum = sizes.reduce(0, +)
         return sizes.map { size in

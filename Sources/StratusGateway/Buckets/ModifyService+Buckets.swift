@@ -3,12 +3,13 @@ import StratusCoding
 import StratusModel
 import StratusRecords
 
-/// Requests to a public default zone whose records lie in buckets: each operation goes to its record's bucket, and the
-/// answers come back in the order of the request.
+/// Requests to a public default zone whose records lie in buckets: each operation goes to its
+/// record's bucket, and the answers come back in the order of the request.
 extension ModifyService {
     typealias OperationResult = Result<ModifiedRecords.Result, ClientError>
 
-    /// What becomes of each operation. Buckets work side by side; one that cannot be reached fails its own operations.
+    /// Returns the result of each operation. Buckets work side by side; one that cannot be reached
+    /// fails its own operations.
     func modify(
         _ modify: ModifyRecords, in buckets: Bucket, at place: ZonePlace, schema: Schema
     ) async -> [OperationResult] {
@@ -79,7 +80,8 @@ extension ModifyService {
         }
     }
 
-    /// The quota that a client is told of is the database's, not what was left of it for one bucket.
+    /// The quota that a client is told of is the database's, not what was left of it for one
+    /// bucket.
     private static func saying(_ rules: RecordRules, _ result: ModifiedRecords.Result)
         -> ModifiedRecords.Result
     {

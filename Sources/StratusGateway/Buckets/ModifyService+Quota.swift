@@ -4,7 +4,7 @@ import StratusRecords
 
 /// One quota for a database that lies in several buckets.
 extension ModifyService {
-    /// What each bucket may come to by what is saved now; nil: there is no quota.
+    /// The size that each bucket may reach by this save; nil: there is no quota.
     func sizeBounds(of place: ZonePlace, in buckets: Bucket) async -> [UInt64]? {
         let quota = self.exchange.rules.databaseSizeMax
         if quota == 0 { return nil }
@@ -20,7 +20,8 @@ extension ModifyService {
             of: uses.keep(sizes, of: database, at: now), quota: quota)
     }
 
-    /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else: nobody waits long.
+    /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else:
+    /// nobody waits long.
     private func sizes(of database: PublicDatabase) async -> [UInt64?] {
         let router = self.exchange.handler.router
         let deadline = self.exchange.handler.world.now + BucketUses.patience / 2

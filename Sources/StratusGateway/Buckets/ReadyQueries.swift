@@ -1,12 +1,13 @@
 import StratusModel
 import Synchronization
 
-/// Which queries every bucket of a database has the indexes for, as far as this gateway has found out.
+/// Which queries every bucket of a database has the indexes for, as far as this gateway has found
+/// out.
 ///
-/// An index that is complete in a partition stays so under the schema it was asked for by; under another one the
-/// question is another.
+/// An index that is complete in a partition stays so under the schema it was asked for by; under
+/// another one the question is another.
 final class ReadyQueries: Sendable {
-    /// What indexes a query without an order may need.
+    /// The indexes that a query without an order may need.
     struct Question: Hashable, Sendable {
         struct Need: Hashable, Sendable {
             var field: FieldSelector

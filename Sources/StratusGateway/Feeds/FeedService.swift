@@ -22,7 +22,7 @@ struct FeedService: Sendable {
         },
     ]
 
-    /// What a client says about one zone of `changes/zone`, or all of `records/changes`.
+    /// A client's request about one zone of `changes/zone`, or all of `records/changes`.
     fileprivate struct ChangesRequest {
         var address: ZoneAddress
         var shape: AnswerShape
@@ -160,7 +160,7 @@ struct FeedService: Sendable {
         }
     }
 
-    /// What stays with its zone; nil for what concerns the whole request.
+    /// Returns the error if it concerns one zone only; nil if it concerns the whole request.
     private func itemError(_ error: any Error) -> ClientError? {
         let error = ClientError(error)
         switch error.code {
@@ -230,7 +230,8 @@ struct FeedService: Sendable {
 
     /// No changes, and the feed's end.
     ///
-    /// A position on the way may expire, as any may. The client named none, so it is not told: the walk begins again.
+    /// A position on the way may expire, as any may. The client named none, so it is not told: the
+    /// walk begins again.
     private func caughtUpPage(as kind: FeedToken.Kind) async throws -> DatabaseChangesPage {
         var page = DatabaseChangesPage(changes: [], position: .start, moreComing: false)
         if self.exchange.route.scope == .shared { return page }
@@ -273,8 +274,8 @@ struct FeedService: Sendable {
         writer.object {
             $0.key("zoneID")
             $0.writeZoneID(id)
-            // A client may hand these entries straight to changes/zone, so the token is not the newest
-            // but the one from which nothing is missed.
+            // A client may hand these entries straight to changes/zone, so the token is not the
+            // newest but the one from which nothing is missed.
             if let zone = change.zone, !change.isDeleted {
                 let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
                 $0.member("syncToken", self.exchange.token(change.since ?? start, in: id))

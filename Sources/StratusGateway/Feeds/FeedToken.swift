@@ -28,7 +28,7 @@ package struct FeedToken: Sendable, Hashable {
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case zone = 0x01
         case database = 0x0F
-        /// Of the deprecated `zones/changes`.
+        /// A token of the deprecated `zones/changes`.
         case meta = 0x04
     }
 
@@ -83,8 +83,8 @@ package struct FeedToken: Sendable, Hashable {
         return Base64.encode([self.kind.rawValue] + sealed)
     }
 
-    /// Reads what a client sent back. What does not open (made elsewhere, for another zone, with another
-    /// key) answers like an expired one: every client then starts from the beginning.
+    /// Reads what a client sent back. What does not open (made elsewhere, for another zone, with
+    /// another key) answers like an expired one: every client then starts from the beginning.
     package init(
         _ kind: Kind, text: String, at place: FeedPlace, openedWith cipher: TokenCipher
     ) throws(InputRefusal) {
@@ -117,7 +117,7 @@ package struct FeedToken: Sendable, Hashable {
     private static let contentSizes = [19, 27]
 }
 
-/// Whose feed a token belongs to. No token is good for another place.
+/// The feed that a token belongs to. No token is good for another place.
 package struct FeedPlace: Sendable, Hashable {
     package var container: ContainerReference
     package var scope: DatabaseScope
@@ -154,7 +154,7 @@ package struct FeedPlace: Sendable, Hashable {
     }
 }
 
-/// Where a query goes on: a cursor of the query engine, sealed for the very same query.
+/// A marker at which a query goes on: a cursor of the query engine, sealed for the very same query.
 package enum ContinuationMarker {
     static let purpose: UInt8 = 0x02
 

@@ -2,14 +2,15 @@ import StratusCluster
 import StratusModel
 import Synchronization
 
-/// What was read for one request's answer, counted until the answer has left.
+/// The memory of one request's answer, counted until the answer has left.
 final class AnswerRoom: Sendable {
     private let budget: AnswerBudget
     private let shares = Mutex<[any AnyObject & Sendable]>([])
 
     init(of budget: AnswerBudget) { self.budget = budget }
 
-    /// What the partition's node counted goes on to count here; a peer's answer begins to.
+    /// Counts an answer until the response has left. An answer from this node is counted already
+    /// and stays counted; a peer's answer is counted from here on.
     func keep(_ answer: inout QueryAnswer) throws(RouteError) {
         guard self.budget.admit(&answer) else { throw .notExecuted(retryAfter: .seconds(1)) }
         if let share = answer.share { self.shares.withLock { $0.append(share) } }

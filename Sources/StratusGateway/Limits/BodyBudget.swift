@@ -2,23 +2,23 @@ package import StratusModel
 import StratusRuntime
 import Synchronization
 
-/// The memory that requests' bodies may take in all connections together, from their first byte to their
-/// answers.
+/// The memory that requests' bodies may take in all connections together, from their first byte to
+/// their answers.
 ///
 /// A limit on one body and one on connections bound their product only: a thousand clients with the
 /// largest body each would take sixteen gigabytes.
 package final class BodyBudget: Sendable {
-    /// Up to this size a body is small.
+    /// The largest size of a small body.
     package static let smallSizeMax = 64 << 10
 
-    /// From this size on a body counts three times: it is in memory as it came, as it was parsed, and as the command
-    /// that was made of it.
+    /// From this size on a body counts three times: it is in memory as it came, as it was parsed,
+    /// and as the command that was made of it.
     package static let largeSizeMin = 1 << 20
-    /// What must have been taken before memory is worth giving back.
+    /// The peak that must have been reached before it is worth giving memory back to the system.
     package static let emptiedSizeMin = 64 << 20
 
     private let bytes: ByteBudget
-    /// What one body may count for at most, so that each finds room when it is alone.
+    /// The largest charge of one body, so that each fits into an empty budget.
     private let chargeMax: Int
     private let peak = Atomic(0)
     private let whenEmptied: @Sendable () -> Void
@@ -33,7 +33,7 @@ package final class BodyBudget: Sendable {
     /// Bytes taken now.
     package var size: Int { self.bytes.size }
 
-    /// What a body of so many bytes counts for.
+    /// The charge of a body of `size` bytes.
     func charge(of size: Int) -> Int {
         let whole = size + 2 * max(0, size - Self.largeSizeMin)
         return max(size, min(whole, self.chargeMax))

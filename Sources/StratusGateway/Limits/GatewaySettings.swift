@@ -1,8 +1,8 @@
 import StratusModel
 package import StratusRecords
 
-/// How a gateway behaves where there is a choice. What Apple leaves unconfirmed has a switch, and the
-/// default is what we believe.
+/// How a gateway behaves where there is a choice. What Apple leaves unconfirmed has a switch, and
+/// the default is what we believe.
 package struct GatewaySettings: Sendable, Equatable {
     package enum DevelopmentSchema: Sendable, Equatable {
         /// Types and fields must exist: what Apple's web services do.
@@ -12,11 +12,12 @@ package struct GatewaySettings: Sendable, Equatable {
     }
 
     package var developmentSchema = DevelopmentSchema.strict
-    /// Whether a filter or sort needs the index Apple would need, or a scan may serve it. Nil: as the
-    /// container's schema is kept, so that a strict one is strict in everything.
+    /// Whether a filter or sort needs the index Apple would need, or a scan may serve it. Nil: as
+    /// the container's schema is kept, so that a strict one is strict in everything.
     package var requiresIndexes: Bool?
-    /// One client needs `syncToken` and `moreComing` in the error entries of `changes/zone`; another
-    /// takes such an entry for an empty success and stops syncing. The documented form has neither.
+    /// One client needs `syncToken` and `moreComing` in the error entries of `changes/zone`;
+    /// another takes such an entry for an empty success and stops syncing. The documented form has
+    /// neither.
     package var changesErrorsCarryTokens = false
     package var ruleFlags: RecordRules.Flags = []
     /// How long a schema may be served from memory before it is read again.
@@ -24,7 +25,8 @@ package struct GatewaySettings: Sendable, Equatable {
 
     /// Requests a second of one user, key or address at this node; nil: as many as come.
     package var requestRateMax: Int?
-    /// The same of one container, whoever asks; with one API token; from one address, good credentials or not.
+    /// The same of one container, whoever asks; with one API token; from one address, good
+    /// credentials or not.
     package var containerRequestRateMax: Int?
     package var tokenRequestRateMax: Int?
     package var addressRequestRateMax: Int?

@@ -2,13 +2,14 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 
-/// The rates this node takes requests at: from one address, of one container, with one API token, of one caller.
+/// The rates this node takes requests at: from one address, of one container, with one API token,
+/// of one caller.
 ///
-/// The address counts before anything else is looked at; the others only once the credentials were found good, so
-/// that a stranger uses up nobody's share.
+/// The address counts before anything else is looked at; the others only once the credentials were
+/// found good, so that a stranger uses up nobody's share.
 final class RequestRates: Sendable {
-    /// Told with every answer: `RateLimit-Policy` as the IETF's draft on rate limit fields has it, the burst being
-    /// what a window of two seconds allows.
+    /// Told with every answer: `RateLimit-Policy` as the IETF's draft on rate limit fields has it,
+    /// the burst being what a window of two seconds allows.
     let policy: String
     private let address: RequestThrottle?
     private let container: RequestThrottle?
@@ -41,7 +42,7 @@ final class RequestRates: Sendable {
             "too many requests from this address, retry later", now)
     }
 
-    /// Who has a name is counted by it, anybody else by where the request came from.
+    /// Counts a request by its user's name, or by its address if it has no name.
     func check(
         _ principal: Principal, _ head: RequestHead, from peer: String,
         _ container: ContainerReference, at now: MonotonicTime

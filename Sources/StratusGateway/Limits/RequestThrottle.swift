@@ -1,10 +1,11 @@
 import StratusModel
 import Synchronization
 
-/// How many requests one caller may send to this node in a span of time: as many on average, twice as many at once.
+/// How many requests one caller may send to this node in a span of time: as many on average, twice
+/// as many at once.
 ///
-/// One number for each caller, the time until which its share is used up (the generic cell rate algorithm):
-/// exact, and nothing to tidy but callers whose time is past.
+/// One number for each caller, the time until which its share is used up (the generic cell rate
+/// algorithm): exact, and nothing to tidy but callers whose time is past.
 final class RequestThrottle: Sendable {
     private let interval: Int64
     private let burst: Int64
@@ -26,8 +27,8 @@ final class RequestThrottle: Sendable {
 
     /// Nil: go on. Otherwise how long until the next request of this caller is taken.
     ///
-    /// - Parameter count: how many requests this one counts as. One that is more than may ever come at once is taken
-    ///   from a caller who has sent nothing lately.
+    /// - Parameter count: how many requests this one counts as. One that is more than may ever come
+    ///   at once is taken from a caller who has sent nothing lately.
     func wait(of caller: String, at time: MonotonicTime, count: Int = 1) -> Duration? {
         let now = time.nanoseconds
         let cost = Int64(min(count, Int(self.burst / self.interval))) * self.interval

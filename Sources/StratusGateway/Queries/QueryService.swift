@@ -112,8 +112,8 @@ struct QueryService: Sendable {
             place: place)
     }
 
-    /// A zone that is not there is told first, as by `records/modify` and `records/lookup`: clients make their zone on
-    /// that answer.
+    /// A zone that is not there is told first, as by `records/modify` and `records/lookup`: clients
+    /// make their zone on that answer.
     private func predicate(
         of request: QueryRequest, at target: Target
     ) async throws -> (RecordPredicate, Schema) {
@@ -128,8 +128,8 @@ struct QueryService: Sendable {
         }
     }
 
-    /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is where
-    /// that one knows no such type or field.
+    /// Compiles the clauses by the schema as it is in memory, and once more by the schema as it is
+    /// where that one knows no such type or field.
     private func predicate(
         of request: QueryRequest, in target: Target
     ) async throws -> (RecordPredicate, Schema) {
@@ -151,8 +151,8 @@ struct QueryService: Sendable {
         return (try reader.predicate(request), schema)
     }
 
-    /// Who has only an API token is asked to sign in where that could help: the world may not read the
-    /// type, and somebody may.
+    /// Refuses a caller who has only an API token, if signing in could help: the world may not read
+    /// the type, and somebody may.
     private func requireUserFor(_ type: RecordType) async throws {
         let readers = AccessRules.roles(that: .read, type)
         if self.exchange.route.scope == .public, !readers.isEmpty, !readers.contains("_world") {
@@ -168,7 +168,8 @@ struct QueryService: Sendable {
         }
     }
 
-    /// A partition that never saw the type learns it first: the answer is then "none", not "unknown".
+    /// A partition that never saw the type learns it first: the answer is then "none", not
+    /// "unknown".
     func answer(_ ask: QueryPageAsk, schema: Schema) async throws -> RecordAnswer {
         let key = ShardKey.database(ask.database)
         try await self.exchange.teach(schema, to: ask.database)
@@ -182,7 +183,8 @@ struct QueryService: Sendable {
             case .page(let page): return .page(page)
             case .placedPage(let page): return .placedPage(page)
             case .refused(let refusal) where refusal.reason == .schemaBehind:
-                // What it has against the newer one, saves are told; reads are answered by the one it has.
+                // What it has against the newer one, saves are told; reads are answered by the one
+                // it has.
                 if hasInstalled { throw ClientError(refusal) }
                 do { try await self.exchange.install(schema, at: key) } catch is ClientError {
                     ask.schemaVersion = nil
@@ -192,8 +194,8 @@ struct QueryService: Sendable {
                 try await self.exchange.install(schema, at: key)
                 hasInstalled = true
             case .refused(let refusal) where refusal.reason == .queryInvalid && !hasInstalled:
-                // It may be a field or an index that the partition has not been told of: nothing was saved there
-                // since.
+                // It may be a field or an index that the partition has not been told of: nothing
+                // was saved there since.
                 guard try await self.exchange.isBehind(schema, at: key) else {
                     throw ClientError(refusal)
                 }

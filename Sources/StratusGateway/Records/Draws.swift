@@ -1,7 +1,8 @@
 import StratusModel
 import StratusRuntime
 
-/// What a request needs drawn before it becomes a command: applying one draws nothing.
+/// The random draws that a request needs before it becomes a command: applying a command draws
+/// nothing.
 struct Draws {
     private var next: () -> UInt64
 

@@ -58,19 +58,21 @@ struct LookUpService: Sendable {
         return writer.finish()
     }
 
-    /// So much is written before the loop does something else.
+    /// The bytes that are written before the loop does something else.
     private static let pieceSize = 256 << 10
 
-    /// Messages of a partition that one answer is made of: with a mebibyte and a record in each, what a request may make
-    /// this node hold. 200 records of the largest size would be three times as much.
+    /// The number of a partition's messages that one answer is made of. At a mebibyte and a record
+    /// in each, this bounds what a request may make this node hold. 200 records of the largest size
+    /// would be three times as much.
     private static let answerRoundCountMax = 64
 
-    /// Looks names up, in order. A partition answers about a mebibyte at a time; the rest is asked for
-    /// again, `roundCountMax` times at most: what is left then stays deferred. The zone is as it was when the first
-    /// was read: who follows its feed from there misses nothing.
+    /// Looks names up, in order. A partition answers about a mebibyte at a time; the rest is asked
+    /// for again, `roundCountMax` times at most: what is left then stays deferred. The zone is as
+    /// it was when the first was read: who follows its feed from there misses nothing.
     ///
-    /// Look-ups that need more than one answer go on a few at a time, the containers in turn. Whoever waits holds nothing
-    /// of the memory that answers may take, and begins again: of many that hold what they have read, none would find room for its end.
+    /// Look-ups that need more than one answer go on a few at a time, the containers in turn.
+    /// Whoever waits holds nothing of the memory that answers may take, and begins again: of many
+    /// that hold what they have read, none would find room for its end.
     func lookUp(
         _ names: [String], at place: ZonePlace, roundCountMax: Int = .max
     ) async throws -> ([LookupAnswer.Item], ZoneSummary?) {
@@ -106,7 +108,7 @@ struct LookUpService: Sendable {
         return (items, zone)
     }
 
-    /// As many of the records, from the first on, as one answer of their partition holds.
+    /// Returns the first records of `names`: as many as one answer of their partition holds.
     private func piece(
         of names: [String], at place: ZonePlace
     ) async throws -> (

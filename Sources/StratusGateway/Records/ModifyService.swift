@@ -3,7 +3,8 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 
-/// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes what became of each.
+/// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes
+/// what became of each.
 struct ModifyService: Sendable {
     let exchange: Exchange
 
@@ -76,8 +77,8 @@ struct ModifyService: Sendable {
         case refused(ClientError)
     }
 
-    /// In custom zones a batch is atomic unless the client says otherwise; in default zones it never
-    /// is, and asking for it is a mistake.
+    /// In custom zones a batch is atomic unless the client says otherwise; in default zones it
+    /// never is, and asking for it is a mistake.
     private func isAtomic(_ wish: Bool?, in place: ZonePlace) throws(InputRefusal) -> Bool {
         guard place.zone.isDefault else { return wish ?? true }
         guard wish == true else { return false }
@@ -144,8 +145,8 @@ struct ModifyService: Sendable {
         }
     }
 
-    /// What the partition has against operations that need types or fields the schema lacks, besides that: a record that
-    /// exists, another tag, a zone that is not there.
+    /// Returns the other refusals of operations that need types or fields the schema lacks: a
+    /// record that exists, another tag, a zone that is not there.
     private func refusedAnyway(
         _ compiled: [Result<RecordOperation, ClientError>], by compiler: OperationCompiler,
         at place: ZonePlace, isAtomic: Bool
@@ -177,8 +178,8 @@ struct ModifyService: Sendable {
             && [.typeUnknown, .fieldUnknown].contains(refusal.reason)
     }
 
-    /// The types of the records whose operations name none but bring fields: their fields are read by
-    /// the schema too.
+    /// The types of the records whose operations name none but bring fields: their fields are read
+    /// by the schema too.
     private func storedTypes(
         _ request: ModifyRequest, at place: ZonePlace
     ) async throws -> [String: String] {
@@ -205,7 +206,8 @@ struct ModifyService: Sendable {
         return forgotten.isEmpty ? [:] : try await self.records(named: forgotten, at: place)
     }
 
-    /// Apart from its callers, who seldom need it: what it takes of memory is several times what they take.
+    /// Apart from its callers, who seldom need it: what it takes of memory is several times what
+    /// they take.
     @inline(never)
     private func records(named names: [String], at place: ZonePlace) async throws -> [String:
         Record]
@@ -239,7 +241,8 @@ struct ModifyService: Sendable {
             refusal, tagWasGiven: operation.changeTag != nil && operation.kind.checksTag)
     }
 
-    /// What the partition has against each operation of a batch that is not carried out.
+    /// Returns the partition's refusal of each operation in a batch, without carrying the batch
+    /// out.
     private func judge(_ modify: ModifyRecords, schema: Schema) async throws -> [RecordRefusal?] {
         let key = ShardKey.database(modify.database)
         var hasInstalled = false

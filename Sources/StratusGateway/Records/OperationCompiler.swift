@@ -13,7 +13,8 @@ struct OperationCompiler {
     /// Types of stored records, for operations that name none.
     let storedTypes: [String: String]
 
-    /// What would have to be added to the schema, and by which operation, in their order.
+    /// The types and fields that would have to be added to the schema, and the operations that need
+    /// them, in their order.
     private(set) var missing: [(operation: Int, type: RecordType)] = []
     private var operationCount = 0
 
@@ -50,7 +51,8 @@ struct OperationCompiler {
         }
     }
 
-    /// A type that does not exist and will not is refused before its fields are read: nothing says what they are.
+    /// A type that does not exist and will not is refused before its fields are read: nothing says
+    /// what they are.
     private mutating func refusalOfType(_ operation: ModifyRequest.Operation) -> ClientError? {
         guard !self.growsSchema, !operation.kind.isDelete, let type = operation.recordType,
             type != RecordState.userType, self.schema.type(named: type) == nil
@@ -80,8 +82,8 @@ struct OperationCompiler {
                     of: member.value, field: name, recordType: typeName ?? "",
                     defined: definition?.type)
             } catch {
-                // Nobody knows the record's type: whether there is a record comes first, and the partition says that.
-                // Of a list that is empty it can also say whether it fits.
+                // Nobody knows the record's type: whether there is a record comes first, and the
+                // partition says that. Of a list that is empty it can also say whether it fits.
                 guard typeName == nil, case .undecidable = error,
                     member.value["value"]?.array?.count == 0
                 else { throw error }
@@ -114,12 +116,14 @@ struct OperationCompiler {
         return nil
     }
 
-    /// Everybody's own record is there without being in a schema, as long as nothing is put into it.
+    /// Everybody's own record is there without being in a schema, as long as nothing is put into
+    /// it.
     private func isBareUser(_ type: String, _ fields: [Field]) -> Bool {
         type == RecordState.userType && fields.isEmpty && self.schema.type(named: type) == nil
     }
 
-    /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks nothing.
+    /// The refusal of an operation that needs what a closed schema lacks; nil where it lacks
+    /// nothing.
     func refusal(of operation: RecordOperation) -> ClientError? {
         guard !operation.kind.isDelete else { return nil }
         if let type = operation.recordType, self.isBareUser(type, operation.fields) { return nil }

@@ -21,8 +21,8 @@ struct RecordService: Sendable {
         },
     ]
 
-    /// `records/resolve` and `records/accept`. Nothing is shared yet, so no short GUID is known: one
-    /// alone is the request's error, several have an error each.
+    /// `records/resolve` and `records/accept`. Nothing is shared yet, so no short GUID is known:
+    /// one alone is the request's error, several have an error each.
     func resolve(_ input: Input) async throws -> Bytes {
         let guids = try input.requiredElements(
             "shortGUIDs", limit: self.exchange.handler.limits.operationCountMax

@@ -4,12 +4,14 @@ import StratusModel
 /// Turns field dictionaries into values. The schema's type decides; what the client claims can only
 /// contradict it. Without a type (a field about to be made) the claim decides, then the shape.
 struct FieldReader {
-    /// Of the record that holds the field: where its references point unless they say otherwise.
+    /// The zone of the record that holds the field. Its references point there unless they say
+    /// otherwise.
     let zone: ZoneID
     let scope: DatabaseScope
     let caller: String
 
-    /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the tag.
+    /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the
+    ///   tag.
     func value(
         of dictionary: JSONValue, field: String, recordType: String, defined: FieldType?
     ) throws(FieldRefusal) -> FieldValue? {
@@ -68,8 +70,8 @@ struct FieldReader {
         return .list(type.scalar, elements)
     }
 
-    /// Nil where the JSON does not have the type's shape. Numbers may come as strings: clients whose
-    /// own numbers are too small for 64 bits send them so.
+    /// Nil where the JSON does not have the type's shape. Numbers may come as strings: clients
+    /// whose own numbers are too small for 64 bits send them so.
     func scalar(_ value: JSONValue, as type: ScalarType) -> Scalar? {
         switch type {
         case .string: value.string.map { .string($0) }

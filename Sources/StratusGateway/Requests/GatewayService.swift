@@ -1,7 +1,7 @@
-/// Operations whose paths begin alike: `/<root>/<container>/<environment>/`, then perhaps a database, then the
-/// operation's name.
+/// Operations whose paths begin alike: `/<root>/<container>/<environment>/`, then perhaps a
+/// database, then the operation's name.
 package struct GatewayService: Sendable, Hashable {
-    /// With a slash at both ends.
+    /// The root path, with a slash at both ends.
     package let root: String
     /// Whether a database follows the environment. Where none does, the public one is meant.
     package let namesDatabase: Bool
@@ -15,7 +15,8 @@ package struct GatewayService: Sendable, Hashable {
     /// CloudKit Web Services.
     package static let database = GatewayService(root: "/database/1/", namesDatabase: true)
 
-    /// Names of the database service stand alone; those of other services follow the service's first word.
+    /// Names of the database service stand alone; those of other services follow the service's
+    /// first word.
     func label(of name: String) -> String {
         if self == .database { return name }
         return "\(self.root.dropFirst().prefix { $0 != "/" })/\(name)"

@@ -1,8 +1,8 @@
 import StratusHTTP
 import StratusModel
 
-/// An object of a request's body, read the way clients need it read: unknown keys do not exist, `null`
-/// is absence, and what is there must have the right shape.
+/// An object of a request's body, read the way clients need it read: unknown keys do not exist,
+/// `null` is absence, and what is there must have the right shape.
 struct Input {
     let object: JSONObject
 
@@ -81,8 +81,8 @@ struct Input {
         return names
     }
 
-    /// How many results a page may hold: absent, `null` and 0 mean the server's own maximum, and more
-    /// than that is that.
+    /// How many results a page may hold: absent, `null` and 0 mean the server's own maximum, and
+    /// more than that is that.
     func resultsLimit(_ key: String = "resultsLimit", max limit: Int) throws(InputRefusal) -> Int? {
         guard let value = self[key] else { return nil }
         guard let number = value.wholeInt64 ?? value.string.flatMap({ Int64($0) }), number >= 0

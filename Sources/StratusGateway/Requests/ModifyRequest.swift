@@ -2,7 +2,8 @@ import StratusHTTP
 import StratusModel
 import StratusRecords
 
-/// A `records/modify` as the client said it: everything but the fields, whose reading needs the schema.
+/// A `records/modify` as the client said it: everything but the fields, whose reading needs the
+/// schema.
 struct ModifyRequest {
     struct Operation {
         var kind: RecordOperation.Kind
@@ -34,7 +35,8 @@ struct ModifyRequest {
             let item = try Input(element, at: "operations")
             let record = try Input(item["record"], at: "record")
             let operation = try Operation(item, record: record, shape: shape, draws: &draws)
-            // One zone per request; a record may repeat it, and names it where the request does not.
+            // One zone per request; a record may repeat it, and names it where the request does
+            // not.
             if let given = record["zoneID"] {
                 let own = try ZoneAddress(given, key: "zoneID")
                 if let zone,

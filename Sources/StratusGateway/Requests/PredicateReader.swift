@@ -93,7 +93,8 @@ struct PredicateReader {
         return .field(name)
     }
 
-    /// Every spelling of a system field: its own, the schema language's, and that without its prefix.
+    /// Every spelling of a system field: its own, the schema language's, and that without its
+    /// prefix.
     static func systemField(_ name: String) -> SystemField? {
         switch name {
         case "recordName", "___recordID", "___recordId", "recordID": .recordName
@@ -109,8 +110,8 @@ struct PredicateReader {
 
     // MARK: Operands
 
-    /// The operand in the type the comparator needs beside this field. A client that claims another type
-    /// gets what it claims, so that the query engine can say what does not fit.
+    /// The operand in the type the comparator needs beside this field. A client that claims another
+    /// type gets what it claims, so that the query engine can say what does not fit.
     private func operand(
         _ dictionary: JSONValue, of comparator: Comparator, on selector: FieldSelector
     ) throws -> FieldValue {

@@ -1,17 +1,18 @@
 import StratusIdentity
 package import StratusModel
 
-/// Where a request goes: what its path says.
+/// The target of a request, from its path.
 package struct Route: Sendable {
     package var container: ContainerReference
     package var scope: DatabaseScope
     package var operation: GatewayOperation
-    /// What follows the name of an operation that takes any path below it, as the client sent it, without a slash at its
-    /// end. Empty for others.
+    /// The rest of the path, for an operation that takes any path below its name. It is as the
+    /// client sent it, without a slash at its end. Empty for others.
     package var rest: String
 
-    /// Reads `/database/1/<container>/<environment>/<database>/<operation>`, and the paths of other services. The path
-    /// is as the client sent it: each segment is decoded here, and nothing else may rewrite it.
+    /// Reads `/database/1/<container>/<environment>/<database>/<operation>`, and the paths of other
+    /// services. The path is as the client sent it: each segment is decoded here, and nothing else
+    /// may rewrite it.
     package init(path: String, in table: OperationTable = .standard) throws(InputRefusal) {
         // Every request comes by here more than once: bytes, not characters.
         var rest = Bytes(path.utf8)[...]

@@ -2,19 +2,21 @@ import StratusModel
 
 /// The word beside a value that says its type: what we write, and everything clients write.
 enum TypeTag {
-    /// As answers spell it: `STRING`, `INT64_LIST`, …
+    /// The type's name as answers spell it: `STRING`, `INT64_LIST`, …
     static func text(of type: FieldType) -> String {
         type.isList ? type.scalar.tag + "_LIST" : type.scalar.tag
     }
 
-    /// As reasons spell it: `ENCRYPTED_STRING`, ….
+    /// The type's name as reasons spell it: `ENCRYPTED_STRING`, ….
     static func name(of type: FieldType) -> String {
         (type.isEncrypted ? "ENCRYPTED_" : "") + Self.text(of: type)
     }
 
-    /// What a client's tag may stand for. The schema decides; a tag only contradicts.
+    /// The types that a client's tag may stand for. The schema decides; a tag can only contradict
+    /// it.
     struct Claim: Sendable, Hashable {
-        /// The types it can mean, the likeliest first. Empty: any (`LIST` says nothing of elements).
+        /// The types it can mean, the likeliest first. Empty: any (`LIST` says nothing of
+        /// elements).
         var scalars: [ScalarType]
         var isList: Bool
         /// `ENCRYPTED_BYTES`.

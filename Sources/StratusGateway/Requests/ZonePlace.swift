@@ -4,9 +4,10 @@ import StratusModel
 struct ZonePlace: Sendable, Hashable {
     var zone: ZoneID
     var database: DatabaseID
-    /// Where the zone's records are spread over buckets: any one of them. They count, and know their siblings.
+    /// Any one of the buckets that hold the zone's records; nil if they are not spread over
+    /// buckets. A bucket knows its siblings and how many they are.
     var buckets: Bucket?
-    /// Where the zone itself is asked about: in its first bucket.
+    /// The database that answers for the zone itself: its first bucket.
     var home: DatabaseID {
         guard let buckets else { return self.database }
         var database = self.database

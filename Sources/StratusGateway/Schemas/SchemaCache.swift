@@ -1,8 +1,8 @@
 import StratusModel
 import Synchronization
 
-/// The schemas a gateway compiled requests with lately. A stale one costs a second look, never a wrong
-/// answer: commands carry the version they were compiled for, and partitions check.
+/// The schemas a gateway compiled requests with lately. A stale one costs a second look, never a
+/// wrong answer: commands carry the version they were compiled for, and partitions check.
 final class SchemaCache: Sendable {
     private struct Entry {
         var schema: Schema

@@ -1,8 +1,8 @@
 import StratusModel
 import Synchronization
 
-/// Which version of its container's schema the partition of a database has, at least, as far as this gateway knows. It
-/// never goes back.
+/// Which version of its container's schema the partition of a database has, at least, as far as
+/// this gateway knows. It never goes back.
 final class TaughtSchemas: Sendable {
     private let versions = Mutex<[DatabaseID: UInt64]>([:])
     private let countMax: Int

@@ -3,7 +3,8 @@ import StratusIdentity
 import StratusModel
 import StratusRecords
 
-/// What an archive and an erasure read and write as Stratus itself, by the same commands as everybody.
+/// Reads and writes for archives and erasures, as Stratus itself, by the same commands as any
+/// client.
 struct ArchiveReader: Sendable {
     let store: IdentityStore
     private static let patience = Duration.seconds(30)

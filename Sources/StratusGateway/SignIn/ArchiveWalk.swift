@@ -11,7 +11,8 @@ struct ArchiveWalk: Sendable {
 
     enum Piece: Sendable {
         case records([Record], DatabaseScope)
-        /// What was said of the zone so far does not count: all of it follows.
+        /// The walk of the zone has begun again: discard what it returned before, since everything
+        /// follows again.
         case begunAgain(ZoneID, DatabaseScope)
         /// Records of the zone are missing.
         case incomplete(ZoneID, DatabaseScope)

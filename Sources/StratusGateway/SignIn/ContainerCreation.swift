@@ -16,10 +16,10 @@ package struct ContainerCreation: Sendable {
     package enum Result: Sendable, Equatable {
         case created(ContainerDescriptor)
         case exists(ContainerDescriptor)
-        /// What the name stood for before is still being removed.
+        /// The name's former container is still being removed.
         case isErasing
-        /// Records were saved before anybody named the container. They lie in a whole database, where buckets would
-        /// hide them.
+        /// Records were saved before anybody named the container. They lie in a whole database,
+        /// where buckets would hide them.
         case hasRecords
     }
 

@@ -5,9 +5,10 @@ import StratusRecords
 
 /// Removes what a deleted container held, a bounded piece at a time.
 ///
-/// Whoever deletes asks for one piece after the other until nothing is left, and may stop in between: the
-/// descriptor at the container's home says that it is being erased, and the next piece is found by looking at what is
-/// still there. The users' rows say whose private databases there are, so each goes only after its database.
+/// The caller asks for one piece after the other until nothing is left, and may stop in between.
+/// The descriptor at the container's home says that it is being erased, and each piece is found by
+/// looking at what is still there. The users' rows say whose private databases there are, so each
+/// goes only after its database.
 package struct ContainerErasure: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess
@@ -18,8 +19,9 @@ package struct ContainerErasure: Sendable {
     /// Users one piece takes care of.
     static let userCountMax = 20
 
-    /// - Parameter settling: how long after the end of access the first piece waits: credentials are believed for
-    ///   a second, and what was let in before that may take as long as a command may.
+    /// - Parameter settling: how long after the end of access the first piece waits: credentials
+    ///   are believed for a second, and what was let in before that may take as long as a command
+    ///   may.
     package init(_ people: SignInService, settling: Duration? = nil) {
         let settling = settling ?? people.settings.commandDeadline + .seconds(2)
         self.accounts = people.accounts

@@ -3,7 +3,7 @@ import StratusIdentity
 package import StratusModel
 package import StratusRecords
 
-/// What the databases of a container hold, a page of users at a time.
+/// The storage that the databases of a container use, a page of users at a time.
 package struct ContainerUsage: Sendable {
     private let store: IdentityStore
     private let registry: ContainerRegistry

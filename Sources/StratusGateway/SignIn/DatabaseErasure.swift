@@ -33,7 +33,7 @@ struct DatabaseErasure: Sendable {
 extension IdentityStore {
     private static let patience = Duration.seconds(30)
 
-    /// What Stratus itself does to the records of a database, by the same commands as everybody.
+    /// Submits a command on a database's records as Stratus itself, by the same path as any client.
     func submit(_ command: RecordCommand, to database: DatabaseID) async throws -> RecordOutcome {
         let outcome = try await self.router.submit(
             command.enveloped(

@@ -3,11 +3,12 @@ import StratusIdentity
 package import StratusModel
 package import StratusRecords
 
-/// Takes a container's development environment back to production's schema and to no records, a bounded piece at a time.
+/// Takes a container's development environment back to production's schema and to no records, a
+/// bounded piece at a time.
 ///
-/// What stays is who may use it: tokens, keys, users, sessions. While it lasts, the container lets nobody in, and the
-/// answer is that it will. How far it has come stands in the container's descriptor, so that whoever asks for the next piece,
-/// from whatever node, goes on there.
+/// What stays is who may use it: tokens, keys, users, sessions. While it lasts, the container lets
+/// nobody in, and the answer is that it will. How far it has come stands in the container's
+/// descriptor, so that whoever asks for the next piece, from whatever node, goes on there.
 package struct EnvironmentReset: Sendable {
     private let people: SignInService
     private let registry: ContainerRegistry
@@ -25,7 +26,7 @@ package struct EnvironmentReset: Sendable {
         self.settlingMilliseconds = settling.clampedNanoseconds / 1_000_000
     }
 
-    /// What the schema would lose and get.
+    /// The types and fields that the schema would lose and get.
     package func changes(of container: ContainerReference) async throws -> [SchemaChange] {
         let (development, production) = try await self.schemas(of: container)
         return SchemaChange.between(development, production)

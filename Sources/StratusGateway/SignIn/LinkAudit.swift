@@ -3,9 +3,11 @@ import StratusIdentity
 package import StratusModel
 import StratusRecords
 
-/// Has the buckets of public databases compare the references between them, and mend what they disagree about.
+/// Starts an audit: the buckets of public databases compare the references between them, and repair
+/// those that differ.
 ///
-/// It begins the work and does not wait for it: that goes on in the partitions, slice by slice, and by mail.
+/// It begins the work and does not wait for it: that goes on in the partitions, slice by slice, and
+/// by mail.
 package struct LinkAudit: Sendable {
     private let store: IdentityStore
     private let registry: ContainerRegistry
@@ -15,7 +17,8 @@ package struct LinkAudit: Sendable {
         self.registry = people.authenticator.registry
     }
 
-    /// - Returns: how many buckets have begun; nil: there is no such container, or nobody may use it.
+    /// - Returns: how many buckets have begun; nil: there is no such container, or nobody may use
+    ///   it.
     package func begin(in container: ContainerReference) async throws -> Int? {
         guard let descriptor = try await self.registry.descriptor(of: container),
             descriptor.state == .active
@@ -23,8 +26,8 @@ package struct LinkAudit: Sendable {
         return try await self.begin(in: descriptor.publicDatabase(of: container))
     }
 
-    /// In every container, after a recovery. Thrown out of it, it is to be begun again: nothing is done twice that would
-    /// do harm.
+    /// In every container, after a recovery. Thrown out of it, it is to be begun again: nothing is
+    /// done twice that would do harm.
     ///
     /// - Returns: how many buckets have begun.
     package func beginEverywhere() async throws -> Int {

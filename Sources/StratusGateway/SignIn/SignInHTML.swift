@@ -3,7 +3,7 @@ import StratusIdentity
 import StratusModel
 import StratusRuntime
 
-/// What the sign-in pages look like. Everything that somebody typed is escaped; nothing is loaded.
+/// The HTML of the sign-in pages. Everything that somebody typed is escaped; nothing is loaded.
 struct SignInHTML {
     /// Names the only style and the only script that the browser may use.
     let nonce: String
@@ -115,8 +115,8 @@ struct SignInHTML {
             """)
     }
 
-    /// Posts the token to the window that opened this one: one message, an object, then closes. Who has no
-    /// such window finds the token on the page.
+    /// Posts the token to the window that opened this one: one message, an object, then closes. Who
+    /// has no such window finds the token on the page.
     func handOver(token: String, to targets: [String]) -> HTTPResponse {
         let names = targets.map { "\"\(Self.scriptText($0))\"" }.joined(separator: ",")
         return self.page(

@@ -2,7 +2,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 
-/// Who gets the token of somebody who signs in. Pure.
+/// The receiver of a user's token after sign-in. Pure.
 enum SignInReceiver: Equatable {
     /// The browser goes there, with the token.
     case callback(String)
@@ -29,7 +29,7 @@ enum SignInReceiver: Equatable {
         }
     }
 
-    /// What the sign-in page says, so that a person sees whom a link is for.
+    /// The sentence on the sign-in page that tells a person which receiver the link is for.
     var sentence: (before: String, name: String, after: String) {
         switch self {
         case .callback(let url):

@@ -5,10 +5,11 @@ package import StratusModel
 import StratusRecords
 package import StratusRuntime
 
-/// The pages where people sign in, sign up and choose a new password: what a 421's `redirectURL` leads to.
+/// The pages where people sign in, sign up and choose a new password: what a 421's `redirectURL`
+/// leads to.
 ///
-/// They work without scripts up to the last step, handing the token to the window that asked, which is a
-/// script's business anyway. Nothing on them comes from elsewhere, and nothing may frame them.
+/// They work without scripts up to the last step, handing the token to the window that asked, which
+/// is a script's business anyway. Nothing on them comes from elsewhere, and nothing may frame them.
 package final class SignInService: Sendable {
     package static let bodySizeMax: ByteCount = .kibibytes(16)
     package static let passwordLength = 8...256
@@ -313,7 +314,8 @@ package final class SignInService: Sendable {
 
     /// Opens a session and makes the person known to the container.
     ///
-    /// - Returns: the web-auth token; nil if the account is disabled or gone, or has another password than was proven.
+    /// - Returns: the web-auth token; nil if the account is disabled or gone, or has another
+    ///   password than was proven.
     package func open(
         _ id: AccountID, provenBy password: Accounts.PasswordGeneration? = nil,
         in container: ContainerReference, stays: Bool, agent: String
@@ -331,11 +333,11 @@ package final class SignInService: Sendable {
         return session.text(in: container, sealedWith: self.store.keys.cipher)
     }
 
-    /// Everybody has a record of type `Users` in the public database, made at the first sign-in. Where it
-    /// is already there, nothing happens.
+    /// Everybody has a record of type `Users` in the public database, made at the first sign-in.
+    /// Where it is already there, nothing happens.
     ///
-    /// The partition that holds it learns the schema first, where it will: records saved without one are in the way of
-    /// every index that is asked for later.
+    /// The partition that holds it learns the schema first, where it will: records saved without
+    /// one are in the way of every index that is asked for later.
     func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
         let database = try await self.authenticator.registry.publicDatabase(of: container)
             .part(of: name)
@@ -347,9 +349,9 @@ package final class SignInService: Sendable {
         }
     }
 
-    /// The container's schema. Where development has none yet, an empty one is installed first: a partition that saves a
-    /// record without a schema builds every later index by a job, and the first query after a save is refused until
-    /// then (decision 0044).
+    /// The container's schema. If development has none yet, an empty one is installed first. A
+    /// partition that saves a record without a schema builds every later index by a job, and
+    /// refuses the first query after a save until that is done (decision 0044).
     private func schema(of container: ContainerReference) async throws -> Schema {
         let schema = try await self.store.schema(of: container)
         guard schema.version == 0, container.environment == .development else { return schema }
@@ -391,8 +393,9 @@ package final class SignInService: Sendable {
 
     /// Browsers say where a form came from. Where they do not, it was no browser.
     ///
-    /// Where the configuration says at which address people sign in, that address counts and `Host` does not: a proxy
-    /// may send its own, and a name that was pointed at this server brings its own.
+    /// If the configuration names the address at which people sign in, that address counts and
+    /// `Host` does not. A proxy may send its own `Host`, and a request by another name that was
+    /// pointed at this server carries that name.
     private func comesFromHere(_ head: RequestHead) -> Bool {
         if let site = head.headers["Sec-Fetch-Site"], site != "same-origin" { return false }
         guard let origin = head.headers["Origin"] else { return true }

@@ -7,14 +7,15 @@ package import StratusRuntime
 
 /// Everything a container holds about one of its users: written out, or destroyed.
 ///
-/// An archive is JSON lines: the first says whom it is about, each other one is a record as the web services
-/// write it, with its database. The private database comes whole; of the public one the user's own record and
-/// every record the user created.
+/// An archive is JSON lines: the first says whom it is about, each other one is a record as the web
+/// services write it, with its database. The private database comes whole; of the public one the
+/// user's own record and every record the user created.
 ///
-/// A zone's feed may lose its place while it is read: too many deletions are forgotten, the zone is made again, its
-/// partition is recovered. Then it is read from its beginning once more, after a line with `begunAgain` that takes
-/// back what was said of the zone so far; and after ``restartCountMax`` times a line with `incomplete` says that the
-/// archive lacks records of it.
+/// A zone's feed may lose its place while it is read: too many deletions are forgotten, the zone is
+/// made again, its partition is recovered. Then it is read from its beginning once more, after a
+/// line with `begunAgain` that takes back what was said of the zone so far. After
+/// ``restartCountMax`` times, a line with `incomplete` says that the archive lacks records of the
+/// zone.
 package struct UserArchive: Sendable {
     private let accounts: Accounts
     private let access: ContainerAccess
@@ -30,7 +31,7 @@ package struct UserArchive: Sendable {
         self.registry = people.authenticator.registry
     }
 
-    /// What an erasure did.
+    /// The counts of what an erasure removed.
     package struct Receipt: Sendable, Equatable {
         package var containerCount = 0
         package var zoneCount = 0
@@ -86,8 +87,8 @@ package struct UserArchive: Sendable {
 
     /// Destroys what every container holds for somebody, and the account.
     ///
-    /// The account is shut first; sessions that a node still believes in are over after `settling`. What is
-    /// cut short is safe to begin again: the account goes last.
+    /// The account is shut first; sessions that a node still believes in are over after `settling`.
+    /// What is cut short is safe to begin again: the account goes last.
     ///
     /// - Returns: nil where there is no such account.
     package func erase(_ id: AccountID, settling: Duration = .milliseconds(1_200)) async throws

@@ -6,9 +6,10 @@ import StratusRecords
 
 /// `users/…`: who the caller is, and who of others wants to be found.
 ///
-/// A person shows name and record name to others only by consent, and only where the app was used. An
-/// address that nobody has, a person without consent and a stranger to the app get the same answer for the
-/// same work (``PeopleFinder``). Repeats within a request are looked up once, and look-ups count per caller.
+/// A person shows name and record name to others only by consent, and only where the app was used.
+/// An address that nobody has, a person without consent and a stranger to the app get the same
+/// answer for the same work (``PeopleFinder``). Repeats within a request are looked up once, and
+/// look-ups count per caller.
 struct UserService: Sendable {
     let exchange: Exchange
 
@@ -66,7 +67,8 @@ struct UserService: Sendable {
         return writer.finish()
     }
 
-    /// `users/discover`. Without a body it asks for everybody in an address book, which nobody has here.
+    /// `users/discover`. Without a body it asks for everybody in an address book, which nobody has
+    /// here.
     func discover(_ input: Input) async throws -> Bytes {
         var writer = JSONWriter()
         guard self.exchange.head.method == "POST", input["lookupInfos"] != nil else {
@@ -140,7 +142,8 @@ struct UserService: Sendable {
         Bytes(#"{"users":[]}"#.utf8)
     }
 
-    /// `users/restrict` and `users/unrestrict`: closes a private database to its owner, and opens it.
+    /// `users/restrict` and `users/unrestrict`: closes a private database to its owner, and opens
+    /// it.
     func restrict(_ isRestricted: Bool) async throws -> Bytes {
         if let people = self.exchange.handler.people,
             let account = self.exchange.authentication.account
@@ -210,7 +213,8 @@ struct UserService: Sendable {
         case recordName(String)
     }
 
-    /// Answers in the order of `asks`. Each subject is looked up once, in the order in which it is first named.
+    /// Answers in the order of `asks`. Each subject is looked up once, in the order in which it is
+    /// first named.
     private func find(_ asks: [Lookup]) async throws -> [(ask: Lookup, found: Found?)] {
         let subjects = asks.map { self.subject(of: $0) }
         let others = Set(subjects.compactMap { $0 }).count

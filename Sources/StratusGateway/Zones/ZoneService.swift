@@ -129,8 +129,8 @@ struct ZoneService: Sendable {
 
     // MARK: Parts
 
-    /// A partition that learns the schema before it holds anything has all indexes at once; one that
-    /// learns it later has to fill them first.
+    /// A partition that learns the schema before it holds anything has all indexes at once; one
+    /// that learns it later has to fill them first.
     private func teachSchema() async throws {
         let key = ShardKey.database(self.exchange.ownDatabase)
         let schema = try await self.exchange.schema()

@@ -12,8 +12,8 @@ import StratusModel
 
 /// A reference that leaves its bucket: from `referrer`, in one, to `target`, in another.
 ///
-/// The identity is that of the reservation it was made under, so that a reference that is dropped and made again is
-/// another link: what was meant for the first never meets the second.
+/// The identity is that of the reservation it was made under. A reference that is dropped and made
+/// again is therefore another link, and mail about the first never affects the second.
 struct Link: Hashable {
     var target: String
     var action: Reference.Action
@@ -21,7 +21,7 @@ struct Link: Hashable {
     var identity: RequestIdentity
 }
 
-/// What one bucket of a database writes to another.
+/// A message from one bucket of a database to another.
 struct BucketMail: Equatable {
     /// The raw value is in rows for ever.
     enum Kind: UInt8 {
@@ -29,16 +29,19 @@ struct BucketMail: Equatable {
         case confirmed = 1
         /// To the target's bucket: the referrer holds the reference no more.
         case removed = 2
-        /// To the target's bucket, answering `question`: if the save had happened, it would be known by now.
+        /// To the target's bucket, answering `question`: if the save had happened, it would be
+        /// known by now.
         case settled = 3
-        /// To the referrer's bucket: the target is deleted, and the reference is of action DELETE_SELF.
+        /// To the referrer's bucket: the target is deleted, and the reference is of action
+        /// DELETE_SELF.
         case cascade = 4
         /// To the referrer's bucket, after the reservation's deadline: has the save happened?
         case question = 5
-        /// To the target's bucket, from an audit: the referrer holds the reference, whatever is known of it there.
+        /// To the target's bucket, from an audit: the referrer holds the reference, whatever is
+        /// known of it there.
         case stated = 6
-        /// To the referrer's bucket, from an audit, after the reservation's deadline: does it hold the reference? The
-        /// answer is `stated` or `removed`.
+        /// To the referrer's bucket, from an audit, after the reservation's deadline: does it hold
+        /// the reference? The answer is `stated` or `removed`.
         case inquiry = 7
 
         var goesToTarget: Bool {
@@ -50,7 +53,7 @@ struct BucketMail: Equatable {
     }
 
     var kind: Kind
-    /// Of the receiver.
+    /// The receiver's database.
     var database: DatabaseID
     var link: Link
 

@@ -1,8 +1,8 @@
 package import StratusCoding
 package import StratusModel
 
-/// Both ends of the references that leave the buckets of one database, as the rows of one partition have them. For those
-/// who check that partitions agree.
+/// Both ends of the references that leave the buckets of one database, as the rows of one partition
+/// have them. For those who check that partitions agree.
 package struct LinkEnds: Sendable, Equatable {
     package struct End: Sendable, Hashable {
         package var target: String
@@ -14,7 +14,7 @@ package struct LinkEnds: Sendable, Equatable {
     package struct Ask: Sendable, Equatable {
         package var container: ContainerReference
         package var bucketCount: Int
-        /// Of records, in all buckets.
+        /// The names of the records to look for, in all buckets.
         package var names: [String]
 
         package init(_ container: ContainerReference, bucketCount: Int, names: [String]) {
@@ -24,11 +24,11 @@ package struct LinkEnds: Sendable, Equatable {
         }
     }
 
-    /// As targets have them.
+    /// The references as their targets' buckets store them.
     package var inbound: [End] = []
-    /// As referrers have them.
+    /// The references as their referrers' buckets store them.
     package var outbound: [End] = []
-    /// Of the inbound ones, those of which nobody knows yet whether they will be.
+    /// The number of inbound references that are reserved and not yet confirmed.
     package var unconfirmedCount = 0
 
     package init(_ ask: Ask, over rows: borrowing some RowReader) throws(StoreError) {

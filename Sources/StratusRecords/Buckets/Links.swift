@@ -1,21 +1,30 @@
 import StratusCoding
 import StratusModel
 
-// Rows of references that leave their bucket, in the reference table. Numbers in keys are big-endian.
+// Rows of references that leave their bucket, in the reference table. Numbers in keys are
+// big-endian.
 //
-// | key                                                             | row                                       |
-// | --------------------------------------------------------------- | ----------------------------------------- |
-// | 4 zone, target, 0x00, 0x80 + action, referrer, 0x00, 16 identity | at the target: 1 format, 1; 1 state: 1 reserved, |
-// |                                                                 | 2 confirmed, 3 recalled; varint tag; signed deadline |
-// | 4 zone, referrer, 0x00, 0xF0 + action, target                   | at the referrer: 1 format, 1; 16 identity  |
+// | where           | key                                                              |
+// | --------------- | ---------------------------------------------------------------- |
+// | at the target   | 4 zone, target, 0x00, 0x80 + action, referrer, 0x00, 16 identity |
+// | at the referrer | 4 zone, referrer, 0x00, 0xF0 + action, target                    |
 //
-// And in the mail table, for as long as a link is no more than reserved, or an audit waits for its deadline:
+// | where           | row                                                              |
+// | --------------- | ---------------------------------------------------------------- |
+// | at the target   | 1 format, 1; 1 state: 1 reserved, 2 confirmed, 3 recalled;       |
+// |                 | varint tag; signed deadline                                      |
+// | at the referrer | 1 format, 1; 16 identity                                         |
 //
-// | key                                                             | row                                       |
-// | --------------------------------------------------------------- | ----------------------------------------- |
-// | 0x04, 8 deadline, 4 zone, then as the link's key                 | 1 format, 1; a `BucketMail` to post then, prefixed |
+// And in the mail table, for as long as a link is no more than reserved, or an audit waits for its
+// deadline:
+//
+// | key                                            | row                                      |
+// | ---------------------------------------------- | ---------------------------------------- |
+// | 0x04, 8 deadline, 4 zone, then the link's key  | 1 format, 1; a `BucketMail` to post      |
+// |                                                | then, prefixed                           |
 
-/// A link as the target's bucket knows it. It is counted with the target's referrers, whatever its state.
+/// A link as the target's bucket knows it. It is counted with the target's referrers, whatever its
+/// state.
 struct InboundLink: Equatable {
     /// The raw value is in rows for ever.
     enum State: UInt8 {
@@ -28,7 +37,8 @@ struct InboundLink: Equatable {
     }
 
     var state: State
-    /// How far the target's zone had come when the link was reserved: a deletion that is later covers it.
+    /// How far the target's zone had come when the link was reserved: a deletion that is later
+    /// covers it.
     var tag: ChangeTag
     var deadlineMilliseconds: Int64
 
@@ -60,7 +70,8 @@ struct InboundLink: Equatable {
     }
 }
 
-/// The rows of links, at both of their ends. Nothing is kept: each call reads and writes what it names.
+/// The rows of links, at both of their ends. Nothing is kept: each call reads and writes what it
+/// names.
 struct LinkRows {
     let zone: ZoneNumber
 
@@ -108,7 +119,8 @@ struct LinkRows {
         over rows: borrowing some RowReader
     ) throws(StoreError) -> Bool {
         let start = LinkKeys.inbound(self.zone, target: target, action) + Bytes(referrer.utf8) + [0]
-        // One is confirmed, the others are reserved: by saves under way, and by those that came to nothing.
+        // One is confirmed, the others are reserved: by saves under way, and by those that came to
+        // nothing.
         for (_, row) in try rows.rows(
             .reference, from: start, to: Keys.end(of: start), limit: 100)
         {
@@ -135,8 +147,8 @@ struct LinkRows {
         try self.count(link, by: 1, over: &rows)
     }
 
-    /// Has a mail posted about a link when the deadline of its reservation has come, instead of what was to be posted
-    /// then.
+    /// Posts `mail` about a link at the deadline of its reservation, instead of the mail that was
+    /// to be posted then.
     func ask(
         _ mail: BucketMail, _ state: InboundLink, into rows: inout some RowStore
     ) throws(StoreError) {
@@ -147,7 +159,8 @@ struct LinkRows {
             .mail, LinkKeys.deadline(state.deadlineMilliseconds, self.zone, mail.link), row.bytes)
     }
 
-    /// A link that its referrer holds and of which nothing is known here. No deadline: the save has happened.
+    /// A link that its referrer holds and of which nothing is known here. No deadline: the save has
+    /// happened.
     func restore(_ link: Link, _ zone: ZoneRow, over rows: inout some RowStore)
         throws(StoreError)
     {
@@ -158,7 +171,7 @@ struct LinkRows {
         try self.count(link, by: 1, over: &rows)
     }
 
-    /// What a deadline has posted: a `BucketMail`.
+    /// Decodes the `BucketMail` that a deadline's row posts.
     static func question(_ row: Bytes) throws(StoreError) -> BucketMail {
         try decodingRow("reservation") { () throws(DecodingError) in
             var reader = ByteReader(row)
@@ -215,7 +228,7 @@ struct LinkRows {
 
     // MARK: At the referrer
 
-    /// Under which reservation `referrer` holds a reference that leaves the bucket.
+    /// The reservation under which `referrer` holds a reference that leaves the bucket.
     func outbound(
         _ reference: ActingReference, of referrer: String, over rows: borrowing some RowReader
     ) throws(StoreError) -> RequestIdentity? {

@@ -3,8 +3,9 @@ package import StratusModel
 
 // The detail of an outcome: nothing, or a varint of how many
 //
-// How many links between buckets an entry has mended because of an audit: made known to the target's bucket again, or
-// named to it as held by nobody. For whoever counts; the same command again mends nothing, and says so.
+// How many links between buckets an entry has mended because of an audit: made known to the
+// target's bucket again, or named to it as held by nobody. For whoever counts; the same command
+// again mends nothing, and says so.
 package struct MendedLinks: Sendable, Equatable {
     package var count: Int
 

@@ -1,15 +1,16 @@
 import StratusModel
 import StratusPlacement
 
-/// What buckets of one public database have to do with each other: references from one to another.
+/// References from one bucket of a public database to another.
 ///
 /// A save that refers to a record of another bucket first has the reference *reserved* there
-/// (``ReserveReferences``), and confirms it by mail. What is deleted tells those who refer to it by mail. A reservation
-/// that nobody confirms is asked about after its deadline: the question is mail, so it is received later than the
-/// deadline in the referrer's log too, where a command past its deadline does nothing. Whoever answers it has
-/// therefore either sent a confirmation before, which arrives first, or never will.
+/// (``ReserveReferences``), and confirms it by mail. What is deleted tells those who refer to it by
+/// mail. If nobody confirms a reservation, the target's bucket asks about it after the deadline.
+/// The question is mail, so the referrer's log also receives it after the deadline, when a command
+/// past its deadline does nothing. Whoever answers it has therefore either sent a confirmation
+/// before, which arrives first, or never will.
 extension RecordState {
-    /// Where a database's rows are. A bucket is a database of its own.
+    /// The partition that holds a database's rows. A bucket is a database of its own.
     func group(of database: DatabaseID) -> GroupID {
         PlacementTable.partition(of: .database(database), among: self.bounds.partitionCount).group
     }

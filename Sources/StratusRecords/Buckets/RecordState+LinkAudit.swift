@@ -2,18 +2,20 @@ import StratusModel
 
 /// The two ends of links compared, after something was lost at one of them.
 ///
-/// Whoever holds a reference is right about it: it is a field of a record, and its row was written with that. So each
-/// bucket *states* every reference that leaves it, and *inquires* after every link that comes in. Both are mail, so
-/// what is stated is in order with what is dropped and made meanwhile: an audit may run while clients save.
+/// Whoever holds a reference is right about it: it is a field of a record, and its row was written
+/// with that. So each bucket *states* every reference that leaves it, and *inquires* after every
+/// link that comes in. Both are mail, so what is stated is in order with what is dropped and made
+/// meanwhile: an audit may run while clients save.
 ///
-/// A link is asked after when the deadline of its reservation has passed in this log. The inquiry is received later
-/// than that, so a save under that reservation that has not happened by then never will, not even if it had happened
-/// once already and is lost.
+/// A link is asked after when the deadline of its reservation has passed in this log. The inquiry
+/// is received later than that. A save under that reservation that has not happened by then never
+/// will, not even if it happened once already and was lost.
 extension RecordState {
     /// Links looked at in one step.
     private static let auditCountMax = 128
 
-    /// Leaves the work to a job. One that is under way begins again: what was lost since is found too.
+    /// Leaves the work to a job. One that is under way begins again: what was lost since is found
+    /// too.
     mutating func apply(
         _ audit: AuditLinks, of command: Command, over rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
@@ -78,8 +80,9 @@ extension RecordState {
         return JobWork(rowCount: max(1, found.count))
     }
 
-    /// A letter as it is true when it leaves: one that says that a reference is held says so only if it is. Where it is
-    /// not, who asked has a link that nobody holds, unless it has been told meanwhile.
+    /// A letter as it is true when it leaves: one that says that a reference is held says so only
+    /// if it is. Where it is not, who asked has a link that nobody holds, unless it has been told
+    /// meanwhile.
     mutating func asItIsNow(
         _ mail: BucketMail, mended: inout MendedLinks, over rows: borrowing some RowReader
     ) throws(StoreError) -> BucketMail {

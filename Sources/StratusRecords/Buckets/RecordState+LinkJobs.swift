@@ -1,6 +1,6 @@
 import StratusModel
 
-/// What mail between buckets leaves to be done.
+/// The jobs that mail between buckets leaves behind.
 extension RecordState {
     /// Reservations asked about in one slice.
     private static let questionCountMax = 64
@@ -20,8 +20,8 @@ extension RecordState {
         return .work(isWaiting: try self.office.hasRoom(over: rows), willWait: true)
     }
 
-    /// Asks the referrers' buckets about links whose reservation is over. The entry is later than the deadline, the
-    /// mail is received later still: by then the save has happened or never will.
+    /// Asks the referrers' buckets about links whose reservation is over. The entry is later than
+    /// the deadline, the mail is received later still: by then the save has happened or never will.
     ///
     /// - Returns: how many.
     func askAfterReservations(
@@ -39,8 +39,8 @@ extension RecordState {
         return count
     }
 
-    /// Tells the buckets of those who refer to a deleted record. A link that is only reserved is marked: should it be
-    /// confirmed, its referrer goes too.
+    /// Tells the buckets of those who refer to a deleted record. A link that is only reserved is
+    /// marked: should it be confirmed, its referrer goes too.
     mutating func dispatch(
         _ job: Job, budget: Int, at time: HybridTime, over rows: inout some RowStore
     ) throws(StoreError) -> JobWork {
@@ -76,9 +76,9 @@ extension RecordState {
         return JobWork(rowCount: max(1, found.count))
     }
 
-    /// Deletes the record that holds a link to what is gone, and leaves to further jobs who refers to it. A record
-    /// that VALIDATE references protect stays, its own reference dangling; so does one that holds another reference by
-    /// now, made after the target came back.
+    /// Deletes the record that holds a link to what is gone, and leaves to further jobs who refers
+    /// to it. A record that VALIDATE references protect stays, its own reference dangling; so does
+    /// one that holds another reference by now, made after the target came back.
     mutating func recall(
         _ job: Job, at time: HybridTime, over rows: inout some RowStore
     ) throws(StoreError) -> JobWork {

@@ -1,11 +1,11 @@
 package import StratusModel
 
-/// Asks a target's bucket whether references may be made from records of other buckets, and has them counted and
-/// protected until it is known whether they were.
+/// Asks a target's bucket whether references may be made from records of other buckets, and has
+/// them counted and protected until it is known whether they were.
 ///
-/// The save that makes them carries the identity of this command, and no later deadline. A target that has a
-/// VALIDATE reference reserved is not deleted; one that has a DELETE_SELF reference reserved takes the record with it
-/// when it goes, should the save happen.
+/// The save that makes them carries the identity of this command, and no later deadline. A target
+/// that has a VALIDATE reference reserved is not deleted; one that has a DELETE_SELF reference
+/// reserved takes the record with it when it goes, should the save happen.
 package struct ReserveReferences: Sendable, Equatable {
     package static let countMax = 2_000
 
@@ -22,7 +22,7 @@ package struct ReserveReferences: Sendable, Equatable {
         }
     }
 
-    /// With the targets' bucket.
+    /// The database, with the targets' bucket.
     package var database: DatabaseID
     /// The incarnation of the bucket's default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation
@@ -41,11 +41,11 @@ package struct ReserveReferences: Sendable, Equatable {
     }
 }
 
-/// What an operation was granted in another bucket.
+/// A reservation that an operation was granted in another bucket.
 package struct ReferenceReservation: Sendable, Hashable {
     package var target: String
     package var action: Reference.Action
-    /// Of the ``ReserveReferences`` and its deadline.
+    /// The identity of the ``ReserveReferences`` that made it, and its deadline.
     package var identity: RequestIdentity
     package var deadlineMilliseconds: Int64
 

@@ -32,8 +32,9 @@ extension ZoneEdit {
         self.tell(.removed, reference, from: referrer, identity)
     }
 
-    /// A reference that the record had before, and that its save states again. It belongs to the target as it is now:
-    /// what is still under way for an earlier record of that name passes it by.
+    /// A reference that the record had before, and that its save states again. It belongs to the
+    /// target as it is now: what is still under way for an earlier record of that name passes it
+    /// by.
     mutating func restate(
         _ reference: ActingReference, from referrer: String, at tag: ChangeTag,
         _ reserved: RequestIdentity?, over rows: borrowing some RowReader
@@ -52,7 +53,8 @@ extension ZoneEdit {
         }
     }
 
-    /// Under which reservation the record holds a reference that leaves the bucket; nil: it holds none.
+    /// The reservation under which the record holds a reference that leaves the bucket; nil: it
+    /// holds none.
     private func identity(
         of reference: ActingReference, from referrer: String, over rows: borrowing some RowReader
     ) throws(StoreError) -> RequestIdentity? {

@@ -7,18 +7,19 @@ package import StratusModel
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
-// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work, 13 placed page            |
+// |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
+// |       | 13 placed page                                                                 |
 //
-// A record in an answer: text name, flag "in the same zone as the record before it", if not: text zone
-// name and text zone owner; then a record body as in a row.
-// Lookup: count of items (1 found and a record, 2 refused, 3 deferred), flag and zone summary.
-// Zones: count of items (1 zone summary, 2 and 1 byte refusal). Zone changes: count of changes
-// (1 and a record, 2 deleted: text name, varint tag), position, flag more. Database changes: count of
-// changes (text name, flag deleted, flag and position, flag and zone summary), position, flag more.
-// Placed page: count of places (two prefixed bytes: key, marker), count of records, flag and place.
-// Page: count of records, flag and prefixed marker, flag and zone summary, varint touches.
-// Schema: flag and schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of operations,
-// each a flag and a refusal. Use: varints records, bytes, custom zones.
+// A record in an answer: text name and flag "in the same zone as the record before it". If that is
+// not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
+// items (1 found and a record, 2 refused, 3 deferred), flag and zone summary. Zones: count of items
+// (1 zone summary, 2 and 1 byte refusal). Zone changes: count of changes (1 and a record, 2
+// deleted: text name, varint tag), position, flag more. Database changes: count of changes (text
+// name, flag deleted, flag and position, flag and zone summary), position, flag more. Placed page:
+// count of places (two prefixed bytes: key, marker), count of records, flag and place. Page: count
+// of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
+// schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
+// operations, each a flag and a refusal. Use: varints records, bytes, custom zones.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {

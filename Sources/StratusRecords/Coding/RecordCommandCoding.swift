@@ -12,8 +12,8 @@ package import StratusModel
 // |       | 9 reserve references, of the second edition, 10 audit links,                    |
 // |       | 11 recover, of the second edition (nothing follows)                             |
 //
-// A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of a public one.
-// Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
+// A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
+// a public one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
 // incarnation, rules, count of operations. An operation:
 //
 // | bytes | what                                                                           |
@@ -25,13 +25,13 @@ package import StratusModel
 // | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
 //
-// Rules: 1 byte. Of the first edition 1 standard; 0: varints flags, record size, DELETE_SELF referrers, cascade,
-// tombstones; 2: the same and a varint database size. Of the second 3 standard; 4: as 2.
-// Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes incarnation.
-// Install schema: a schema. Extend schema: record types as in a schema. Continue jobs: varint budget.
-// Erase database: database, varint zones. Audit links: database.
-// Reserve references: database, 8 bytes drawn incarnation, varint referrers, count of wishes, each text target,
-// 1 action, text referrer.
+// Rules: 1 byte. Of the first edition 1 standard; 0: varints flags, record size, DELETE_SELF
+// referrers, cascade, tombstones; 2: the same and a varint database size. Of the second 3 standard;
+// 4: as 2. Modify zones: database, rules, count of operations, each 1 kind, text zone, 8 bytes
+// incarnation. Install schema: a schema. Extend schema: record types as in a schema. Continue jobs:
+// varint budget. Erase database: database, varint zones. Audit links: database. Reserve references:
+// database, 8 bytes drawn incarnation, varint referrers, count of wishes, each text target, 1
+// action, text referrer.
 
 extension RecordCommand {
     package func encoded() -> Bytes {
@@ -286,8 +286,8 @@ extension ByteReader {
             throw DecodingError(.malformed, at: start)
         }
         let owner = try self.text()
-        // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the parts
-        // of a database's key.
+        // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the
+        // parts of a database's key.
         guard scope != .shared, (scope == .public) == owner.isEmpty,
             !owner.utf8.contains(0), !container.container.utf8.contains(0)
         else { throw DecodingError(.malformed, at: start) }

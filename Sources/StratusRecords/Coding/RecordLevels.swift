@@ -1,5 +1,5 @@
-// The level that readers need for what this module encodes. A new case of an enumeration gets its number
-// here as well as in its encoder. See `Docs/internals/levels.md`.
+// The level that readers need for what this module encodes. A new case of an enumeration gets its
+// number here as well as in its encoder. See `Docs/internals/levels.md`.
 
 package import StratusModel
 
@@ -164,7 +164,7 @@ extension ZoneEdit: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-/// As a row of an outbox.
+/// Mail as a row of an outbox.
 extension Mail: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

@@ -11,10 +11,10 @@ package import StratusModel
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
-// tag + 1, or 0 for none; 3 refused: 1 reason, text subject.
-// Zones: count of results: 1 created and a zone summary, 2 deleted, 3 refused and 1 reason.
-// Schema: varint version. Jobs: varint rows, flag more. Refused: 1 reason, text subject.
-// Erased: varint zones, varint records, flag more. Reserved: count of wishes, each a flag and a refusal.
+// tag + 1, or 0 for none; 3 refused: 1 reason, text subject. Zones: count of results: 1 created and
+// a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
+// flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
+// Reserved: count of wishes, each a flag and a refusal.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.

@@ -10,14 +10,15 @@ package import StratusModel
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2)           |
 //
-// Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database: container, 1 scope, text owner.
-// Lookup: text zone, count of names. Zones: flag, then a count of names. Zone changes: text zone,
-// flag and position (8 incarnation, varint tag, varint floor), varint limit, flag reverse, flag and count of types.
-// Database changes: flag and position (varint turn, varint tag, bits: 1 midway, 2 a varint floor follows), varint
-// limit. Page: optional text zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes
-// are required, plus 2 or 4 where places are asked for, only or with records.
-// Page by a schema's version: as page, then varint schema version.
-// Judge: varint schema version, then a batch as in a command. Use: nothing more.
+// Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
+// container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
+// names. Zone changes: text zone, flag and position (8 incarnation, varint tag, varint floor),
+// varint limit, flag reverse, flag and count of types. Database changes: flag and position (varint
+// turn, varint tag, bits: 1 midway, 2 a varint floor follows), varint limit. Page: optional text
+// zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are
+// required, plus 2 or 4 where places are asked for, only or with records. Page by a schema's
+// version: as page, then varint schema version. Judge: varint schema version, then a batch as in a
+// command. Use: nothing more.
 
 extension RecordQuery {
     package func encoded() -> Bytes {

@@ -16,12 +16,12 @@ package import StratusModel
 // Outcome, format 1: 1 format; 1 done and a count of varints; 2 conflict and a varint place;
 // 3 limited and signed milliseconds; 4 refused.
 //
-// Query, format 1, never stored: 1 format; 1 rows and a count of keys; 2 list: 1 kind, prefixed home,
-// flag and prefixed name, varint limit, flag descending. Answer, format 1, never stored: 1 format; 1 and a count of
-// flags with rows; 2 and a count of prefixed names with rows; 3 refused.
+// Query, format 1, never stored: 1 format; 1 rows and a count of keys; 2 list: 1 kind, prefixed
+// home, flag and prefixed name, varint limit, flag descending. Answer, format 1, never stored: 1
+// format; 1 and a count of flags with rows; 2 and a count of prefixed names with rows; 3 refused.
 //
-// A row in Table.identity, format 1: 1 format, varint revision, signed expiry, and the body as the rest.
-// A counter's body: varint tries, signed milliseconds of the first.
+// A row in Table.identity, format 1: 1 format, varint revision, signed expiry, and the body as the
+// rest. A counter's body: varint tries, signed milliseconds of the first.
 
 extension IdentityCommand {
     package func encoded() -> Bytes {

@@ -3,8 +3,8 @@ package import StratusModel
 /// Changes to rows of one home: all of them or none. The body of a `Command` of kind `.identity`.
 ///
 /// A gateway reads rows, decides, and sends what it decided together with what it relied on: the
-/// revisions. If somebody was faster, nothing happens and it decides again. What must be exact under
-/// any number of gateways at once, counting tries, is counted here.
+/// revisions. If somebody was faster, nothing happens and it decides again. What must be exact
+/// under any number of gateways at once, counting tries, is counted here.
 package struct IdentityCommand: Sendable, Equatable {
     package enum Condition: Sendable, Equatable {
         case any
@@ -50,8 +50,8 @@ package struct IdentityCommand: Sendable, Equatable {
 }
 
 package enum IdentityOutcome: Sendable, Equatable {
-    /// The rows' new revisions, in the order of the edits; 0 for a removed one. A counter answers how
-    /// many tries there were.
+    /// The rows' new revisions, in the order of the edits; 0 for a removed one. A counter answers
+    /// how many tries there were.
     case done([UInt64])
     /// The condition of the edit at this place did not hold: nothing was done.
     case conflict(Int)

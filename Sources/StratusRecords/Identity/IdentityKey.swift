@@ -2,39 +2,40 @@ package import StratusModel
 
 /// Names one row of who is asking: an account, a session, a token, a role.
 ///
-/// What the kinds' rows hold is the business of StratusIdentity; here a kind only keeps them apart and
-/// in order. Every row of one home starts with the home, so that a home's rows of a kind are one range.
+/// What the kinds' rows hold is the business of StratusIdentity; here a kind only keeps them apart
+/// and in order. Every row of one home starts with the home, so that a home's rows of a kind are
+/// one range.
 package struct IdentityKey: Sendable, Hashable {
     /// The raw value is on disk for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         case account = 1
         case session = 2
-        /// Which account an e-mail address belongs to.
+        /// The account that an e-mail address belongs to.
         case address = 3
-        /// How often something was tried.
+        /// The number of attempts at something.
         case counter = 4
         case apiToken = 5
         case serverKey = 6
-        /// What a container knows of one of its users: roles, consent.
+        /// One user as a container knows them: roles, consent.
         case user = 7
         /// A sign-in page's address that was used.
         case usedLink = 8
-        /// What administrators did, one row after the other.
+        /// The audit log of what administrators did, one row for each action.
         case audit = 9
         /// All accounts, for the list.
         case listing = 10
-        /// What an installation knows of a container: whether it may be used.
+        /// A container as an installation knows it: whether it may be used.
         case container = 11
         /// All containers, for the list.
         case containerListing = 12
-        /// What tokens are sealed with, wrapped.
+        /// The keys that seal tokens, wrapped.
         case sealingKey = 13
     }
 
     package var kind: Kind
-    /// Whose row it is: an account's identifier, a container, an address' hash.
+    /// The owner of the row: an account's identifier, a container, an address' hash.
     package var home: Bytes
-    /// Which of the home's rows of that kind.
+    /// The name of the row among the home's rows of that kind.
     package var name: Bytes
 
     package init(_ kind: Kind, of home: Bytes, _ name: Bytes = []) {

@@ -1,9 +1,10 @@
 import StratusCoding
 import StratusModel
 
-/// What commands about who is asking do to rows, and what queries read from them.
+/// Applies identity commands to rows and answers identity queries from them: accounts, tokens and
+/// the like.
 ///
-/// The rows lie beside a partition's records, in a table of their own, and obey the same rules: the
+/// The rows are in a table of their own beside a partition's records, and obey the same rules. The
 /// entry's time is the only clock, and equal commands over equal rows give equal rows.
 enum IdentityState {
     /// One row: an account with its names, a token with its origins.
@@ -49,7 +50,7 @@ enum IdentityState {
         return .done(plans.map(\.answer))
     }
 
-    /// What one edit will do.
+    /// The changes that one edit will make.
     private struct Plan {
         var key: Bytes
         var before: IdentityRow?

@@ -3,16 +3,18 @@ import StratusModel
 
 // Keys of the mail table, all numbers big-endian:
 //
-// | key                         | row, every one with a first byte 1, its format                          |
-// | --------------------------- | ----------------------------------------------------------------------- |
-// | 0x00                        | the office: varints epoch, waiting mails, their bytes; with a first byte 2 |
-// |                             | also a varint: below it numbers were given that a recovery has lost      |
-// | 0x01, 2 receiver            | what was posted there: varint last number                                |
-// | 0x02, 2 receiver, 8 number  | a mail that waits: signed milliseconds, varint count; the rest is its body |
-// | 0x03, 2 sender              | what was received from there: varint last number                         |
+// | key                        | row, every one with a first byte 1, its format                   |
+// | -------------------------- | ---------------------------------------------------------------- |
+// | 0x00                       | the office: varints epoch, waiting mails, their bytes; with a    |
+// |                            | first byte 2 also a varint: below it numbers were given that a   |
+// |                            | recovery has lost                                                |
+// | 0x01, 2 receiver           | what was posted there: varint last number                        |
+// | 0x02, 2 receiver, 8 number | a mail that waits: signed milliseconds, varint count; then its   |
+// |                            | body                                                             |
+// | 0x03, 2 sender             | what was received from there: varint last number                 |
 //
-// A route's row has a first byte 2 while the next number may be any later one: what came before it was lost.
-// A row that is not there counts nothing; the epoch is then 1.
+// A route's row has a first byte 2 while the next number may be any later one: what came before it
+// was lost. A row that is not there counts nothing; the epoch is then 1.
 
 enum MailKeys {
     static let office: Bytes = [0x00]
@@ -30,7 +32,7 @@ enum MailKeys {
         return key
     }
 
-    /// Whose mail it is, and its number.
+    /// The mail's receiver, and its number.
     static func readWaiting(_ key: Bytes) throws(StoreError) -> (GroupID, UInt64) {
         guard key.count == 11, key[0] == 0x02 else { throw StoreError(.unreadable, "a mail's key") }
         return (
@@ -43,7 +45,7 @@ enum MailKeys {
     }
 }
 
-/// What a partition knows of its mail as a whole.
+/// The state of a partition's mail as a whole.
 struct OfficeRow: Equatable {
     var epoch: UInt64 = 1
     var waitingCount: UInt64 = 0

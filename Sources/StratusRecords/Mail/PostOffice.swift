@@ -3,23 +3,27 @@ package import StratusModel
 
 /// The mail of one partition, in its rows: what it has posted to others and what it has received.
 ///
-/// Pure, and kept nowhere but in the rows: whoever applies the same entries has the same mail. A state posts while it
-/// applies; it gives what comes in to ``receive(_:at:over:_:)`` together with how one mail is applied.
+/// Pure, and kept nowhere but in the rows: whoever applies the same entries has the same mail. A
+/// state posts while it applies; it gives what comes in to ``receive(_:at:over:_:)`` together with
+/// how one mail is applied.
 ///
 /// Invariants:
-/// - Of one route every number is posted once, from 1 without a gap, and received once, in that order.
+/// - Of one route every number is posted once, from 1 without a gap, and received once, in that
+///   order.
 /// - A mail waits in its sender's rows until an entry that is later than its receipt lets it go.
-/// - Receiving posts nothing: what a mail asks for is done at once or left to a job. A full outbox therefore never
-///   keeps mail from being received, and two partitions that wait for each other cannot come to a stop.
+/// - Receiving posts nothing: what a mail asks for is done at once or left to a job. A full outbox
+///   therefore never keeps mail from being received, and two partitions that wait for each other
+///   cannot come to a stop.
 package struct PostOffice: Sendable {
-    /// What may wait in one partition's outbox. Equal on every replica: whether a command is refused depends on it.
+    /// The limits of one partition's outbox. They are equal on every replica, because whether a
+    /// command is refused depends on them.
     package struct Bounds: Sendable, Equatable {
         package var countMax: UInt64 = 10_000
         package var sizeMax: UInt64 = 16 << 20
         package init() {}
     }
 
-    /// Of one mail.
+    /// The largest body of one mail.
     package static let bodySizeMax = 64 << 10
 
     package let bounds: Bounds
@@ -33,7 +37,7 @@ package struct PostOffice: Sendable {
 
     // MARK: Sending
 
-    /// What something posts, before it is known whether it happens.
+    /// A mail to post, before it is known whether the change that posts it happens.
     package struct Letter: Sendable, Equatable {
         package var receiver: GroupID
         package var body: Bytes
@@ -83,8 +87,8 @@ package struct PostOffice: Sendable {
 
     /// Decides a mail command: at its receiver, its sender, or after a restore.
     ///
-    /// - Parameter deliver: applies one mail, which is the next of its route; it posts nothing. False: this version
-    ///   cannot read it. It stays where it is, and so does what comes after it.
+    /// - Parameter deliver: applies one mail, which is the next of its route; it posts nothing.
+    ///   False: this version cannot read it. It stays where it is, and so does what comes after it.
     package func apply<Rows: RowStore>(
         _ command: MailCommand, at time: HybridTime, over rows: inout Rows,
         _ deliver: (Mail, GroupID, inout Rows) throws(StoreError) -> Bool
@@ -99,7 +103,8 @@ package struct PostOffice: Sendable {
             for mail in bag.mails {
                 // Once more what was received, by another courier or by the same one in doubt.
                 if mail.sequence <= route.last { continue }
-                // An earlier one is on its way still, or never will be: the sender begins where this ends.
+                // An earlier one is on its way still, or never will be: the sender begins where
+                // this ends.
                 guard route.expects(mail.sequence), try deliver(mail, bag.route.sender, &rows)
                 else { break }
                 route.last = mail.sequence
@@ -119,8 +124,8 @@ package struct PostOffice: Sendable {
         }
     }
 
-    /// Goes on after a recovery: numbers that were given and are lost are not given again, and what comes in may begin
-    /// behind what was received and is lost.
+    /// Goes on after a recovery: numbers that were given and are lost are not given again, and what
+    /// comes in may begin behind what was received and is lost.
     func recover(over rows: inout some RowStore) throws(StoreError) {
         func lifted(_ number: UInt64) -> UInt64 { (number / RouteRow.stride + 1) * RouteRow.stride }
         for (prefix, isPosted) in [(MailKeys.posted, true), (MailKeys.received, false)] {
@@ -162,7 +167,8 @@ package struct PostOffice: Sendable {
 
     // MARK: Looking
 
-    /// The oldest mail of each receiver. It reads what it answers, and one row for each receiver left out.
+    /// The oldest mail of each receiver. It reads what it answers, and one row for each receiver
+    /// left out.
     package func outbox(_ ask: OutboxAsk, over rows: borrowing some RowReader)
         throws(StoreError) -> Outbox
     {
@@ -196,7 +202,7 @@ package struct PostOffice: Sendable {
         return outbox
     }
 
-    /// Of the outbox in all.
+    /// The number of mails that wait in the outbox, for all receivers.
     package func waitingCount(over rows: borrowing some RowReader) throws(StoreError) -> UInt64 {
         try Self.office(over: rows).waitingCount
     }

@@ -3,8 +3,8 @@ package import StratusModel
 
 /// A scalar as comparisons, index rows and sort orders see it: one meaning for all three.
 ///
-/// Text is folded: `EQUALS` and the orders ignore case. References are their target, whatever the action.
-/// Places are a latitude and a longitude, whatever else the client sent.
+/// Text is folded: `EQUALS` and the orders ignore case. References are their target, whatever the
+/// action. Places are a latitude and a longitude, whatever else the client sent.
 package enum ComparableValue: Sendable, Hashable {
     case text(Bytes)
     case integer(Int64)
@@ -51,7 +51,8 @@ package enum ComparableValue: Sendable, Hashable {
         }
     }
 
-    /// Negative, zero or positive; nil where the two have no order. Integers and reals compare exactly.
+    /// Negative, zero or positive; nil where the two have no order. Integers and reals compare
+    /// exactly.
     package func ordered(to other: ComparableValue) -> Int? {
         switch (self, other) {
         case (.text(let one), .text(let two)), (.bytes(let one), .bytes(let two)),
@@ -109,8 +110,8 @@ package enum ComparableValue: Sendable, Hashable {
         return two > two.rounded(.down) ? -1 : 0
     }
 
-    /// Appends the bytes that index rows hold: ordered as ``ordered(to:)`` says, but for integers beside
-    /// reals (an index has one type) and for what is cut.
+    /// Appends the bytes that index rows hold: ordered as ``ordered(to:)`` says, but for integers
+    /// beside reals (an index has one type) and for what is cut.
     ///
     /// - Parameter home: the zone of the index row; references within it do not repeat it.
     package func append(to key: inout Bytes, home: ZoneID) {

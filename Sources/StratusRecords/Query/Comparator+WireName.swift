@@ -1,7 +1,7 @@
 package import StratusModel
 
 extension Comparator {
-    /// As requests spell it.
+    /// The comparator's name as requests spell it.
     package var wireName: String {
         switch self {
         case .equals: "EQUALS"

@@ -27,7 +27,7 @@ package struct CompiledFilter: Sendable {
     }
 
     let target: Target
-    /// Of the field; for `fields`, string.
+    /// The field's type; for `fields`, string.
     let type: FieldType
     let test: Test
 
@@ -122,7 +122,8 @@ package struct CompiledFilter: Sendable {
         }
     }
 
-    /// A search for no word (only stop words, only signs) finds nothing. Cuts no further than it takes to tell.
+    /// A search for no word (only stop words, only signs) finds nothing. Cuts no further than it
+    /// takes to tell.
     private static func hasWords(
         _ words: [Bytes], all: Bool, _ texts: some Sequence<String>
     ) -> Bool {
@@ -139,10 +140,10 @@ package struct CompiledFilter: Sendable {
     }
 }
 
-/// The operands of a membership test, as values of the field's own type: found by hash, so that a long
-/// list in a record and a long list in a request do not multiply.
+/// The operands of a membership test, as values of the field's own type. They are found by hash, so
+/// that the lengths of a record's list and of a request's list do not multiply.
 struct OperandSet: Sendable {
-    /// In the order given, each once.
+    /// The values in the order given, each once.
     private(set) var values: [ComparableValue] = []
     private var members: Set<ComparableValue> = []
     /// An operand that no value of the field's type equals, such as 1.5 for an integer.

@@ -12,8 +12,8 @@ package struct CompiledQuery: Sendable {
 
     static let sortCountMax = 16
 
-    /// - Parameter requiresIndexes: whether a field must have the index a filter needs; otherwise the
-    ///   records of the zone are read where there is none.
+    /// - Parameter requiresIndexes: whether a field must have the index a filter needs; otherwise
+    ///   the records of the zone are read where there is none.
     package init(
         _ predicate: RecordPredicate, in schema: IndexedSchema, home: ZoneID,
         requiresIndexes: Bool = true
@@ -76,7 +76,7 @@ package struct CompiledQuery: Sendable {
         }
     }
 
-    /// What the record's place in the order of the sorts is.
+    /// The record's sort keys, one for each sort of the query.
     func keys(of record: Record) -> [Bytes] { self.sorts.map { $0.key(of: record) } }
 
     /// Ties fall to the record name, in the direction of the last sort.
@@ -86,7 +86,7 @@ package struct CompiledQuery: Sendable {
 /// One sort descriptor, ready to be asked of records.
 struct CompiledSort: Sendable {
     let target: CompiledFilter.Target
-    /// As the schema spells it.
+    /// The field's name as the schema spells it.
     let field: String
     let type: FieldType
     let ascending: Bool
@@ -103,7 +103,8 @@ struct CompiledSort: Sendable {
         self.field == other.field && self.centre == other.centre
     }
 
-    /// Bytes that order as this sort does, ascending. Text beyond its first 240 bytes does not count.
+    /// Bytes that order as this sort does, ascending. Text beyond its first 240 bytes does not
+    /// count.
     func key(of record: Record) -> Bytes {
         let value: ComparableValue?
         switch self.target {

@@ -4,8 +4,9 @@ import StratusModel
 /// Finds places in the order of their distance from a centre, near or far first.
 ///
 /// Cells wait in the order of the least distance they could hold; the first is read if it holds few
-/// rows and split into four otherwise. A row is certain once nothing that waits could come before it.
-/// Cells wholly before the start are dropped unread, so that a later page costs what the first did.
+/// rows and split into four otherwise. A row is certain once nothing that waits could come before
+/// it. Cells wholly before the start are dropped unread, so that a later page costs what the first
+/// did.
 struct DistanceWalk {
     private let rows: SortedRows
     private let centre: SpherePoint

@@ -1,12 +1,13 @@
 package import StratusModel
 
-/// Checks filters and sorts against the schema: what may be asked of which field, with which operand.
+/// Checks filters and sorts against the schema: what may be asked of which field, with which
+/// operand.
 package struct FilterCompiler: Sendable {
     let recordType: RecordType
     let schema: IndexedSchema
-    /// Where references go that name no zone.
+    /// The zone that a reference points into when it names none.
     let home: ZoneID
-    /// Off: fields need no index.
+    /// Whether fields need an index.
     let requiresIndexes: Bool
 
     package init(
@@ -35,7 +36,8 @@ package struct FilterCompiler: Sendable {
             field.type.scalar == .string && !field.type.isEncrypted
                 && SystemField(mappedName: field.name) == nil
         }
-        // Words of a field that is being indexed would be missing from the answer: that is no smaller answer, but none.
+        // Words of a field that is being indexed would be missing from the answer: that is no
+        // smaller answer, but none.
         if self.requiresIndexes,
             let field = texts.first(where: {
                 $0.indexes.contains(.searchable) && !self.isReady(.tokens, $0.name)
@@ -58,9 +60,9 @@ package struct FilterCompiler: Sendable {
 
     struct FieldInfo {
         var target: CompiledFilter.Target
-        /// As the schema spells it.
+        /// The field's name as the schema spells it.
         var name: String
-        /// As refusals name it.
+        /// The field's name as refusals spell it.
         var publicName: String
         var type: FieldType
         var indexes: FieldIndexes
@@ -236,8 +238,9 @@ package struct FilterCompiler: Sendable {
             isStrict: filter.comparator == .lessThan)
     }
 
-    /// Whether a record's name, parent or share is one of some records': by zone and name, so that an operand that
-    /// names another zone is none of this zone's. Nil for other fields and comparators.
+    /// Whether a record's name, parent or share is one of some records': by zone and name, so that
+    /// an operand that names another zone is none of this zone's. Nil for other fields and
+    /// comparators.
     private func identity(
         _ filter: RecordFilter, _ system: SystemField, _ field: FieldInfo
     ) throws(QueryRefusal) -> CompiledFilter.Test? {
@@ -320,8 +323,8 @@ package struct FilterCompiler: Sendable {
         return OperandSet(values, for: field.type.scalar)
     }
 
-    /// Numbers compare across their two types; whole numbers are timestamps and text is a record name
-    /// where the field says so, since requests need not tag their operands.
+    /// Numbers compare across their two types; whole numbers are timestamps and text is a record
+    /// name where the field says so, since requests need not tag their operands.
     private func coerced(_ scalar: Scalar, for field: FieldInfo) -> ComparableValue? {
         switch (field.type.scalar, scalar) {
         case (.reference, .reference(let reference)):

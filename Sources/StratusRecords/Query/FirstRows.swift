@@ -1,13 +1,15 @@
 import StratusCoding
 import StratusModel
 
-/// Decides at which row of a path a record is taken, where it may have many: the first range that holds one of its
-/// rows decides, and in it the first key. So the record is on no page twice, and no page needs to remember.
+/// Decides at which row of a path a record is taken, if it has several. The first range that holds
+/// one of its rows decides, and in it the first key. So the record is on no page twice, and no page
+/// needs to remember.
 ///
 /// What is computed from a record is kept for the page, which is as long as its work allows.
 struct FirstRows {
     let indexes: [FieldIndex]
-    /// By their lower bounds. They are disjoint or equal: each is one word's or one element's.
+    /// The ranges, sorted by their lower bounds. They are disjoint or equal: each is one word's or
+    /// one element's.
     private let ranges: [(range: KeyRange, number: Int)]
     private let zone: ZoneScope
     /// By record name: the one row at which it is taken; nil where the query does not accept it.

@@ -2,12 +2,13 @@ package import StratusModel
 
 /// A square on the sphere: the unit by which places are indexed.
 ///
-/// The sphere is seen on the six faces of a cube; each face is halved in both directions at every level.
-/// A cell's code is its face and the interleaved halves, so that a cell is one run of codes. Unlike the
-/// grid of latitude and longitude this one has neither poles nor a date line: cells of a level differ in
-/// area by at most a factor of about five. (After Google's S2, with the plain projection and Z-order.)
+/// The sphere is seen on the six faces of a cube; each face is halved in both directions at every
+/// level. A cell's code is its face and the interleaved halves, so that a cell is one run of codes.
+/// Unlike a grid of latitude and longitude, this one has neither poles nor a date line. The areas
+/// of a level's cells differ by a factor of about five at most. (After Google's S2, with the plain
+/// projection and Z-order.)
 package struct GeoCell: Sendable, Hashable {
-    /// Of 0…5: the axis that points out of it, x, y, z, then their opposites.
+    /// The axis that points out of the face, 0…5: x, y, z, then their opposites.
     var face: UInt8
     /// 0 is a face; at 30 a cell is smaller than two centimetres.
     package var level: Int
@@ -101,8 +102,8 @@ package struct GeoCell: Sendable, Hashable {
 
     /// Between which squared chords from `point` everything in this cell lies.
     ///
-    /// A chord is a straight line, so the triangle inequality holds as it is: no angle is needed. The
-    /// corners are the farthest from the middle, the sides being great circles.
+    /// A chord is a straight line, so the triangle inequality holds as it is: no angle is needed.
+    /// The corners are the farthest from the middle, the sides being great circles.
     package func bounds(from point: SpherePoint) -> (nearest: Double, farthest: Double) {
         let middle = self.middle
         var radius = 0.0
@@ -135,8 +136,8 @@ package struct GeoCell: Sendable, Hashable {
         }
     }
 
-    /// Cells that together hold every place within the squared chord of `centre`, as runs of codes in
-    /// order, `countMax` at most.
+    /// Cells that together hold every place within the squared chord of `centre`, as runs of codes
+    /// in order, `countMax` at most.
     package static func cover(
         around centre: SpherePoint, within chord: Double, countMax: Int
     ) -> [ClosedRange<UInt64>] {

@@ -1,7 +1,8 @@
 import StratusCoding
 package import StratusModel
 
-/// What one change of a record does to the index rows. Both are sorted by key; no key is in both.
+/// The index rows that one change of a record removes and adds. Both are sorted by key; no key is
+/// in both.
 package struct IndexChanges: Sendable, Equatable {
     package var removed: [Bytes] = []
     package var put: [IndexRow] = []
@@ -141,8 +142,8 @@ package enum IndexMaintenance {
         return distinct.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
-    /// Cuts no further than it takes to tell that there are too many. Words that share their first 240 bytes share a
-    /// key.
+    /// Cuts no further than it takes to tell that there are too many. Words that share their first
+    /// 240 bytes share a key.
     private static func wordKeys(of value: FieldValue?) -> [Bytes]? {
         var words = Set<Bytes>()
         var keys = Set<Bytes>()
@@ -203,8 +204,8 @@ package enum IndexMaintenance {
 }
 
 extension IndexMaintenance {
-    /// Brings the index rows of one record up to date, in the same commit as the record: called once
-    /// for every record that a command changed, with what it was and what it is.
+    /// Brings the index rows of one record up to date, in the same commit as the record. It is
+    /// called once for every record that a command changed, with the old and the new record.
     package static func update(
         in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
         rows: inout some RowStore

@@ -17,7 +17,8 @@ struct KeyRange: Sendable {
 /// One way to find every record that one filter matches, and perhaps some that it does not.
 struct IndexPath: Sendable {
     enum Access: Sendable {
-        /// In this order. A record may stand in several of them where an index has many rows for it.
+        /// In this order. A record may stand in several of them where an index has many rows for
+        /// it.
         case ranges([KeyRange])
         /// Record names, sorted.
         case names([Bytes])
@@ -26,7 +27,7 @@ struct IndexPath: Sendable {
     }
 
     var access: Access
-    /// What to prefer when all are long: lower first.
+    /// The path's preference when all are long: lower first.
     var rank: Int
 
     static let records = IndexPath(access: .records, rank: 100)
@@ -195,7 +196,8 @@ struct PathPlanner {
             return self.unalignedRanges(comparison, operand, index, whole)
         }
         let exact = self.exact(bound, index)
-        // A cut value's key stands for every longer one: what is below or above it may share the key.
+        // A cut value's key stands for every longer one: what is below or above it may share the
+        // key.
         let isCut = Self.isCut(bound)
         let below = KeyRange(
             index: index, lower: whole.lower, upper: isCut ? exact.upper : exact.lower)

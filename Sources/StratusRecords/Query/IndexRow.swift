@@ -17,10 +17,11 @@ package import StratusModel
 //
 // The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754.
 
-/// Where rows of a zone begin, and which zone that is.
+/// A zone, and the prefix of its index rows.
 package struct ZoneScope: Sendable, Hashable {
     package var id: ZoneID
-    /// What the keys of this zone's index rows begin with. No zone's prefix begins another's.
+    /// The bytes that the keys of this zone's index rows begin with. No zone's prefix begins
+    /// another's.
     package var prefix: Bytes
 
     package init(id: ZoneID, prefix: Bytes) {
@@ -53,7 +54,7 @@ enum IndexKey {
         return key
     }
 
-    /// Where the record's name starts in a key of this index; nil for a key that is none of its.
+    /// The offset of the record's name in a key of this index; nil for a key of another index.
     static func nameStart(in key: Bytes, of index: FieldIndex, after start: Int) -> Int? {
         switch index.kind {
         case .absence:

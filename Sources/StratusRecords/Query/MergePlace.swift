@@ -1,13 +1,15 @@
 import StratusCoding
 package import StratusModel
 
-/// Where a record, or the end of a page, stands among those of all buckets: bytes that compare as the query sorts, and
-/// the marker that goes on from there in any of them.
+/// The position of a record, or of a page's end, among the records of all buckets. Its bytes
+/// compare as the query sorts. Its marker continues the query from there in any bucket.
 ///
-/// | part of `key`     | bytes                                                                        |
-/// | ----------------- | ---------------------------------------------------------------------------- |
-/// | a sort key, or the name | 01, then the bytes with 00 written as 00 FF, then 00 00; complemented where the sort is descending |
-/// | after all of these | 02                                                                          |
+/// | part of `key`           | bytes                                                           |
+/// | ----------------------- | --------------------------------------------------------------- |
+/// | a sort key, or the name | 01, then the bytes with 00 written as 00 FF, then 00 00         |
+/// | after all of these      | 02                                                              |
+///
+/// The bytes of a sort key are complemented where the sort is descending.
 package struct MergePlace: Sendable, Hashable, Comparable {
     package let key: Bytes
     package let marker: Bytes

@@ -3,15 +3,16 @@ import StratusModel
 
 /// A page of a sorted query.
 ///
-/// The order is total: sort keys, then names, then zones. A page is "what follows this position", so any
-/// plan may continue what another began. For each zone there are two plans, and the better one for the
-/// data at hand is found by trying: *gather* what a selective filter names and sort it; or *walk* the
-/// sort's own index and keep what the filters accept. Several zones are merged.
+/// The order is total: sort keys, then names, then zones. A page is "what follows this position",
+/// so any plan may continue what another began. For each zone there are two plans, and the better
+/// one for the data at hand is found by trying. *Gather* reads the records that a selective filter
+/// names and sorts them. *Walk* reads the sort's own index and keeps what the filters accept.
+/// Several zones are merged.
 struct OrderedRun {
     struct Item {
         var position: OrderedPosition
         var record: Record
-        /// As it is stored.
+        /// The row as it is stored.
         var row: Bytes
 
         var size: Int { self.row.count }
@@ -74,7 +75,7 @@ struct OrderedRun {
 
 /// One zone's part of a sorted page: its first records after a position.
 struct OrderedZone {
-    /// What sorting one's own records may take at least.
+    /// The touches that sorting the caller's own records may always cost, however small the budget.
     private static let ownTouchCountMin = 10_000
 
     private let target: QueryTarget
@@ -88,7 +89,7 @@ struct OrderedZone {
     private var size = 0
 
     private(set) var reader: QueryReader
-    /// In order; `want` at most, unless a whole group was taken.
+    /// The records in order; `want` at most, unless a whole group was taken.
     private(set) var items: [OrderedRun.Item] = []
     /// Everything up to here has been looked at; nil once that is everything.
     private(set) var frontier: OrderedPosition?
@@ -114,7 +115,8 @@ struct OrderedZone {
 
     mutating func run() throws(StoreError) -> QueryRefusal? {
         if case .created(let user) = self.target.visible {
-            // One plan, whatever the filters: the others' records must not be told from how long it takes.
+            // One plan, whatever the filters: the others' records must not be told from how long it
+            // takes.
             let path = self.target.ownPath(of: user)
             self.reader.counters.plan = .gathered
             // There is no other plan: the small share of one bucket of many must not refuse it.
@@ -320,8 +322,8 @@ struct OrderedZone {
                 let key = rows[position].key
                 let group = rows[position...].prefix { $0.key == key }
                 if try !self.takeGroup(group, fixed: fixed + [key]) {
-                    // Its records are too large to be sorted at once. Where the page has come further, it ends before
-                    // them; otherwise they are walked by the next sort.
+                    // Its records are too large to be sorted at once. Where the page has come
+                    // further, it ends before them; otherwise they are walked by the next sort.
                     if self.frontier != nil { return false }
                     guard try self.walk(levels, level + 1, fixed: fixed + [key]) else {
                         return false
@@ -374,14 +376,16 @@ struct OrderedZone {
         }
     }
 
-    /// - Returns: false where its records come to more than half of what is left; then nothing is taken.
+    /// - Returns: false where its records come to more than half of what is left; then nothing is
+    ///   taken.
     private mutating func takeGroup(
         _ group: ArraySlice<SortedRow>, fixed: [Bytes]
     ) throws(StoreError) -> Bool {
         var found: [OrderedRun.Item] = []
         var isCut = false
         let start = self.reader.touchCount
-        // Small records are read all the same, so that pages with small budgets do not read them twice.
+        // Small records are read all the same, so that pages with small budgets do not read them
+        // twice.
         let touchCountMax = max(2 * group.count, (self.spentMax - start) / 2)
         for row in group {
             if self.reader.touchCount - start > touchCountMax { return false }
@@ -400,7 +404,8 @@ struct OrderedZone {
         OrderedPosition(keys: keys, name: nil, zone: self.target.zone.prefix)
     }
 
-    /// Where a level starts: at the beginning, or where the last page ended if it ended in this group.
+    /// The start of a level: the beginning, or the end of the last page if that page ended in this
+    /// group.
     private func start(_ level: Int, fixed: [Bytes], isLast: Bool) -> SortedStart {
         guard let after = self.after, after.keys.count > level,
             Array(after.keys.prefix(level)) == fixed

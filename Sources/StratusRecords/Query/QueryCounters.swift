@@ -1,4 +1,5 @@
-/// What answering a page cost, and how it was done: tests prove with it that indexes are used.
+/// The cost of answering a page, and the way it was answered. Tests prove with it that indexes are
+/// used.
 package struct QueryCounters: Sendable, Equatable {
     /// How the records were found.
     package enum Plan: UInt8, Sendable, Equatable, CaseIterable {
@@ -22,7 +23,7 @@ package struct QueryCounters: Sendable, Equatable {
     package var indexRowCount = 0
     /// Records looked at.
     package var recordCount = 0
-    /// Of the last zone that was asked.
+    /// The plan for the last zone that was asked.
     package var plan: Plan?
 
     package init() {}

@@ -1,16 +1,17 @@
 import StratusCoding
 package import StratusModel
 
-/// What a page of a query asks.
+/// A request for one page of a query.
 package struct QueryPageRequest: Sendable {
     package var predicate: RecordPredicate
     /// The zones to look in. Any order; each once.
     package var zones: [ZoneScope]
     package var limit: Int
-    /// What the last page's answer said; nil for the first page.
+    /// The marker from the last page's answer; nil for the first page.
     package var after: Bytes?
-    /// The work, as ``ReadWork`` counts it, that a page may take before it answers with what it has. It may pass this
-    /// by what one record costs, and by a few touches for each zone: a page never ends where it began.
+    /// The work, as ``ReadWork`` counts it, that a page may take before it answers with what it
+    /// has. It may pass this by what one record costs, and by a few touches for each zone: a page
+    /// never ends where it began.
     package var touchCountMax: Int
     /// Stored bytes of the records on a page; the one that passes it is the last.
     package var sizeMax: Int
@@ -38,10 +39,11 @@ package struct QueryResult: Sendable, Equatable {
     package var records: [Record]
     /// The records as they are stored.
     package var rows: [Bytes]
-    /// Where the next page starts; nil when this was the last.
+    /// The marker at which the next page starts; nil when this was the last page.
     package var next: Bytes?
     package var counters: QueryCounters
-    /// Of a sorted page, where each record stands in the order of all zones, and where the page ends.
+    /// The place of each record in the order of all zones, and of the page's end. Only for a sorted
+    /// page.
     var places: [MergePlace] = []
     var end: MergePlace?
     var isSorted = false
@@ -49,10 +51,11 @@ package struct QueryResult: Sendable, Equatable {
 
 /// Answers pages of queries over one state of the rows.
 ///
-/// Promises, for any writes between pages: a page ends at a key or a value, so a record that did not
-/// change is on exactly one page. A page takes about `touchCountMax` of work at most and always gets further. With
-/// indexes required no plan reads the records of a zone that no index row named, unless the caller may read only
-/// what they created: then the plan is the same whatever the others' records hold.
+/// Promises, for any writes between pages: a page ends at a key or a value, so a record that did
+/// not change is on exactly one page. A page takes about `touchCountMax` of work at most and always
+/// gets further. With indexes required, no plan reads the records of a zone that no index row
+/// named. The exception is a caller who may read only records they created: then the plan is the
+/// same whatever the others' records hold.
 package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
     private let source: any RecordSource
@@ -157,7 +160,7 @@ struct QueryFound {
     var rows: [Bytes] = []
     var next: QueryPosition?
     var counters: QueryCounters
-    /// Of a sorted page: where each record stands.
+    /// The position of each record. Only for a sorted page.
     var positions: [OrderedPosition] = []
 }
 
@@ -190,8 +193,8 @@ struct QueryTarget {
         return [self.planner.extent ?? .records]
     }
 
-    /// The path to the records that one user created. Filters choose none of their own: how long it takes must not
-    /// depend on what is in records that the user may not read.
+    /// The path to the records that one user created. Filters choose none of their own: how long it
+    /// takes must not depend on what is in records that the user may not read.
     func ownPath(of user: String) -> IndexPath {
         if let names = self.planner.names(for: self.query.filters) { return names }
         return self.planner.created(by: user) ?? self.planner.extent ?? .records

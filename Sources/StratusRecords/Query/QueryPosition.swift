@@ -12,15 +12,17 @@ import StratusModel
 // | …      | unordered: varint path; varint range; bytes: the last key or name of the path    |
 // | …      | ordered: count of sort keys, bytes each; flag and bytes: the record's name        |
 
-// Version 2 (feature level 2): unordered only, and instead of the path: 1 kind of path (0 names, 1 ranges, 2 records),
-// varint index number of its first range (0: none), varint how many such paths come before it.
+// Version 2 (feature level 2): unordered only, and instead of the path: 1 kind of path (0 names, 1
+// ranges, 2 records), varint index number of its first range (0: none), varint how many such paths
+// come before it.
 
-/// Where a query's last page ended: by key and value, never by count, so that writes between pages
+/// The end of a query's last page: by key and value, never by count, so that writes between pages
 /// neither repeat nor hide a record that stood still.
 enum QueryPosition: Sendable, Equatable {
     /// In the order of one index path: the last key seen. Without a key: before the zone.
     case unordered(zone: Bytes, path: Int, range: Int, last: Bytes)
-    /// The same, and the path is found again wherever it stands in the list that a later schema makes.
+    /// The same, and the path is found again wherever it stands in the list that a later schema
+    /// makes.
     case named(zone: Bytes, path: PathName, range: Int, last: Bytes)
     case ordered(OrderedPosition)
 
@@ -170,12 +172,12 @@ struct PathName: Sendable, Equatable {
         case records = 2
     }
     var kind: Kind
-    /// Of the first range's index; 0: none.
+    /// The number of the first range's index; 0: none.
     var number: UInt32
     /// Paths of the same kind and number that come before it.
     var ordinal: Int
 
-    /// Of the path at `choice`.
+    /// Names the path at `choice`.
     init(of choice: Int, in paths: [IndexPath]) {
         let places = paths.map(Self.place)
         (self.kind, self.number) = places[choice]

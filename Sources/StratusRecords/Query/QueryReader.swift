@@ -3,8 +3,9 @@ import StratusModel
 
 /// Reads index rows and records for one page, and counts them.
 struct QueryReader {
-    // Behind existentials, so that everything built of what is read is of one type that the compiler sees whole:
-    // a page costs a dozen calls through them, and was hundreds of copies by unspecialised code.
+    // Reads through existentials, so that everything built on it has one type that the compiler can
+    // specialise. A page costs a dozen calls through them; unspecialised code made hundreds of
+    // copies.
     let rows: any RowReader
     let source: any RecordSource
     var counters = QueryCounters()
@@ -22,7 +23,7 @@ struct QueryReader {
     var touchCount: Int { self.counters.work.touchCount }
     var isLate: Bool { self.time?.isOver ?? false }
 
-    /// Up to `limit` rows of `[lower, upper)` in key order, or from the end.
+    /// Returns up to `limit` rows of `[lower, upper)` in key order, or from the end.
     mutating func indexRows(
         from lower: Bytes, to upper: Bytes, descending: Bool = false, limit: Int
     ) throws(StoreError) -> [IndexRow] {
@@ -44,7 +45,8 @@ struct QueryReader {
         return found
     }
 
-    /// How many rows `ranges` hold, `cap` at most; `cap` too where counting has come to `touchCountMax`.
+    /// How many rows `ranges` hold, `cap` at most; `cap` too where counting has come to
+    /// `touchCountMax`.
     mutating func count(
         _ ranges: [KeyRange], cap: Int, touchCountMax: Int
     ) throws(StoreError) -> Int {

@@ -1,6 +1,8 @@
-/// What reading has cost so far: counted where it happens, so that a page can end before it takes too long.
+/// The cost of reading so far. It is counted while reading, so that a page can end before it takes
+/// too long.
 ///
-/// Rows alone do not tell: one record may hold a megabyte of text, and one filter may name hundreds of values.
+/// Rows alone do not tell: one record may hold a megabyte of text, and one filter may name hundreds
+/// of values.
 package struct ReadWork: Sendable, Equatable {
     /// Keys that the store was asked to find, whether or not something was there.
     package var seekCount = 0
@@ -19,7 +21,8 @@ package struct ReadWork: Sendable, Equatable {
 
     package init() {}
 
-    /// All of it in one measure. A touch is about what a seek costs: some microseconds of the storage thread.
+    /// All of it in one measure. A touch is about what a seek costs: some microseconds of the
+    /// storage thread.
     package var touchCount: Int {
         self.seekCount + self.rowCount + self.byteCount / Self.bytesPerTouch
             + self.cutByteCount / Self.cutBytesPerTouch

@@ -3,10 +3,12 @@ package import StratusModel
 
 /// Reads record rows for queries: their format belongs to the records' state.
 package protocol RecordSource: Sendable {
-    /// What says who may read the record in a row, without its fields; nil for a tombstone.
+    /// Returns the record's type and creator, which decide who may read it, without its fields; nil
+    /// for a tombstone.
     func typeAndCreator(of row: Bytes) throws(StoreError) -> (type: String, creator: String)?
 
-    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted` ones are enough.
+    /// The record in a row of ``Table/record``; nil for a tombstone. Of its fields the `wanted`
+    /// ones are enough.
     func record(_ row: Bytes, name: String, zone: ZoneID, wanted: [WantedField])
         throws(StoreError) -> Record?
 }

@@ -7,7 +7,7 @@ struct SortedRow: Sendable, Equatable {
     var name: Bytes
 }
 
-/// Where to go on in one sort.
+/// The point at which one sort continues.
 enum SortedStart: Sendable, Equatable {
     case beginning
     /// With the first record of this key.
@@ -36,7 +36,7 @@ struct SortedRows: Sendable {
     let zone: ZoneScope
     let values: FieldIndex
     let absence: FieldIndex?
-    /// What filters on the same field leave of the values; nil: all.
+    /// The range of values that filters on the same field leave; nil: all.
     let bound: KeyRange?
 
     private let start: Bytes

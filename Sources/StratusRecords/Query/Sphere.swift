@@ -2,8 +2,8 @@ package import StratusModel
 
 /// A place as a point on the unit sphere, where the poles and the date line are like anywhere else.
 ///
-/// Distances are compared as squared chords: monotone in the great-circle distance, and made of nothing
-/// but multiplications, so that every replica and the index agree to the last bit.
+/// Distances are compared as squared chords: monotone in the great-circle distance, and made of
+/// nothing but multiplications, so that every replica and the index agree to the last bit.
 package struct SpherePoint: Sendable, Hashable {
     package var x: Double
     package var y: Double
@@ -36,8 +36,8 @@ package struct SpherePoint: Sendable, Hashable {
     var antipode: SpherePoint { SpherePoint(x: -self.x, y: -self.y, z: -self.z) }
 }
 
-/// Trigonometry of our own: the pure modules import no C library, and index rows must be the same on
-/// every platform.
+/// Trigonometry of our own: the pure modules import no C library, and index rows must be the same
+/// on every platform.
 package enum Sphere {
     /// Mean radius of the earth in metres (IUGG).
     package static let radius = 6_371_008.8
@@ -56,7 +56,8 @@ package enum Sphere {
         return wrapped
     }
 
-    /// The squared chord of a great-circle distance in metres: 4, everything, from half way round on.
+    /// The squared chord of a great-circle distance in metres: 4, everything, from half way round
+    /// on.
     package static func squaredChord(ofDistance metres: Double) -> Double {
         let angle = metres / Self.radius
         if angle <= 0 { return 0 }

@@ -11,7 +11,8 @@ package enum TextFolding {
     private static let search = ScalarMap(UnicodeTables.searchFolding)
     private static let classes = ScalarClasses(UnicodeTables.wordClasses)
 
-    /// The UTF-8 of `text` without its case: what `EQUALS` compares and what strings are ordered by.
+    /// The UTF-8 of `text` without its case: what `EQUALS` compares and what strings are ordered
+    /// by.
     package static func caseFolded(_ text: String) -> Bytes {
         var folded = Bytes(text.utf8)
         var asciiCount = 0
@@ -35,7 +36,8 @@ package enum TextFolding {
         return folded
     }
 
-    /// Appends the scalar as a search sees it: decomposed, without accents and case. May append nothing.
+    /// Appends the scalar as a search sees it: decomposed, without accents and case. May append
+    /// nothing.
     static func appendSearchFolded(_ scalar: Unicode.Scalar, to folded: inout Bytes) {
         let value = scalar.value
         if value < 0x80 {
@@ -53,7 +55,7 @@ package enum TextFolding {
         }
     }
 
-    /// Of an ASCII character.
+    /// The lower case of an ASCII character.
     static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     enum WordClass: UInt8 {
@@ -75,7 +77,7 @@ package enum TextFolding {
         return WordClass(rawValue: Self.classes.value(of: value)) ?? .separator
     }
 
-    /// Of an ASCII character.
+    /// Whether an ASCII character is a letter or a digit.
     static func isWordCharacter(_ byte: UInt8) -> Bool {
         (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10
     }

@@ -3,9 +3,10 @@ package import StratusModel
 
 /// Cuts text into the words that token search compares.
 ///
-/// A word is a run of letters and digits with their marks, folded for search; in scripts written
-/// without spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar, …) every letter is a word. Apostrophes,
-/// hyphens, underscores and symbols separate. CloudKit's English stop words are no words.
+/// A word is a run of letters and digits with their marks, folded for search. In scripts written
+/// without spaces (Han, Hiragana, Thai, Lao, Khmer, Myanmar, …), every letter is a word.
+/// Apostrophes, hyphens, underscores and symbols separate. CloudKit's English stop words are no
+/// words.
 package enum Tokeniser {
     /// Sorted, folded for search as everything else here.
     static let stopWords: [String] = [
@@ -42,8 +43,8 @@ package enum Tokeniser {
         return words.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
-    /// Whether the text of a search has more than `limit` words, each as often as it stands there. Cuts no further
-    /// than it takes to tell.
+    /// Whether the text of a search has more than `limit` words, each as often as it stands there.
+    /// Cuts no further than it takes to tell.
     package static func hasWords(_ operand: FieldValue, moreThan limit: Int) -> Bool {
         var count = 0
         for text in Self.texts(operand) where count <= limit {
@@ -67,8 +68,8 @@ package enum Tokeniser {
         }
     }
 
-    /// Calls `body` with each word in the order of the text, until it returns false. The bytes are the same buffer
-    /// each time, so that a long text costs no allocation for a word.
+    /// Calls `body` with each word in the order of the text, until it returns false. The bytes are
+    /// the same buffer each time, so that a long text costs no allocation for a word.
     static func visit(_ text: String, _ body: (Bytes) -> Bool) {
         let bytes = Bytes(text.utf8)
         if bytes.allSatisfy({ $0 < 0x80 }) {

@@ -514,7 +514,8 @@ enum UnicodeTables {
         1,3oxx 1,3p5a 1,3p8x 1,vcr 1,f9y 1,veh 1,vem 1,vet 1,vf3 1,vfa 1,vgb 1,3pxc
         """
 
-    /// Where the class of code points changes: 0 separates, 1 belongs to a word, 2 is one, 3 continues.
+    /// The code points where the word class changes: 0 separates, 1 belongs to a word, 2 is one, 3
+    /// continues.
     static let wordClasses = """
         4q,1 1,0 7,1 2,0 1,1 1,0 3,1 2,0 1,1 3,0 1,1 n,0 1,1 v,0 1,1 cq,0 4,1 c,0 e,1 5,0 7,1 1,0 1,1
         1,0 h,3 34,1 5,0 1,1 2,0 2,1 4,0 1,1 1,0 6,1 1,0 1,1 3,0 1,1 1,0 1,1 k,0 1,1 2b,0 1,1 3v,0 1,3

@@ -12,7 +12,8 @@ struct UnorderedRun {
     private var size = 0
     private var records: [Record] = []
     private var rows: [Bytes] = []
-    /// Where the last record of the page stands: found one more, the next page starts here.
+    /// The position of the page's last record. If one more record is found, the next page starts
+    /// here.
     private var lastTaken: QueryPosition?
 
     init(_ reader: QueryReader, _ request: QueryPageRequest) {
@@ -175,7 +176,8 @@ struct UnorderedRun {
             if let start, start.range == number {
                 lower = start.last + [0]
             } else if number > start?.range ?? 0, self.isSpent {
-                // Ranges with nothing in them were work, too. No row has a bound for its key: a name follows in it.
+                // Ranges with nothing in them were work, too. No row has a bound for its key: a
+                // name follows in it.
                 return .unordered(
                     zone: target.zone.prefix, path: choice, range: number, last: range.lower)
             }

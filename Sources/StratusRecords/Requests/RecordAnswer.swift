@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What a ``RecordQuery`` answered.
+/// The answer to a ``RecordQuery``.
 package enum RecordAnswer: Sendable, Equatable {
     case lookup(LookupAnswer)
     case zones([ZoneAnswer])
@@ -15,7 +15,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case jobs(isWaiting: Bool)
     /// `willWait`: there is something that waits for its time.
     case work(isWaiting: Bool, willWait: Bool)
-    /// For each operation why it is refused by itself; nil: it is not.
+    /// The refusal of each operation by itself; nil: it is not refused.
     case judged([RecordRefusal?])
     case use(StorageUse, zoneCount: UInt64)
     case refused(RequestRefusal)
@@ -29,7 +29,7 @@ package struct LookupAnswer: Sendable, Equatable {
         case deferred
     }
 
-    /// In the order asked.
+    /// The items in the order asked.
     package var items: [Item]
     /// Nil for a default zone that was never written.
     package var zone: ZoneSummary?
@@ -53,7 +53,7 @@ package struct ZoneChangesPage: Sendable, Equatable {
     }
 
     package var changes: [Change]
-    /// What the next page's `after` is, and the client's new token.
+    /// The `after` of the next page, and the client's new token.
     package var position: FeedPosition
     package var moreComing: Bool
 
@@ -95,11 +95,11 @@ package struct DatabaseChangesPage: Sendable, Equatable {
 
 /// A page of one bucket, to be merged with those of others.
 package struct PlacedPage: Sendable, Equatable {
-    /// Where each record stands, in order.
+    /// The place of each record, in order.
     package var places: [MergePlace]
     /// The records; empty where only places were asked for.
     package var records: [Record]
-    /// Where the bucket has looked no further; nil: it has seen everything.
+    /// The place up to which the bucket has looked; nil: it has seen everything.
     package var end: MergePlace?
 
     package init(places: [MergePlace], records: [Record], end: MergePlace?) {
@@ -111,9 +111,9 @@ package struct PlacedPage: Sendable, Equatable {
 
 package struct QueryPage: Sendable, Equatable {
     package var records: [Record]
-    /// Where the next page starts; nil when there is none.
+    /// The marker at which the next page starts; nil when there is none.
     package var next: Bytes?
-    /// Of the zone asked for; nil for all zones or one never written.
+    /// The summary of the zone asked for; nil for all zones or one never written.
     package var zone: ZoneSummary?
     /// How many rows were read to answer: tests prove with it that indexes are used.
     package var touchCount: Int

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// What a gateway asks the records' state to do: the body of a `Command` of kind `.records`.
+/// A change that a gateway asks of the records' state: the body of a `Command` of kind `.records`.
 package enum RecordCommand: Sendable, Equatable {
     case modifyRecords(ModifyRecords)
     case modifyZones(ModifyZones)
@@ -11,9 +11,11 @@ package enum RecordCommand: Sendable, Equatable {
     case eraseDatabase(EraseDatabase)
     /// The gateway's: before a save that refers to records of another bucket.
     case reserveReferences(ReserveReferences)
-    /// Stratus' own: the first command of a partition that goes on from one replica, its majority being lost.
+    /// Stratus' own: the first command of a partition that goes on from one replica, its majority
+    /// being lost.
     case recover(RecoverPartition)
-    /// Stratus' own: after a partition of its database was recovered, or because an operator says so.
+    /// Stratus' own: after a partition of its database was recovered, or because an operator says
+    /// so.
     case auditLinks(AuditLinks)
 }
 
@@ -24,7 +26,7 @@ package struct ModifyRecords: Sendable, Equatable {
     package var zone: String
     /// All or nothing. Refused in default zones.
     package var isAtomic: Bool
-    /// What `created` and `modified` will say; never empty.
+    /// The device that `created` and `modified` will name; never empty.
     package var deviceID: String
     /// The incarnation of the default zone, should this be its first write.
     package var drawnIncarnation: ZoneIncarnation
@@ -78,7 +80,7 @@ package struct ModifyZones: Sendable, Equatable {
     }
 }
 
-/// What changes the copy of a container's schema that a partition holds.
+/// A change of the copy of a container's schema that a partition holds.
 package enum SchemaCommand: Sendable, Equatable {
     /// Takes the container's schema as it is at its home. An older version than the held one is
     /// ignored: the outcome names the version that stands.
@@ -96,11 +98,11 @@ package struct ContinueJobs: Sendable, Equatable {
     package init(budget: Int = 500) { self.budget = budget }
 }
 
-/// Takes zones out of one database until none is left, the default zone included: records, tombstones,
-/// names. Their rows are out of sight at once, and jobs remove them.
+/// Takes zones out of one database until none is left, the default zone included: records,
+/// tombstones, names. Their rows are out of sight at once, and jobs remove them.
 ///
-/// What stays is a row that says how far the database had come, so that no token or tag from before the
-/// erasure ever fits what comes after it.
+/// What stays is a row that says how far the database had come, so that no token or tag from before
+/// the erasure ever fits what comes after it.
 package struct EraseDatabase: Sendable, Equatable {
     package static let zoneCountMax = 1_000
 

@@ -23,7 +23,7 @@ package struct RecordOperation: Sendable, Hashable {
         package var merges: Bool { self == .update || self == .forceUpdate }
     }
 
-    /// What happens to the record's place in its sharing hierarchy.
+    /// A change of the record's place in its sharing hierarchy.
     package enum ParentChange: Sendable, Hashable {
         /// Not mentioned: kept by a merge, cleared by a replacement.
         case unmentioned
@@ -44,11 +44,11 @@ package struct RecordOperation: Sendable, Hashable {
     package var parent: ParentChange
     /// The short GUID to give the record if it has none yet; nil: none was asked for.
     package var drawnShortGUID: String?
-    /// What was granted in other buckets for the references that this operation makes.
+    /// The reservations that other buckets granted for the references that this operation makes.
     package var reservations: [ReferenceReservation]
 
-    /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and setting
-    /// beats clearing.
+    /// Sorts `fields` and `clearedFields`. Of two fields with one name the later counts, and
+    /// setting beats clearing.
     package init(
         _ kind: Kind, recordName: String, recordType: String? = nil, changeTag: String? = nil,
         fields: [Field] = [], clearedFields: [String] = [], parent: ParentChange = .unmentioned,

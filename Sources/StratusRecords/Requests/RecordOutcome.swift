@@ -1,16 +1,16 @@
 package import StratusModel
 
-/// What applying a ``RecordCommand`` answered.
+/// The outcome of applying a ``RecordCommand``.
 package enum RecordOutcome: Sendable, Equatable {
     case records(ModifiedRecords)
-    /// In the order of the operations.
+    /// The results in the order of the operations.
     case zones([ZoneResult])
     /// The version of the schema that stands after the command.
     case schema(version: UInt64)
     case jobs(JobProgress)
     case refused(RequestRefusal)
     case erased(ErasureProgress)
-    /// For each wish why it was not granted; nil: it was.
+    /// The refusal of each wish; nil: it was granted.
     case reserved([RecordRefusal?])
 }
 
@@ -38,9 +38,9 @@ package struct SavedRecord: Sendable, Equatable {
     package var tag: ChangeTag
     /// When `modified` says it was.
     package var milliseconds: Int64
-    /// The complete record, exactly as this write left it. Nil in an outcome that was remembered for a
-    /// repeated command: outcomes are remembered without bodies, so look the record up; where its tag
-    /// is still `tag` that is the same record.
+    /// The complete record, exactly as this write left it. Nil in an outcome that was remembered
+    /// for a repeated command, because outcomes are remembered without bodies. Look the record up:
+    /// if its tag is still `tag`, it is the same record.
     package var record: Record?
 
     package init(tag: ChangeTag, milliseconds: Int64, record: Record?) {
@@ -81,11 +81,11 @@ package struct DatabasePosition: Sendable, Hashable, Comparable {
     /// How far the zone of that turn had come.
     package var tag: ChangeTag
     /// The end of a page that was not the last. Whoever goes on from here knows zones as they stood
-    /// before the first page, not as they stood at this position: a zone whose last turn is still to
-    /// come may have changed in a turn that was passed.
+    /// before the first page, not as they stood at this position: a zone whose last turn is still
+    /// to come may have changed in a turn that was passed.
     package var isMidway: Bool
-    /// The database's turn when whoever holds this began with nothing: what was deleted through there it has never
-    /// heard of. Only midway through that first fetch; zero elsewhere.
+    /// The database's turn when whoever holds this began with nothing: what was deleted through
+    /// there it has never heard of. Only midway through that first fetch; zero elsewhere.
     package var floor: UInt64
 
     package init(turn: UInt64, tag: ChangeTag, isMidway: Bool = false, floor: UInt64 = 0) {
@@ -125,7 +125,7 @@ package struct ZoneSummary: Sendable, Hashable {
     package var isDefault: Bool { self.name == ZoneID.defaultName }
 }
 
-/// What a slice of the jobs did.
+/// The work that one slice of the jobs did.
 package struct JobProgress: Sendable, Hashable {
     /// Rows removed or written.
     package var rowCount: Int
@@ -138,7 +138,7 @@ package struct JobProgress: Sendable, Hashable {
     }
 }
 
-/// What one ``EraseDatabase`` took.
+/// The zones and records that one ``EraseDatabase`` removed.
 package struct ErasureProgress: Sendable, Hashable {
     /// Live custom zones.
     package var zoneCount: UInt64

@@ -1,6 +1,7 @@
 package import StratusModel
 
-/// A read of the records' state, on behalf of `principal`: the body of a `Query` of kind `.records`.
+/// A read of the records' state, on behalf of `principal`: the body of a `Query` of kind
+/// `.records`.
 package struct RecordQuery: Sendable, Equatable {
     package enum Ask: Sendable, Equatable {
         case lookup(RecordLookup)
@@ -13,11 +14,12 @@ package struct RecordQuery: Sendable, Equatable {
         case schema(ContainerReference)
         /// Whether jobs wait in this partition that could be carried out now.
         case jobs
-        /// The same, and whether there is something whose time has come, wall milliseconds, or will come.
+        /// The same, and whether there is something whose time has come, wall milliseconds, or will
+        /// come.
         case work(asOf: Int64)
-        /// What would be refused of a batch.
+        /// The refusals that a batch would get, without applying it.
         case judge(JudgeAsk)
-        /// What the database holds: for its owner and for administrators.
+        /// The records and bytes that the database holds: for its owner and for administrators.
         case use(DatabaseID)
     }
 
@@ -94,24 +96,25 @@ package struct QueryPageAsk: Sendable, Equatable {
     package var zone: String?
     package var predicate: RecordPredicate
     package var limit: Int
-    /// Where the last page ended, as its answer said.
+    /// The end of the last page, from its answer.
     package var after: Bytes?
     /// Index rows the page may touch before it answers with what it has.
     package var touchCountMax: Int
     /// Whether a field must have the index a filter needs (`strict`), or a scan may serve it.
     package var requiresIndexes: Bool
-    /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind` instead of answering
-    /// with less, and its markers name indexes. Nil below feature level 2.
+    /// The schema it was compiled by: a partition that has an older one refuses with `schemaBehind`
+    /// instead of answering with less, and its markers name indexes. Nil below feature level 2.
     package var schemaVersion: UInt64?
-    /// Of a sorted query over buckets: the answer says where its records stand among those of other buckets.
+    /// For a sorted query over buckets: whether the answer gives its records' places among those of
+    /// other buckets.
     package var placed = Placing.none
 
-    /// What a page that will be merged with others answers. Where nothing is sorted after all (by fields that cannot
-    /// be), it is an ordinary page.
+    /// The form of a page that will be merged with others. If nothing can be sorted (the fields do
+    /// not allow it), the answer is an ordinary page.
     package enum Placing: UInt8, Sendable {
         /// Records, as ever.
         case none = 0
-        /// Where they stand, and no records.
+        /// The records' places, and no records.
         case only = 1
         case withRecords = 2
     }

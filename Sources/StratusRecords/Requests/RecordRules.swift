@@ -27,14 +27,15 @@ package struct RecordRules: Sendable, Hashable {
         package static let batchesInDefaultZoneMayBeAtomic = Flags(rawValue: 1 << 6)
     }
 
-    /// Which rules of the state itself decide. What an entry meant when it was written it means for ever: a rule that
-    /// changes begins with a new edition, and commands of older ones are decided as they were.
+    /// Which rules of the state itself decide. An entry keeps the meaning that it had when it was
+    /// written. A rule that changes begins with a new edition, and commands of older editions are
+    /// decided by the old rule.
     ///
     /// The raw value is in commands for ever.
     package enum Edition: UInt8, Sendable, Hashable {
         case first = 1
-        /// A save that states a reference again makes it anew, where a cascade of an earlier record of the target's
-        /// name is under way, or the target lies in another bucket.
+        /// A save that states a reference again makes it anew in two cases: a cascade of an earlier
+        /// record of the target's name is under way, or the target is in another bucket.
         case second = 2
     }
 
@@ -48,8 +49,8 @@ package struct RecordRules: Sendable, Hashable {
     package var cascadeCountMax: Int
     /// Tombstones a zone keeps, unless half its live records are more.
     package var tombstoneCountMin: Int
-    /// Bytes of records that a database may hold, its quota; 0: as many as there is room for. What is there
-    /// already stays, and may shrink.
+    /// Bytes of records that a database may hold, its quota; 0: as many as there is room for. What
+    /// is there already stays, and may shrink.
     package var databaseSizeMax: UInt64 = 0
 
     package init(

@@ -29,8 +29,8 @@ package struct RecordRefusal: Sendable, Hashable {
         case writeDenied = 12
         /// A VALIDATE reference points at no record. Subject: the target's name.
         case referenceTargetMissing = 13
-        /// VALIDATE references to this record, or to one its cascade would remove, stand in the way.
-        /// Subject: a referring record.
+        /// VALIDATE references to this record, or to one its cascade would remove, stand in the
+        /// way. Subject: a referring record.
         case referenced = 14
         /// The target has as many DELETE_SELF referrers as it may. Subject: the target's name.
         case tooManyReferrers = 15
@@ -50,22 +50,23 @@ package struct RecordRefusal: Sendable, Hashable {
         case tooManyReferences = 22
         /// An atomic batch reads and writes more bytes than one entry may. Subject: the limit.
         case batchTooLarge = 23
-        /// A batch has read and written as many bytes as one entry may: this operation was not tried.
+        /// A batch has read and written as many bytes as one entry may: this operation was not
+        /// tried.
         case deferred = 24
         /// The database would hold more than its quota. Subject: the quota in bytes.
         case databaseFull = 25
-        /// A reference into another bucket that was not reserved there, or whose reservation ends before the
-        /// command may be applied. Subject: the target's name.
+        /// A reference into another bucket that was not reserved there, or whose reservation ends
+        /// before the command may be applied. Subject: the target's name.
         case notReserved = 26
         /// The partition has too much mail waiting to leave: nothing was tried.
         case outboxFull = 27
-        /// A VALIDATE reference to the record is being made in another bucket: nobody can say yet whether it
-        /// will be.
+        /// A VALIDATE reference to the record is being made in another bucket: nobody can say yet
+        /// whether it will be.
         case referencePending = 28
     }
 
     package var reason: Reason
-    /// What the reason is about, as its comment says; else empty.
+    /// The subject of the reason, as the reason's comment says; else empty.
     package var subject: String
 
     package init(_ reason: Reason, _ subject: String = "") {
@@ -116,8 +117,8 @@ package struct RequestRefusal: Sendable, Hashable {
         case schemaConflict = 10
         /// No operation at all.
         case empty = 11
-        /// A record that is not in the bucket the command was sent to, or a command for buckets sent to a whole
-        /// database. Subject: the record's name.
+        /// A record that is not in the bucket the command was sent to, or a command for buckets
+        /// sent to a whole database. Subject: the record's name.
         case otherBucket = 12
     }
 

@@ -1,5 +1,5 @@
-/// What a zone or a database holds: live records, and the bytes of their rows. Tombstones and index rows are not
-/// counted: they are not its owner's doing.
+/// The storage that a zone or a database uses: live records, and the bytes of their rows.
+/// Tombstones and index rows are not counted, because the owner did not make them.
 package struct StorageUse: Sendable, Hashable {
     package var recordCount: UInt64
     package var size: UInt64

@@ -1,9 +1,10 @@
 import StratusCoding
 import StratusModel
 
-// Counters of a partition, format 3: 1 format, varint next database number, varint next zone number, varint tag floor of
-// databases that are made from now on, varint turn that they begin at. Format 2 ends before the last, and 2 is written
-// while it is 0; format 1 ends before the last two, and 1 is written while both are 0.
+// Counters of a partition, format 3: 1 format, varint next database number, varint next zone
+// number, varint tag floor of databases that are made from now on, varint turn that they begin at.
+// Format 2 ends before the last, and 2 is written while it is 0; format 1 ends before the last two,
+// and 1 is written while both are 0.
 //
 // Database row, format 2; format 1 ends before the last two:
 //
@@ -53,15 +54,15 @@ struct PartitionCounters: Equatable {
     }
 }
 
-/// What a partition knows of one database.
+/// The state of one database in a partition.
 ///
 /// The database's feed is a list of *turns*: a turn begins when another zone than the last one
 /// changes, and that zone's place moves to it. While one zone is written again and again the turn
 /// stands still, and a position in the feed says how far the zone of its turn had come. A save in
 /// the zone that changed last therefore costs the feed nothing.
 ///
-/// What the database holds is counted the same way: the row has the sum over all zones but the default
-/// zone and the one whose turn it is, which count themselves.
+/// The storage use is counted the same way. The row has the sum over all zones except two that
+/// count themselves: the default zone and the one whose turn it is.
 struct DatabaseRow: Equatable {
     /// Custom zones a database may hold.
     static let zoneCountMax: UInt64 = 100_000
@@ -73,7 +74,7 @@ struct DatabaseRow: Equatable {
     var tagFloor: UInt64 = 0
     var zoneCount: UInt64 = 0
     var deletedZoneCount: UInt64 = 0
-    /// What the custom zones hold, but for ``turnZone``.
+    /// The use of the custom zones, except for ``turnZone``.
     var heldElsewhere = StorageUse.none
 
     init(number: DatabaseNumber) { self.number = number }

@@ -1,9 +1,9 @@
 import StratusCoding
 import StratusModel
 
-// Job row, format 1. Keys: 1 kind, 4 zone; a cascade and a dispatch add the target's name, a recall the referrer's,
-// 0x00 and 16 bytes of identity. A letter's: 1 kind, 2 sender, 8 number of the mail it answers. Jobs on indexes have
-// their own: see `IndexJob`.
+// Job row, format 1. Keys: 1 kind, 4 zone; a cascade and a dispatch add the target's name, a recall
+// the referrer's, 0x00 and 16 bytes of identity. A letter's: 1 kind, 2 sender, 8 number of the mail
+// it answers. Jobs on indexes have their own: see `IndexJob`.
 //
 // | bytes  | what                                                                         |
 // | ------ | ---------------------------------------------------------------------------- |
@@ -15,10 +15,11 @@ import StratusModel
 // | varint | trim: the last tag looked at                                                 |
 // | …      | dispatch: as a cascade, but the cursor is a key, prefixed                     |
 // | …      | recall: place, text target, 1 action, text referrer, 8 + 8 identity           |
-// | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is not so when it leaves |
+// | …      | letter: a `BucketMail`, prefixed; one of kind stated is `removed` if it is   |
+// |        | not so when it leaves                                                        |
 // | …      | audit: place, and the last key looked at, prefixed                            |
 
-/// Whose zone a job works in.
+/// The zone that a job works in, and its database.
 struct JobPlace: Equatable {
     var database: DatabaseID
     var zone: String
@@ -35,7 +36,8 @@ enum Job: Equatable {
     case purge(ZoneNumber)
     /// Fill or drop indexes after a change of the schema.
     case index(IndexJob)
-    /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`, that it is gone.
+    /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`,
+    /// that it is gone.
     case dispatch(ZoneNumber, JobPlace, target: String, before: ChangeTag, cursor: Bytes)
     /// Delete the referrer of a link whose target is gone.
     case recall(ZoneNumber, JobPlace, Link)
@@ -44,7 +46,7 @@ enum Job: Equatable {
     /// Compare what this bucket knows of links with their other ends, from behind the key `cursor`.
     case audit(ZoneNumber, JobPlace, cursor: Bytes)
 
-    /// Which mail a letter answers.
+    /// The mail that a letter answers.
     struct LetterName: Equatable {
         var sender: GroupID
         var sequence: UInt64

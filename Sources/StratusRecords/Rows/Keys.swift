@@ -1,8 +1,8 @@
 import StratusModel
 
-/// One incarnation of a zone inside one partition: the first four bytes of every key that belongs to
-/// it. Numbers are given in order and never again, so that a deleted zone's rows are out of sight the
-/// moment its zone row no longer names its number.
+/// One incarnation of a zone inside one partition: the first four bytes of every key that belongs
+/// to it. Numbers are given in order and never again, so that a deleted zone's rows are out of
+/// sight the moment its zone row no longer names its number.
 package struct ZoneNumber: Sendable, Hashable, Comparable {
     package var raw: UInt32
     package init(_ raw: UInt32) { self.raw = raw }
@@ -43,7 +43,7 @@ enum Keys {
         return key
     }
 
-    /// What the keys of all databases start with.
+    /// The prefix of all databases' keys.
     static let allDatabases: Bytes = [0x01]
 
     /// Whose key it is; a bucket is told as its whole database.
@@ -58,7 +58,7 @@ enum Keys {
             scope: scope, owner: scope == .public ? "" : owner)
     }
 
-    /// What the keys of a container's databases of one scope start with.
+    /// The prefix of the keys of a container's databases of one scope.
     static func databases(of container: ContainerReference, _ scope: DatabaseScope) -> Bytes {
         var key: Bytes = [0x01, container.environment.rawValue, scope.rawValue]
         key.reserveCapacity(64)

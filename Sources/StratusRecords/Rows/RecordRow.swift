@@ -16,7 +16,7 @@ import StratusModel
 // | varint | the database's turn at that change; 0 in default zones     |
 // | rest   | the record's name, UTF-8                                   |
 
-/// What a record's name stands for in the record table.
+/// The row of a record's name in the record table.
 enum RecordRow: Equatable {
     case live(Record)
     /// Deleted, and still in the feed.

@@ -1,9 +1,9 @@
 import StratusCoding
 import StratusModel
 
-// A reference's row in the reference table: varint, the tag of the save that first wrote it, or that stated it again
-// while a cascade of an earlier target of the name was under way.
-// A target's count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
+// A reference's row in the reference table: varint, the tag of the save that first wrote it, or
+// that stated it again while a cascade of an earlier target of the name was under way. A target's
+// count row: varint DELETE_SELF referrers, varint VALIDATE referrers.
 
 /// A reference that the state acts on, seen from the record that holds it.
 struct ActingReference: Hashable, Comparable {
@@ -14,7 +14,7 @@ struct ActingReference: Hashable, Comparable {
         (one.action.rawValue, one.target) < (other.action.rawValue, other.target)
     }
 
-    /// What is in `whole` and not in `part`. Both are sorted.
+    /// Returns the elements of `whole` that are not in `part`. Both are sorted.
     static func subtract(_ part: [Self], from whole: [Self]) -> [Self] {
         if part.isEmpty || whole.isEmpty { return whole }
         var rest = part[...]
@@ -25,7 +25,7 @@ struct ActingReference: Hashable, Comparable {
     }
 }
 
-/// How many records refer to a target so that the state must act on it. No row: none.
+/// The number of records that refer to a target so that the state must act on it. No row: none.
 struct ReferrerCounts: Equatable {
     var deleteSelf: UInt64 = 0
     var validate: UInt64 = 0

@@ -6,8 +6,8 @@ extension RowReader {
         try unsafe self.row(table, key.span.bytes)
     }
 
-    /// The first `limit` rows of `[start, end)`, or the last ones when `descending`; fewer once they
-    /// come to `sizeMax` bytes.
+    /// The first `limit` rows of `[start, end)`, or the last ones when `descending`; fewer once
+    /// they come to `sizeMax` bytes.
     func rows(
         _ table: Table, from start: Bytes, to end: Bytes, descending: Bool = false, limit: Int,
         sizeMax: Int = .max
@@ -63,8 +63,8 @@ extension RowStore {
     }
 }
 
-/// Decodes a row. Bytes that do not decode were written by a newer version or are damaged: a fault of
-/// the world.
+/// Decodes a row. Bytes that do not decode were written by a newer version or are damaged: a fault
+/// of the world.
 func decodingRow<Value>(
     _ what: StaticString, _ decode: () throws(DecodingError) -> Value
 ) throws(StoreError) -> Value {

@@ -18,16 +18,17 @@ import StratusModel
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
 
-/// What a partition knows of one zone, live or deleted.
+/// The state of one zone in a partition, live or deleted.
 struct ZoneRow: Equatable {
     var isDeleted = false
     var number: ZoneNumber
     var incarnation: ZoneIncarnation
-    /// Grows by one with every change of a record. It is the record's change tag and its place in the
-    /// zone's feed at once.
+    /// Grows by one with every change of a record. It is the record's change tag and its place in
+    /// the zone's feed at once.
     var lastTag: UInt64
     var baseTag: UInt64
-    /// The tag of the youngest tombstone that was dropped: who has not seen it would miss a deletion.
+    /// The tag of the youngest tombstone that was dropped: who has not seen it would miss a
+    /// deletion.
     var oldestTag: UInt64
     var recordCount: UInt64 = 0
     var tombstoneCount: UInt64 = 0

@@ -2,9 +2,10 @@ package import StratusModel
 
 /// One index of one field of one record type, as a partition keeps it.
 ///
-/// Its number is never used again, so that rows left over from an index that was dropped are nobody's.
+/// Its number is never used again, so that rows left over from an index that was dropped are
+/// nobody's.
 package struct FieldIndex: Sendable, Hashable {
-    /// What the rows hold. The raw value is on disk for ever.
+    /// The content of the index's rows. The raw value is on disk for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
         /// One row for each record that has a value, in the order of the values.
         case values = 1
@@ -26,7 +27,7 @@ package struct FieldIndex: Sendable, Hashable {
 
     package var number: UInt32
     package var recordType: String
-    /// As the schema spells it: system fields by their mapped name.
+    /// The field as the schema spells it: system fields by their mapped name.
     package let field: String
     /// The system field that ``field`` names, if any: asked for every record.
     package let systemField: SystemField?
@@ -86,7 +87,7 @@ extension SystemField {
         }
     }
 
-    /// As `systemFieldName` spells it, and as refusals name it.
+    /// The field as `systemFieldName` spells it, and as refusals name it.
     package var publicName: String {
         switch self {
         case .recordName: "recordName"

@@ -1,8 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds 0x00 and
-// the first index's number, 4 bytes big-endian.
+// Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds
+// 0x00 and the first index's number, 4 bytes big-endian.
 //
 // | bytes  | what                                                                       |
 // | ------ | -------------------------------------------------------------------------- |
@@ -156,7 +156,8 @@ extension RecordState {
                 try RecordRow(decoding: row, name: name, zone: zone.id)
             }
             guard let record = stored.live else { continue }
-            // What a save wrote meanwhile is written again as it is: the rows follow from the record.
+            // What a save wrote meanwhile is written again as it is: the rows follow from the
+            // record.
             let new = IndexMaintenance.rows(
                 of: record, for: building.filter { $0.recordType == record.type }, zone: zone)
             for row in new { try rows.put(.index, row.key, row.row) }

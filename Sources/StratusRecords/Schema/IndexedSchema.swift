@@ -12,16 +12,16 @@ package struct IndexedSchema: Sendable, Equatable {
     /// The version of the tables that text was folded and cut by.
     private(set) var tables: UInt8
 
-    /// Types and fields (`type` or `type field`) that this partition knew once: records may hold them
-    /// still.
+    /// Types and fields (`type` or `type field`) that this partition knew once: records may hold
+    /// them still.
     private(set) var retired: Set<String>
-    /// The types that fields had which are gone: `type field`. Records may hold values of them still, so
-    /// that a field that comes back has its old type.
+    /// The types that fields had which are gone: `type field`. Records may hold values of them
+    /// still, so that a field that comes back has its old type.
     private(set) var formerTypes: [String: FieldType]
     /// Some records were saved before this partition had a schema: any may hold anything.
     private(set) var hasUnchecked: Bool
 
-    /// What records of the container this partition holds when a schema arrives.
+    /// The container's records that this partition holds when a schema arrives.
     package enum Records: Sendable {
         /// None: new indexes are complete as they are.
         case none
@@ -53,8 +53,9 @@ package struct IndexedSchema: Sendable, Equatable {
         self.hasUnchecked = hasUnchecked
     }
 
-    /// Takes a newer schema. What both ask for keeps its number and state; of the new, what could have
-    /// rows to write is `building` and the rest `ready`: a type or field that never was is in no record.
+    /// Takes a newer schema. An index that both schemas ask for keeps its number and state. A new
+    /// index is `building` if there may be rows to write, else `ready`: no record has a type or
+    /// field that never was.
     ///
     /// - Returns: the indexes that are no more: their rows are to be purged.
     @discardableResult
@@ -129,7 +130,7 @@ package struct IndexedSchema: Sendable, Equatable {
         }
     }
 
-    /// What in a schema contradicts the records there may be; nil: nothing.
+    /// The first conflict between a schema and the records there may be; nil if there is none.
     package func conflict(with next: Schema) -> String? {
         if self.formerTypes.isEmpty { return nil }
         for type in next.types {

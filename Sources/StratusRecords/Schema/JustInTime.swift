@@ -4,9 +4,9 @@ package import StratusModel
 package enum JustInTime {
     /// The type as this record needs it: ask `SchemaRules.extending` to add it.
     ///
-    /// Indexes as Apple gives them: strings everything, other scalars QUERYABLE and SORTABLE, references
-    /// and lists QUERYABLE, bytes and assets none. Besides, the names are QUERYABLE, so that the first
-    /// query without filters works as well.
+    /// Indexes as Apple gives them: strings everything, other scalars QUERYABLE and SORTABLE,
+    /// references and lists QUERYABLE, bytes and assets none. Besides, the names are QUERYABLE, so
+    /// that the first query without filters works as well.
     package static func recordType(named name: String, holding fields: [Field]) -> RecordType {
         var definitions = fields.map { field in
             FieldDefinition(
@@ -20,7 +20,8 @@ package enum JustInTime {
         return RecordType(name: name, fields: definitions.sorted { $0.name < $1.name })
     }
 
-    /// What a schema lacks to hold the record; nil: nothing.
+    /// The record type with the fields that a schema lacks to hold the record; nil if it lacks
+    /// none.
     package static func missing(
         in schema: Schema, recordType name: String, fields: [Field]
     ) -> RecordType? {

@@ -1,7 +1,7 @@
 import StratusModel
 
-/// A recursive-descent reader of the schema language, over its bytes. Whatever the text, it answers with
-/// a schema or an error, in time proportional to the text.
+/// A recursive-descent reader of the schema language, over its bytes. Whatever the text, it answers
+/// with a schema or an error, in time proportional to the text.
 struct SchemaParser {
     private enum Token: Equatable {
         case word(String)

@@ -2,14 +2,14 @@ package import StratusModel
 
 /// Why a schema may not become another.
 package struct SchemaRefusal: Error, Sendable, Hashable {
-    /// In words for the person who asked.
+    /// The reasons, in words for the person who asked.
     package var reasons: [String]
 
     package var text: String { self.reasons.joined(separator: "; ") }
 }
 
-/// What a schema may be, and what it may become. Every function answers with a schema whose version is
-/// one above the old one's, or with the old one where nothing changes.
+/// The rules for what a schema may be, and what it may become. Every function answers with a schema
+/// whose version is one above the old one's, or with the old one where nothing changes.
 package enum SchemaRules {
     static let systemRoles: Set<String> = ["_world", "_icloud", "_creator"]
     package static let typeCountMax = 1_000
@@ -18,7 +18,7 @@ package enum SchemaRules {
 
     // MARK: One schema
 
-    /// What is wrong with a schema by itself; nil if nothing is.
+    /// The first fault of a schema by itself; nil if there is none.
     package static func check(_ schema: Schema) -> String? {
         if schema.types.count > Self.typeCountMax {
             return "more than \(Self.typeCountMax) record types"
@@ -52,7 +52,7 @@ package enum SchemaRules {
         return nil
     }
 
-    /// What is wrong with a field; nil if nothing is.
+    /// The first fault of a field; nil if there is none.
     package static func check(_ field: FieldDefinition) -> String? {
         let name = field.name
         let type = field.type
@@ -140,8 +140,8 @@ package enum SchemaRules {
         return Self.successor(of: current, new)
     }
 
-    /// What production becomes when development is deployed: everything of development's, and what only
-    /// production has. Indexes, roles and grants are development's.
+    /// Production's schema after development is deployed: everything of development's, and what
+    /// only production has. Indexes, roles and grants are development's.
     package static func promoting(
         _ development: Schema, over production: Schema
     ) -> Result<Schema, SchemaRefusal> {
@@ -167,18 +167,20 @@ package enum SchemaRules {
         return Self.successor(of: production, promoted)
     }
 
-    /// Versions from one reset of an environment to the next: a version tells how many resets were before it.
+    /// Versions from one reset of an environment to the next: a version tells how many resets were
+    /// before it.
     package static let versionsOfAnEra: UInt64 = 1_000_000_000
 
-    /// Development as production is, in a new era: whoever installs it has erased the records that the schemas of the
-    /// last one were for, so that nothing those schemas said binds it.
+    /// Development as production is, in a new era. The caller has erased the records that the last
+    /// era's schemas were for, so nothing those schemas said is binding.
     package static func resetting(_ development: Schema, to production: Schema) -> Schema {
         var next = production
         next.version = (development.version / Self.versionsOfAnEra + 1) * Self.versionsOfAnEra + 1
         return next
     }
 
-    /// Whether the environment was reset after `old`: no record from before is left in any partition.
+    /// Whether the environment was reset after `old`: no record from before is left in any
+    /// partition.
     static func isReset(from old: Schema, to new: Schema) -> Bool {
         new.version / Self.versionsOfAnEra > old.version / Self.versionsOfAnEra
     }

@@ -17,9 +17,9 @@ package struct SchemaTextError: Error, Sendable, Equatable, CustomStringConverti
 
 /// Apple's schema language (`.ckdb`): reading and writing.
 ///
-/// Reading drops comments and order. `NUMBER` is read as the type it prefers, DOUBLE where it prefers
-/// none. Writing is complete and sorted: the implicit fields stand in every type, so that what one
-/// export says can be compared with what another says line by line; reading it gives the schema back.
+/// Reading drops comments and order. `NUMBER` is read as the type it prefers, DOUBLE where it
+/// prefers none. Writing is complete and sorted: the implicit fields are in every type, so that two
+/// exports can be compared line by line. Reading the text gives the schema back.
 package enum SchemaText {
     /// Far beyond any schema; a bound on the work of one request.
     package static let sizeMax = 1 << 20

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// Who may do what: the one place where roles and grants are read.
+/// The access checks. Roles and grants are read only here.
 package enum AccessRules {
     /// Whether `principal` may use `database` at all.
     package static func mayUse(_ database: DatabaseID, _ principal: Principal) -> Bool {
@@ -12,8 +12,8 @@ package enum AccessRules {
         }
     }
 
-    /// Whether `principal` may see how much `database` holds: the owner of a private one, and administrators:
-    /// of a public one the number tells of records that not everybody may read.
+    /// Whether `principal` may see how much `database` holds: the owner of a private one, and
+    /// administrators: of a public one the number tells of records that not everybody may read.
     package static func maySeeUse(of database: DatabaseID, _ principal: Principal) -> Bool {
         guard Self.mayUse(database, principal) else { return false }
         switch principal.kind {
@@ -41,8 +41,8 @@ package enum AccessRules {
         }
     }
 
-    /// The roles that may do `permission` with records of `type`. Who may write may read: every question of who
-    /// reads a type is answered by this.
+    /// The roles that may do `permission` with records of `type`. Who may write may read: every
+    /// question of who reads a type is answered by this.
     package static func roles(that permission: Grant.Permission, _ type: RecordType?) -> [String] {
         (type?.grants ?? Grant.defaults).filter { grant in
             grant.permissions.contains(permission)
@@ -50,8 +50,8 @@ package enum AccessRules {
         }.map(\.role)
     }
 
-    /// Which records of `type` `principal` may read: known before any of them is looked at, so that a query does
-    /// the same work whatever the others hold.
+    /// Which records of `type` `principal` may read: known before any of them is looked at, so that
+    /// a query does the same work whatever the others hold.
     package static func visible(
         _ type: RecordType?, in database: DatabaseID, _ principal: Principal
     ) -> VisibleRecords {

@@ -30,7 +30,8 @@ extension RecordBatch {
             return .refused(RecordRefusal(.typeMismatch, existing.type))
         }
 
-        // What a deletion tells other buckets is found on the way: none begins that could not tell it.
+        // What a deletion tells other buckets is found on the way: none begins that could not tell
+        // it.
         if !self.hasOutboxRoom { return .refused(RecordRefusal(.outboxFull)) }
 
         let limit = self.modify.rules.cascadeCountMax
@@ -63,8 +64,8 @@ extension RecordBatch {
         return .deleted(tag: tag)
     }
 
-    /// `root` and everything that its deletion deletes, breadth first; nil if that is more than `limit`,
-    /// or more bytes than the batch may touch.
+    /// `root` and everything that its deletion deletes, breadth first; nil if that is more than
+    /// `limit`, or more bytes than the batch may touch.
     private mutating func closure(
         of root: String, limit: Int, over rows: borrowing some RowReader
     ) throws(StoreError) -> [String]? {
@@ -92,8 +93,8 @@ extension RecordBatch {
         return found
     }
 
-    /// A VALIDATE reference from another bucket that forbids that `victims` go. Its holder stays, whatever goes here;
-    /// while it is no more than reserved, nobody can say.
+    /// A VALIDATE reference from another bucket that forbids that `victims` go. Its holder stays,
+    /// whatever goes here; while it is no more than reserved, nobody can say.
     private mutating func validatingLink(
         to victims: [String], over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordRefusal? {
@@ -109,8 +110,8 @@ extension RecordBatch {
         return nil
     }
 
-    /// A record outside `victims` whose VALIDATE reference forbids that they go; empty where the caller
-    /// may not read it.
+    /// A record outside `victims` whose VALIDATE reference forbids that they go; empty where the
+    /// caller may not read it.
     private mutating func validatingReferrer(
         of victims: [String], over rows: borrowing some RowReader
     ) throws(StoreError) -> String? {

@@ -72,7 +72,8 @@ extension RecordBatch {
         }
     }
 
-    /// What an existing record has against a save; nil: nothing.
+    /// Returns the result that the existing record decides: a refusal, or success for a repeated
+    /// create; nil: the save may go on.
     private func checkExisting(_ existing: Record, _ operation: RecordOperation)
         -> ModifiedRecords.Result?
     {
@@ -264,8 +265,8 @@ extension RecordBatch {
             SavedRecord(tag: record.tag, milliseconds: self.edit.milliseconds, record: record))
     }
 
-    /// References that the record has already and the operation names, as far as there is anything to be done about
-    /// them.
+    /// References that the record has already and the operation names, as far as there is anything
+    /// to be done about them.
     private func restated(
         by operation: RecordOperation, _ old: [ActingReference], _ added: [ActingReference],
         _ granted: [ActingReference: RequestIdentity]

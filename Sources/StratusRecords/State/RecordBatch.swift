@@ -84,8 +84,8 @@ struct RecordBatch {
         return writer.bytes
     }
 
-    /// Whether a record's row of `size` bytes would take more than the quota has left. What makes a database no
-    /// larger is always let in.
+    /// Whether a record's row of `size` bytes would take more than the quota has left. What makes a
+    /// database no larger is always let in.
     func overflows(_ name: String, size: Int) -> Bool {
         guard let room = self.room else { return false }
         let growth = self.edit.growth(of: name, to: size)
@@ -104,7 +104,8 @@ struct RecordBatch {
     private mutating func decide(
         _ operation: RecordOperation, over rows: borrowing some RowReader
     ) throws(StoreError) -> ModifiedRecords.Result {
-        // Small requests can name large records: what is left is asked for again, or in smaller batches.
+        // Small requests can name large records: what is left is asked for again, or in smaller
+        // batches.
         if self.edit.touchedSize > self.sizeMax {
             return .refused(
                 self.modify.isAtomic
@@ -115,8 +116,8 @@ struct RecordBatch {
             ? try self.delete(operation, over: rows) : try self.save(operation, over: rows)
     }
 
-    /// Indices of the operations in the order they are decided: the request's, except that what a save
-    /// needs comes before it. A circle of needs is entered where the request enters it.
+    /// Indices of the operations in the order they are decided: the request's, except that what a
+    /// save needs comes before it. A circle of needs is entered where the request enters it.
     private func order() -> [Int] {
         let operations = self.modify.operations
         if operations.count == 1 { return [0] }

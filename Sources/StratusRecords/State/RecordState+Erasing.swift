@@ -1,8 +1,8 @@
 import StratusModel
 
 extension RecordState {
-    /// Takes zones out of a database, a bounded number of them. Their rows lose their owner at once and
-    /// are purged by jobs, as those of deleted zones are.
+    /// Takes zones out of a database, a bounded number of them. Their rows lose their owner at once
+    /// and are purged by jobs, as those of deleted zones are.
     mutating func apply(
         _ erase: EraseDatabase, of command: Command, over rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {

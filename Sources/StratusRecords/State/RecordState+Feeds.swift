@@ -9,7 +9,8 @@ extension RecordState {
 
     // MARK: changes/zone
 
-    /// A page of a zone's feed. It reads as many rows as the page is long, wherever in the feed it is.
+    /// A page of a zone's feed. It reads as many rows as the page is long, wherever in the feed it
+    /// is.
     mutating func zoneChanges(_ ask: ZoneChangesAsk, over rows: borrowing some RowReader)
         throws(StoreError) -> Bytes
     {
@@ -64,15 +65,15 @@ extension RecordState {
                 DatabaseChangesPage(changes: [], position: .start, moreComing: false))
         }
         let after = ask.after ?? .start
-        // The holder of a token may have found zones in other ways than by this feed, even if the token is of a
-        // database that was empty.
+        // The holder of a token may have found zones in other ways than by this feed, even if the
+        // token is of a database that was empty.
         if after.turn > database.turn
             || (ask.after != nil && max(after.turn, after.floor) < database.oldestTurn)
         {
             return .zoneRefused(.positionExpired)
         }
-        // Who begins from nothing has heard of no zone that was deleted by now, nor of any that does not change again
-        // while it goes through the pages.
+        // Who begins from nothing has heard of no zone that was deleted by now, nor of any that
+        // does not change again while it goes through the pages.
         let floor = ask.after == nil ? database.turn : after.floor
         let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
         let found = try rows.rows(
@@ -117,7 +118,8 @@ extension RecordState {
         return .databaseChanges(page)
     }
 
-    /// From where on whoever holds `position` fetches a zone that it may have heard of; nil: from the beginning.
+    /// From where on whoever holds `position` fetches a zone that it may have heard of; nil: from
+    /// the beginning.
     private func since(
         of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
     ) throws(StoreError) -> FeedPosition? {
@@ -127,17 +129,18 @@ extension RecordState {
             return since
         }
         if zone.oldestTag == 0 { return nil }
-        // It is not known what of this zone was seen. Where deletions were forgotten, of this zone or with one that had
-        // its name before it, there may be records at the client that nothing tells it of any more: only a token that
-        // has expired sends it back to the start, where it forgets them.
+        // It is not known what of this zone was seen. If deletions were forgotten, of this zone or
+        // of an earlier one of its name, the client may hold records that no feed mentions any
+        // more. Only an expired token sends it back to the start, where it forgets them.
         return FeedPosition(
             incarnation: ZoneIncarnation(~zone.incarnation.raw), tag: ChangeTag(0))
     }
 
-    /// Where the zone's feed stood when the database's stood at `position`; nil: at its beginning.
+    /// The zone's feed position when the database's feed stood at `position`; nil: at its
+    /// beginning.
     ///
-    /// Every feed row carries the turn it was written in, and both grow together: a binary search over
-    /// tags finds the first row that `position` has not seen.
+    /// Every feed row carries the turn it was written in, and both grow together: a binary search
+    /// over tags finds the first row that `position` has not seen.
     private func position(
         of zone: ZoneRow, at position: DatabasePosition, over rows: borrowing some RowReader
     ) throws(StoreError) -> FeedPosition? {
@@ -256,8 +259,9 @@ private struct FeedPage: FixedLevel {
     private var position: FeedPosition {
         var tag = self.lastTag ?? self.ask.after?.tag ?? ChangeTag(self.zone.lastTag)
         if !self.ask.reverse, self.isAtEnd { tag = ChangeTag(self.zone.lastTag) }
-        // Live records may stand behind deletions that are forgotten, or soon will be; a fetch that began with nothing
-        // must be able to go on from among them. What was deleted before it began it has never seen.
+        // Live records may stand behind deletions that are forgotten, or soon will be; a fetch that
+        // began with nothing must be able to go on from among them. What was deleted before it
+        // began it has never seen.
         let began = self.ask.after.map { $0.tag.raw <= self.zone.baseTag } ?? true
         let hasDeletions =
             self.zone.tombstoneCount > 0 || self.zone.oldestTag > self.zone.baseTag

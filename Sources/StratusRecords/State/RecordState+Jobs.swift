@@ -72,12 +72,12 @@ extension RecordState {
 
     // MARK: Cascades
 
-    /// Deletes what refers to a deleted record, and what refers to that, until the budget is used; what
-    /// remains becomes job rows.
+    /// Deletes what refers to a deleted record, and what refers to that, until the budget is used;
+    /// what remains becomes job rows.
     ///
-    /// Only references written before the deletion count: a record made again under the old name, and
-    /// whoever refers to it since, are spared. A referrer that VALIDATE references protect stays, its
-    /// own reference dangling.
+    /// Only references written before the deletion count: a record made again under the old name,
+    /// and whoever refers to it since, are spared. A referrer that VALIDATE references protect
+    /// stays, its own reference dangling.
     private mutating func cascade(
         _ job: Job, budget: Int, at time: HybridTime, over rows: inout some RowStore
     ) throws(StoreError) -> JobWork {
@@ -134,8 +134,8 @@ extension RecordState {
 
     // MARK: Tombstones
 
-    /// Drops a zone's oldest tombstones. Whoever has not seen them would miss a deletion, so the oldest
-    /// valid position moves with them.
+    /// Drops a zone's oldest tombstones. Whoever has not seen them would miss a deletion, so the
+    /// oldest valid position moves with them.
     private mutating func trim(_ job: Job, budget: Int, over rows: inout some RowStore)
         throws(StoreError) -> Int
     {
@@ -191,7 +191,7 @@ extension RecordState {
     }
 }
 
-/// What a slice of a job has cost.
+/// The cost of a slice of a job.
 struct JobWork {
     /// Rows read and written.
     var rowCount = 0

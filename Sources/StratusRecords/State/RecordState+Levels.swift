@@ -2,7 +2,8 @@ import StratusCoding
 package import StratusModel
 
 extension RecordState {
-    /// Beside the command's own numbers, those of the rows that it names and of the mail that it brings.
+    /// Beside the command's own numbers, those of the rows that it names and of the mail that it
+    /// brings.
     package func reading(of command: Command) -> CommandReading {
         let reading = command.reading
         guard case .readable = reading else { return reading }

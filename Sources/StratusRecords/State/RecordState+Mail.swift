@@ -2,7 +2,8 @@ import StratusCoding
 import StratusModel
 
 extension RecordState {
-    /// A mail command: what other partitions' states have posted to this one, and what they have received from it.
+    /// A mail command: what other partitions' states have posted to this one, and what they have
+    /// received from it.
     mutating func take(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {

@@ -35,7 +35,8 @@ extension RecordState {
                 scopes.append(self.scope(of: zone, name, in: ask.database))
             }
         }
-        // One zone's pages go on in that very zone: one made again under its name has other records.
+        // One zone's pages go on in that very zone: one made again under its name has other
+        // records.
         if ask.zone != nil, ask.placed == .none, let given = after {
             guard let rest = Self.cursor(in: given, of: incarnation) else {
                 return refused(RequestRefusal(.queryInvalid, QueryRefusal.markerInvalid.reason))
@@ -92,8 +93,8 @@ extension RecordState {
         return writer.bytes.bytes
     }
 
-    /// A page's end as its asker carries it: eight bytes of the zone's incarnation, where one zone was
-    /// asked, and the executor's own.
+    /// A page's end as its asker carries it: eight bytes of the zone's incarnation, where one zone
+    /// was asked, and the executor's own.
     private static func marker(_ cursor: Bytes, of incarnation: ZoneIncarnation?) -> Bytes {
         guard let incarnation else { return cursor }
         var writer = ByteWriter(reserving: cursor.count + 8)

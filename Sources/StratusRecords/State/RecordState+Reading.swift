@@ -4,7 +4,8 @@ package import StratusModel
 extension RecordState {
     /// Bytes of rows in one answer. What does not fit is asked for again.
     static let answerSizeMax = 16 << 20
-    /// The same for a look-up. One answer is one piece of the storage thread's work, and everybody else waits for it.
+    /// The same for a look-up. One answer is one piece of the storage thread's work, and everybody
+    /// else waits for it.
     static let lookupSizeMax = 1 << 20
 
     package mutating func answer(_ query: Query, over rows: borrowing some RowReader)

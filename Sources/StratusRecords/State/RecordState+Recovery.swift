@@ -1,13 +1,16 @@
 import StratusCoding
 import StratusModel
 
-/// What a partition does that goes on from one replica after its majority was lost (decision 0220).
+/// Recovery of a partition that goes on from one replica after its majority was lost (decision
+/// 0220).
 ///
-/// Others may have seen changes that are not here: tags were given, positions handed out, mail received. None of those
-/// may ever fit what comes from now on. So every counter moves far beyond what can have been lost, and what remembers
-/// the old ones is told that it may have missed something.
+/// Others may have seen changes that are not here: tags were given, positions handed out, mail
+/// received. None of those may ever fit what comes from now on. So every counter moves far beyond
+/// what can have been lost, and what remembers the old ones is told that it may have missed
+/// something.
 extension RecordState {
-    /// How far tags and numbers of mail move: nobody changes a zone so often between two recoveries.
+    /// How far tags and numbers of mail move: nobody changes a zone so often between two
+    /// recoveries.
     private static let tagStride: UInt64 = 1 << 40
     private static let turnStride: UInt64 = 1 << 32
 
@@ -71,8 +74,8 @@ extension RecordState {
         database.tagFloor = Self.lifted(database.tagFloor)
     }
 
-    /// As if a tombstone had been dropped just now: whoever had come anywhere begins again. The tombstones that are
-    /// there tell nobody anything any more.
+    /// Expires every position in the zone's feed, as if a tombstone had been dropped just now:
+    /// every client begins again. The existing tombstones no longer tell anybody anything.
     private func expire(
         _ zone: inout ZoneRow, _ name: String, of database: DatabaseID,
         over rows: inout some RowStore

@@ -50,7 +50,8 @@ extension RecordState {
         try rows.put(.schema, Keys.schema(container), indexed.encoded())
         self.cache.remember(indexed, of: container)
         if !indexed.building.isEmpty {
-            // From the beginning, also where one is under way: it has to see the new indexes everywhere.
+            // From the beginning, also where one is under way: it has to see the new indexes
+            // everywhere.
             let job = IndexJob(.fill, container)
             try rows.put(.job, job.key, job.encoded())
         }

@@ -28,8 +28,8 @@ extension RecordState {
             try self.held(by: database, over: rows), zoneCount: database.zoneCount)
     }
 
-    /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the database holds more
-    /// than its quota already.
+    /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the
+    /// database holds more than its quota already.
     mutating func room(
         for modify: ModifyRecords, in edit: ZoneEdit, over rows: borrowing some RowReader
     ) throws(StoreError) -> Int64? {

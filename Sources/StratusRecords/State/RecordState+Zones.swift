@@ -104,8 +104,8 @@ extension RecordState {
     private mutating func forgetOldestDeleted(
         _ database: inout DatabaseRow, over rows: inout some RowStore
     ) throws(StoreError) {
-        // Zones that live on where they last changed lie between; a bound on how many are passed keeps
-        // a delete's cost bounded, and what is not found now is found by a later delete.
+        // Zones that live on where they last changed lie between. A bound on how many are passed
+        // keeps a delete's cost bounded, and a later delete finds what this one does not.
         let turns = try rows.rows(
             .zone, from: Keys.turn(database.number, database.oldestTurn),
             to: Keys.turn(database.number, database.turn), limit: 1_000)

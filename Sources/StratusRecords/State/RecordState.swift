@@ -14,19 +14,22 @@ package struct RecordState: ReplicatedState {
     /// The record type of users' own records, there without being in a schema.
     package static let userType = "Users"
 
-    /// What one entry may cost in bytes, beside what it may cost in rows. Equal on every replica: the
-    /// outcome of a command depends on it.
+    /// The limits of one entry in bytes, beside its limits in rows. They are equal on every
+    /// replica, because the outcome of a command depends on them.
     package struct Bounds: Sendable, Equatable {
-        /// Stored bytes that one `records/modify` reads and writes: more than the largest request whose
-        /// every record replaces one of the same size. A small request can name large records.
+        /// Stored bytes that one `records/modify` reads and writes: more than the largest request
+        /// whose every record replaces one of the same size. A small request can name large
+        /// records.
         package var modifySizeMax = 48 << 20
-        /// Stored bytes of records that one slice of a job touches; the record that passes it is the last.
+        /// Stored bytes of records that one slice of a job touches; the record that passes it is
+        /// the last.
         package var jobSizeMax = 4 << 20
         /// Deleted zones that a database's feed remembers.
         package var deletedZoneCountMax: UInt64 = 10_000
-        /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes to.
+        /// Partitions of the cluster: fixed when it is formed. By it a state knows whom it writes
+        /// to.
         package var partitionCount = 256
-        /// What may wait in a partition's outbox.
+        /// The limits of a partition's outbox.
         package var outbox = PostOffice.Bounds()
 
         package init() {}
@@ -42,7 +45,7 @@ package struct RecordState: ReplicatedState {
         self.bugs = bugs
     }
 
-    /// As a cluster of so many partitions has it.
+    /// The state's bounds in a cluster of `partitionCount` partitions.
     package init(partitionCount: Int) {
         var bounds = Bounds()
         bounds.partitionCount = partitionCount
@@ -135,7 +138,8 @@ package struct RecordState: ReplicatedState {
             .decided, body: outcome.encoded(), detail: isKept ? batch.encodedDetail() : [])
     }
 
-    /// The edit of the zone that `modify` names, nil where there is none, and its row as it is stored.
+    /// The edit of the zone that `modify` names, nil where there is none, and its row as it is
+    /// stored.
     private mutating func edit(
         of modify: ModifyRecords, at time: HybridTime, numbers: inout NumberDraw,
         over rows: borrowing some RowReader
@@ -164,8 +168,8 @@ package struct RecordState: ReplicatedState {
         return (edit, known)
     }
 
-    /// What would be refused of a batch, changing nothing: an atomic batch of which somebody else has
-    /// refused an operation already still says what else is wrong with it.
+    /// Judges a batch without changing anything. When another partition has refused an operation of
+    /// an atomic batch, the client still learns what else is wrong with it.
     mutating func judge(
         _ ask: JudgeAsk, _ principal: Principal, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
@@ -193,7 +197,7 @@ package struct RecordState: ReplicatedState {
             })
     }
 
-    /// What refuses the whole request.
+    /// Returns the refusal of the whole request, if there is one.
     private static func check(
         _ modify: ModifyRecords, by principal: Principal, _ version: UInt64,
         _ schema: IndexedSchema?

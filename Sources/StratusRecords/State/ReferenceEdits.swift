@@ -4,10 +4,11 @@ import StratusModel
 /// The references of one zone, as they will be once a command's changes are written.
 struct ReferenceEdits {
     private struct Target {
-        /// As in the rows.
+        /// The counts that the rows have now.
         let base: ReferrerCounts
         var counts: ReferrerCounts
-        /// What differs from the rows: the tag a reference was written at, or nil for one removed.
+        /// The differences from the rows: the tag a reference was written at, or nil for one
+        /// removed.
         var changes: [Referrer: ChangeTag?] = [:]
     }
 
@@ -63,8 +64,8 @@ struct ReferenceEdits {
         self.targets[reference.target]?.counts.change(reference.action, by: -1)
     }
 
-    /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the tag
-    /// each reference was written at.
+    /// The first `limit` records, in name order after `cursor`, that refer to `target`, with the
+    /// tag each reference was written at.
     mutating func referrers(
         of name: String, _ action: Reference.Action, after cursor: String = "", limit: Int,
         over rows: borrowing some RowReader

@@ -1,8 +1,8 @@
 import StratusCoding
 import StratusModel
 
-/// The few rows that every command and most reads need, kept decoded. What is in here equals the rows; whoever
-/// writes one of these rows tells the cache, and `forget` drops it all.
+/// The few rows that every command and most reads need, kept decoded. What is in here equals the
+/// rows; whoever writes one of these rows tells the cache, and `forget` drops it all.
 struct RowCache: Sendable {
     private struct ZoneKey: Hashable {
         var database: DatabaseNumber

@@ -1,4 +1,4 @@
-/// Which records of one type somebody may read.
+/// The records of one type that somebody may read.
 package enum VisibleRecords: Sendable, Hashable {
     case all
     /// Those that this user created.

@@ -26,15 +26,15 @@ struct ZoneEdit {
     private var hasStoredCascades: Bool?
     /// References that leave the bucket: under which reservation; nil: no more.
     var outbound: [Outbound: RequestIdentity?] = [:]
-    /// What other buckets are told, in its order. Whoever flushes the edit posts it.
+    /// The mails to other buckets, in order. The code that flushes the edit posts them.
     var mails: [BucketMail] = []
     /// Stored bytes of the records read and written so far.
     private(set) var touchedSize = 0
-    /// What the zone will hold.
+    /// The storage that the zone will use after this edit.
     private(set) var held: StorageUse
     /// The zone's last tag before this edit.
     private let firstTag: UInt64
-    /// What `modified` says of everything this command changes.
+    /// The `modified` time of everything this command changes.
     let milliseconds: Int64
     let bugs: PlantedBugs
 
@@ -85,7 +85,8 @@ struct ZoneEdit {
     /// Bytes the zone has grown by; negative when it shrank.
     var grownSize: Int64 { Int64(clamping: self.held.size) - Int64(clamping: self.zone.size) }
 
-    /// Bytes that a row of `size` bytes adds to what the zone holds, taking the place of the record's row.
+    /// Bytes that a row of `size` bytes adds to what the zone holds, taking the place of the
+    /// record's row.
     func growth(of name: String, to size: Int) -> Int { size - (self.touched[name]?.size ?? 0) }
 
     /// The row bytes of a record this command saved.
