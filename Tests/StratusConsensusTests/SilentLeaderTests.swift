@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import Testing
 
-/// A leader that was silent may have resigned meanwhile: its followers believe in it again when it says something.
+/// A leader that was silent may have resigned meanwhile: its followers believe in it again when it
+/// says something.
 @Suite struct SilentLeaderTests {
     private static let leader = NodeID(2)
 
