@@ -90,7 +90,7 @@ package actor NodeReplicas {
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
-    /// The last value that this node was told.
+    /// The last value reported through `roomChanged`.
     private var hasRoom = true
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
     var reserve: DiskReserve

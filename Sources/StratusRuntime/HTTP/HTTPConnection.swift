@@ -46,7 +46,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     var outputStart = 0
     /// The socket did not take everything.
     var isSendingBlocked = false
-    /// The task that waits for the output to shrink.
+    /// The waiter that resumes when the output shrinks.
     var outputWaiter: CheckedContinuation<Bool, Never>?
     var isAdvancing = false
 

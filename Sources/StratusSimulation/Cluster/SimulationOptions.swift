@@ -148,7 +148,7 @@ package struct SimulationOptions: Sendable, Equatable {
     /// The log makes its next segment before it is needed, as that of a node does when it has
     /// nothing to write.
     package var makesSparesAhead = false
-    /// One message in this many is late.
+    /// About one message in this many is late.
     package var lateMessageOneIn: UInt64 = 100
     /// One message in this many is copied, on a network that makes copies.
     package var copyOneIn: UInt64 = 20
