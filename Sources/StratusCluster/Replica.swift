@@ -147,8 +147,8 @@ package final class Replica {
     private var isRunning = false
 
     /// - Parameters:
-    ///   - recovered: what the log and the state were found to hold. `recovered.snapshot` is where the
-    ///     state stands.
+    ///   - recovered: what the log and the state were found to hold. `recovered.snapshot` is where
+    ///     the state stands.
     ///   - level: what it may append while it leads.
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
@@ -403,7 +403,8 @@ package final class Replica {
     ///
     /// - Parameters:
     ///   - keepsTrail: false where an old segment of the log must go.
-    ///   - keepsForFollowers: false where the node's log has no room for that: who is behind gets a snapshot.
+    ///   - keepsForFollowers: false where the node's log has no room for that: who is behind gets a
+    ///     snapshot.
     package func release(
         keepsTrail: Bool = true, keepsForFollowers: Bool = true, at now: MonotonicTime,
         into effects: inout [Effect]

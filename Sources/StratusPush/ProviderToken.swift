@@ -14,7 +14,8 @@ package struct ProviderToken: Sendable, Equatable {
     package var issuedAt: Int64
 
     /// - Parameters:
-    ///   - team: ten letters and digits, as Apple gives them; so is `key`, the name of the signing key.
+    ///   - team: ten letters and digits, as Apple gives them; so is `key`, the name of the signing
+    ///     key.
     ///   - now: seconds since 1970.
     package init(team: String, key: String, signing: SigningKey, at now: Int64) {
         self.issuedAt = now

@@ -187,11 +187,13 @@ package struct SimulationOptions: Sendable, Equatable {
     package var bugs: [PlantedBug] = []
 
     /// - Parameters:
-    ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said before there
-    ///     were any.
+    ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
+    ///     before there were any.
     ///   - drawsPlaced: one run in twelve has a placement table.
-    ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
-    ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
+    ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by
+    ///     their mix.
+    ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by
+    ///     their mix.
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
