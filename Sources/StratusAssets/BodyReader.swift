@@ -2,8 +2,9 @@ package import StratusModel
 
 /// Brings the chunks of a range of one body, in order, from this node or from any member.
 ///
-/// A state machine: it is told what happened and says what to do. The size of every copy is held against its row, and
-/// then its seal is opened; one that fails is taken elsewhere. What is opened is given out in order and not kept.
+/// A state machine: it is told what happened and says what to do. The size of every copy is held
+/// against its row, and then its seal is opened; one that fails is taken elsewhere. What is opened
+/// is given out in order and not kept.
 package struct BodyReader: Sendable {
     package struct Limits: Sendable, Equatable {
         /// Chunks that are fetched, opened or wait for one before them. 1: no reading ahead.
@@ -79,7 +80,8 @@ package struct BodyReader: Sendable {
 
     // MARK: What happens
 
-    /// Begins, or goes on: whoever sends says how many bytes more it takes, so nothing is read that nobody takes.
+    /// Begins, or goes on: whoever sends says how many bytes more it takes, so nothing is read that
+    /// nobody takes.
     package mutating func advance(sendsMore: Bool = true) -> [Action] {
         if self.isOver { return [] }
         if self.nextToSend == self.end {

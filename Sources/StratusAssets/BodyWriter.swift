@@ -4,13 +4,14 @@ package import StratusModel
 ///
 /// A state machine: it is told what happened and says what to do, in order. Time is told too.
 ///
-/// - Each chunk goes to every member. It is *done* when a majority of each voter set has it; at most
-///   ``Limits/undoneCountMax`` are not done.
-/// - A member that lags by more than ``Limits/lagMax`` chunks, refuses, or stays silent several times is given up.
-/// - The body is stored when a majority of each voter set has **all** of it: chunks on different majorities would
-///   leave fewer members with the whole.
-/// - A writer that ends without that tells every member to drop the body. After ``Action/stored(_:)`` it never does:
-///   the pin may have been said.
+/// - Each chunk goes to every member. It is *done* when a majority of each voter set has it; at
+///   most ``Limits/undoneCountMax`` are not done.
+/// - A member that lags by more than ``Limits/lagMax`` chunks, refuses, or stays silent several
+///   times is given up.
+/// - The body is stored when a majority of each voter set has **all** of it: chunks on different
+///   majorities would leave fewer members with the whole.
+/// - A writer that ends without that tells every member to drop the body. After
+///   ``Action/stored(_:)`` it never does: the pin may have been said.
 package struct BodyWriter: Sendable {
     package struct Limits: Sendable, Equatable {
         package var undoneCountMax = 4

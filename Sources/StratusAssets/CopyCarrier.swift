@@ -8,7 +8,7 @@ package protocol CopyCarrier: Sendable {
         -> CopyAnswer
     func fetch(_ name: CopyName, of group: GroupID, from node: NodeID, deadline: MonotonicTime)
         async -> Bytes?
-    /// As a put of what it should have: `.stored` only if all of it is there.
+    /// Answers like a put of the copies the peer should have: `.stored` only if all of it is there.
     func confirm(
         _ body: BodyID, chunkCount: UInt32, of group: GroupID, on node: NodeID,
         deadline: MonotonicTime

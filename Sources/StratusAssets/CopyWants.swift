@@ -1,10 +1,11 @@
 package import StratusModel
 
-/// What one replica should have of copies and lacks, and what it has and should not.
+/// The copies that one replica should have and lacks, and those that it has and should not.
 ///
-/// A value that does nothing by itself: whoever owns it tells it what the rows say as entries are applied, how far they
-/// are durable, and what the store has; and asks what to fetch, what to remove and how far the replica is held. It
-/// lists differences alone. What it does not list it takes for missing, never for held.
+/// A value that does nothing by itself: whoever owns it tells it what the rows say as entries are
+/// applied, how far they are durable, and what the store has; and asks what to fetch, what to
+/// remove and how far the replica is held. It lists differences alone. What it does not list it
+/// takes for missing, never for held.
 ///
 /// - Copies of a body that was dropped go once *durable* has passed the entry that dropped it.
 /// - A copy that no row names is an orphan once an entry later than its `orphanAfter` is durable.
@@ -59,7 +60,8 @@ package struct CopyWants: Sendable, Equatable {
     private var unnamed: [CopyName: Int64] = [:]
     /// Named by durable rows perhaps, by rows as applied no more.
     private var dropped: [BodyID: Dropped] = [:]
-    /// The last entry that dropped a body the list had no room for. Until it is durable nothing unnamed goes.
+    /// The last entry that dropped a body the list had no room for. Until it is durable nothing
+    /// unnamed goes.
     private var unlistedDropAt = LogIndex.zero
     private var applied: LogIndex
     private var durable: LogIndex
@@ -68,7 +70,8 @@ package struct CopyWants: Sendable, Equatable {
     private var unlistedFrom: LogIndex?
     /// The same from before the comparison that is under way: it counts until that one is through.
     private var unlistedBefore: LogIndex?
-    /// Where the comparison that began with the first name has come to. Nil: none has been to the end yet.
+    /// The name that the comparison has reached; it began with the first. Nil: none has been to the
+    /// end yet.
     private var comparedTo: CopyName? = .first
     private var isCompared = false
 
@@ -158,11 +161,12 @@ package struct CopyWants: Sendable, Equatable {
 
     // MARK: Comparing
 
-    /// Where the next page of the comparison begins.
+    /// The name at which the next page of the comparison begins.
     package var nextPage: CopyName { self.comparedTo ?? .first }
 
-    /// Puts right what is listed for a part of the names. Pages come in order, each from ``nextPage`` on; the first one
-    /// begins a comparison, the one that goes to the end completes it.
+    /// Puts right what is listed for a part of the names. Pages come in order, each from
+    /// ``nextPage`` on; the first one begins a comparison, the one that goes to the end completes
+    /// it.
     package mutating func compare(_ page: Page) {
         if page.from == .first {
             self.unlistedBefore = Self.first(self.unlistedFrom, self.unlistedBefore)
@@ -199,8 +203,8 @@ package struct CopyWants: Sendable, Equatable {
 
     // MARK: What follows
 
-    /// The last entry through which this replica has every copy that was named. Nil: not known before the first
-    /// comparison is through.
+    /// The last entry through which this replica has every copy that was named. Nil: not known
+    /// before the first comparison is through.
     package var heldThrough: LogIndex? {
         guard self.isCompared else { return nil }
         var first = Self.first(self.unlistedFrom, self.unlistedBefore)
@@ -214,12 +218,12 @@ package struct CopyWants: Sendable, Equatable {
         self.unlistedFrom != nil || self.unlistedBefore != nil
     }
 
-    /// What to fetch, ascending, each with what the row says of it.
+    /// The copies to fetch, ascending, each with what the row says of it.
     package func wanted(limit: Int) -> [(name: CopyName, chunk: BodyManifest.Chunk)] {
         self.missing.keys.sorted().prefix(limit).map { ($0, self.missing[$0]!.chunk) }
     }
 
-    /// What the store may remove now, ascending.
+    /// The copies that the store may remove now, ascending.
     package func removable(limit: Int) -> [CopyName] {
         var names: [CopyName] = []
         for (body, dropped) in self.dropped.sorted(by: { $0.key < $1.key })
@@ -251,7 +255,8 @@ package struct CopyWants: Sendable, Equatable {
     }
 
     private mutating func list(unnamed copy: HeldCopy) {
-        // One that is not listed is found by the next comparison, and fetched needlessly if it is named before.
+        // One that is not listed is found by the next comparison, and fetched needlessly if it is
+        // named before.
         guard self.unnamed.count < self.limits.countMax || self.unnamed[copy.name] != nil else {
             return
         }

@@ -7,11 +7,11 @@ package struct SealedChunk: Sendable, Equatable {
     package var ordinal: UInt32
     package var plainSize: UInt32
     package var isLast: Bool
-    /// As it is stored.
+    /// The bytes as they are stored.
     package var bytes: Bytes
 }
 
-/// What is known of a body once all of it has come.
+/// The facts known about a body once all of it has come.
 package struct BodySums: Sendable, Equatable {
     package var size: UInt64
     package var chunkCount: UInt32
@@ -21,10 +21,11 @@ package struct BodySums: Sendable, Equatable {
     package var sha256: Bytes?
 }
 
-/// Turns the bytes of an upload into sealed chunks: counts, hashes, compresses where it gains, seals.
+/// Turns the bytes of an upload into sealed chunks: counts, hashes, compresses where it gains,
+/// seals.
 ///
-/// Holds at most one chunk of plain bytes, since only the end of the body tells which chunk is its last. One thread at
-/// a time.
+/// Holds at most one chunk of plain bytes, since only the end of the body tells which chunk is its
+/// last. One thread at a time.
 package final class SealingLine {
     package enum Refusal: Error, Sendable, Equatable {
         /// The body is larger than it may be.
@@ -130,7 +131,8 @@ package final class SealingLine {
 
     /// The plain bytes of a stored chunk. Nil: it is not what was sealed for this place.
     ///
-    /// The seal is opened first, so zstd reads only what was made here; and it may give no more than the chunk's size.
+    /// The seal is opened first, so zstd reads only what was made here; and it may give no more
+    /// than the chunk's size.
     package static func open(_ stored: Bytes, at place: ChunkPlace, with sealer: BodySealer)
         -> Bytes?
     {

@@ -11,7 +11,7 @@ extension Replica {
         return LogIndex((self.state.applied.raw / interval + 1) * interval)
     }
 
-    /// What `doctor` says of rows that differ.
+    /// The text with which `doctor` reports rows that differ.
     var divergence: String? {
         if let divergedAt {
             return
@@ -25,7 +25,8 @@ extension Replica {
             + "right"
     }
 
-    /// Where the state has come to such an index, the others hear what it is there.
+    /// Tells the other replicas the digest of the state when it reaches an index at which digests
+    /// are compared.
     func tellDigest(at now: MonotonicTime, into effects: inout [Effect]) {
         let index = self.state.applied
         let interval = self.tuning.digestInterval

@@ -2,7 +2,8 @@ import StratusConsensus
 import StratusModel
 import StratusStorage
 
-/// Snapshots that leave and arrive: spooled and installed a slice at a time, each in a turn of its own.
+/// Snapshots that leave and arrive: spooled and installed a slice at a time, each in a turn of its
+/// own.
 extension Replica {
     /// The last entry of a damaged log, as long as it is not whole again.
     var owed: (LogIndex, Term)? { self.raft.mustReach.map { ($0.index, $0.term) } }
@@ -33,14 +34,15 @@ extension Replica {
     private func spool(for node: NodeID, at now: MonotonicTime, into effects: inout [Effect])
         throws(StoreError)
     {
-        // One after the other, on the whole node: each holds up the checkpoints of its rows. Consensus asks again,
-        // also while this one is spooled.
+        // One after the other, on the whole node: each holds up the checkpoints of its rows.
+        // Consensus asks again, also while this one is spooled.
         guard self.spooling == nil, self.pace?.spooling == nil, self.isStateWell,
             let identity = self.raft.snapshotIdentity(
                 at: self.state.applied, time: self.appliedTime, digest: self.state.digest)
         else { return }
         guard self.spoolingPause.isOver(at: now) else { return }
-        // The copy stands beside the rows until it is sent: not at the price of what everybody else needs.
+        // The copy stands beside the rows until it is sent: not at the price of what everybody else
+        // needs.
         let size = try self.state.snapshotSize
         guard self.hasRoom(for: size) else {
             self.spoolingPause.fail(at: now)

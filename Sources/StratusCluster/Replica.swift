@@ -5,14 +5,15 @@ package import StratusStorage
 
 /// One node's copy of one partition: consensus, log, state, snapshots and the requests that wait.
 ///
-/// A thin shell: ``StratusConsensus/RaftGroup`` decides, and this carries out. It never waits; what it
-/// cannot do at once (send, wake) it asks of its node by an ``Effect``. The simulator and the node run
-/// the same type. Owned by one executor.
+/// A thin shell: ``StratusConsensus/RaftGroup`` decides, and this carries out. It never waits; what
+/// it cannot do at once (send, wake) it asks of its node by an ``Effect``. The simulator and the
+/// node run the same type. Owned by one executor.
 ///
 /// Promises:
 /// - A request gets one answer. `.notExecuted` means that it did not and will not happen.
 /// - A read is answered over a state that holds everything acknowledged before it was asked.
-/// - After an error of the state nothing is answered from it until it has come back to where it was.
+/// - After an error of the state nothing is answered from it until it has come back to where it
+///   was.
 package final class Replica {
     package enum Effect: Sendable, Equatable {
         case send(ConsensusMessage, to: NodeID)
@@ -27,13 +28,16 @@ package final class Replica {
         case applied(through: LogIndex)
         case reached(RarePath)
         case alarm(RaftGroup.Alarm)
-        /// The log keeps no more for this follower: what it needs next is let go, and it gets a snapshot.
+        /// The log keeps no more for this follower: what it needs next is let go, and it gets a
+        /// snapshot.
         case gaveUp(NodeID, after: LogIndex)
-        /// A snapshot is not sent, or not received, for want of room on the disk: ``Replica/problem`` says what is missing.
+        /// A snapshot is not sent, or not received, for want of room on the disk:
+        /// ``Replica/problem`` says what is missing.
         case snapshotLacksRoom
         /// The rows of this member are others than the own, after the same entry.
         case differs(NodeID, at: LogIndex)
-        /// The own rows are others than those of a majority. Nothing is answered from them until a snapshot has come.
+        /// The own rows are others than those of a majority. Nothing is answered from them until a
+        /// snapshot has come.
         case diverged(at: LogIndex)
         /// The rows that differed have been replaced.
         case rebuilt(at: LogIndex)
@@ -50,20 +54,21 @@ package final class Replica {
         package var raft = RaftTuning()
         /// Entries kept in the log behind the state, for followers that are a little slow.
         package var trailingEntryCount: UInt64 = 4_096
-        /// Kept in the log for followers that are further behind, by size and by number: beyond it the one that is
-        /// furthest behind is given up and gets a snapshot. From half of it on a leader takes commands in more slowly. 0:
-        /// nothing is kept but what comes behind a snapshot on its way.
+        /// Kept in the log for followers that are further behind, by size and by number: beyond it
+        /// the one that is furthest behind is given up and gets a snapshot. From half of it on a
+        /// leader takes commands in more slowly. 0: nothing is kept but what comes behind a
+        /// snapshot on its way.
         package var retainedSizeMax: ByteCount = .mebibytes(2_048)
         package var retainedEntryCountMax = 1 << 19
         package var applySizeMax: ByteCount = .kibibytes(256)
         /// Replicas compare their digests at every index that this divides; 0: never.
         package var digestInterval: UInt64 = 1_024
-        /// What a replica does at once before the others of its node get their turn: so many reads and runs of entries,
-        /// and none more after so long.
+        /// The number of reads and runs of entries that a replica handles before the others of its
+        /// node get their turn. It starts none after `turnTimeMax`.
         package var turnCountMax = 256
         package var turnTimeMax: Duration = .milliseconds(2)
-        /// A read that answers in pages ends its page after this. A page's work is counted, too: this is for what
-        /// counting misjudges.
+        /// A read that answers in pages ends its page after this. A page's work is counted, too:
+        /// this is for what counting misjudges.
         package var readTimeMax: Duration = .milliseconds(100)
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
@@ -88,9 +93,9 @@ package final class Replica {
     package let state: any PartitionState
     let log: any SharedLog
     let tuning: Tuning
-    /// What counts the answers to reads; nil: nothing does.
+    /// The budget that counts the answers to reads; nil if nothing does.
     private let answers: AnswerBudget?
-    /// Where it says what it is doing; nil: nobody looks.
+    /// The watch to which the replica reports what it is doing; nil if nobody looks.
     private let watch: WorkWatch?
     let bugs: PlantedBugs
 
@@ -104,19 +109,23 @@ package final class Replica {
     var ordered: LogIndex
     package internal(set) var appliedTime: HybridTime
     var released: LogIndex
-    /// What the state stopped before. It stays so until the node is started again, with another build.
+    /// The newer entry before which the state stopped. It stays so until the node is started again,
+    /// with another build.
     package private(set) var newer: NewerEntry?
     let level: ClusterLevel
     var comparison = DigestComparison()
-    /// Where the own rows were found to differ from those of a majority, until they are replaced.
+    /// The index at which the own rows were found to differ from those of a majority, until they
+    /// are replaced.
     package internal(set) var divergedAt: LogIndex?
     /// While the state is not well: when it is tried again.
     var retryAt: MonotonicTime?
-    /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked of it.
+    /// An error of the state was not yet followed by a `reset()` that worked: nothing may be asked
+    /// of it.
     var mustReset = false
     private var raftWakeAt: MonotonicTime?
     var streams = SnapshotStreams()
-    /// What is done a slice a turn. The snapshot for the peer is sent when it is spooled.
+    /// The snapshot that is being spooled, a slice a turn. It is sent to the peer when it is
+    /// complete.
     var spooling: (peer: NodeID, identity: SnapshotIdentity, work: any SnapshotSpooling)?
     var installation: (identity: SnapshotIdentity, work: any SnapshotWork)?
     var installationPause = SnapshotPause()
@@ -133,13 +142,13 @@ package final class Replica {
     private let clock: (() -> MonotonicTime)?
     /// Nil: slices follow each other at once.
     let pace: SnapshotPace?
-    /// What consensus asked for while its actions are being carried out.
+    /// The events that consensus asked for while its actions are being carried out.
     var pendingEvents: [RaftGroup.Event] = []
     private var isRunning = false
 
     /// - Parameters:
-    ///   - recovered: what the log and the state were found to hold. `recovered.snapshot` is where the
-    ///     state stands.
+    ///   - recovered: what the log and the state were found to hold. `recovered.snapshot` is where
+    ///     the state stands.
     ///   - level: what it may append while it leads.
     package init(
         group: GroupID, node: NodeID, recovered: RaftGroup.Recovered, state: any PartitionState,
@@ -190,13 +199,14 @@ package final class Replica {
         self.run(.received(message, from: node), at: now, into: &effects)
     }
 
-    /// A log without room, or with too much to write, is given no more; nor one whose entries the state cannot take.
+    /// A log without room, or with too much to write, is given no more; nor one whose entries the
+    /// state cannot take.
     private var takesEntries: Bool {
         if self.bugs.contains(.flowCountsReceived) { return true }
         return self.log.takesMore && (self.isStateWell || self.share(ofLog: self.log) < 1)
     }
 
-    /// Of what the log may hold of this group, how much it holds.
+    /// The share of this group's allowance in the log that it uses.
     private func share(ofLog log: any SharedLog) -> Double {
         guard self.tuning.retainedSizeMax.raw > 0 else { return 0 }
         let held = log.held(of: self.group)
@@ -263,8 +273,8 @@ package final class Replica {
         self.run(.proposed(proposals), at: now, into: &effects)
     }
 
-    /// Whether some member could not read the command. What no build can read is appended all the same: its
-    /// outcome says so.
+    /// Whether some member could not read the command. What no build can read is appended all the
+    /// same: its outcome says so.
     private func isAboveLevel(_ command: Command) -> Bool {
         if self.bugs.contains(.newKindUngated) { return false }
         if case .newer = self.state.reading(of: command).asSeen(by: self.level.now) { return true }
@@ -301,8 +311,8 @@ package final class Replica {
         return isWaitedFor ? rate : nil
     }
 
-    /// What mail carries happened elsewhere, and before it happens here. What cannot be read is refused when it
-    /// is applied.
+    /// The latest time in mail: its contents happened elsewhere, and before they happen here. Mail
+    /// that cannot be read is refused when it is applied.
     private static func latestTime(in mail: Command) -> HybridTime {
         (try? MailCommand(decoding: mail.body))?.after ?? .zero
     }
@@ -349,7 +359,7 @@ package final class Replica {
         self.retryAt == nil && !self.mustReset && !self.state.mustReset
     }
 
-    /// What this replica has lost and has not yet got back from its peers.
+    /// Describes what this replica has lost and has not yet got back from its peers.
     package var problem: String? {
         self.newer?.description ?? self.divergence ?? self.loss ?? self.snapshotProblem
     }
@@ -371,8 +381,8 @@ package final class Replica {
         return nil
     }
 
-    /// The followers that still need something of the log, with those that are being sent a snapshot and need what comes
-    /// behind it; the one that is furthest behind first.
+    /// The followers that still need something of the log, with those that are being sent a
+    /// snapshot and need what comes behind it; the one that is furthest behind first.
     var needs: [RaftGroup.FollowerNeed] {
         var needs = self.tuning.retainedSizeMax.raw > 0 ? self.raft.followerNeeds : []
         needs += self.streams.sent
@@ -388,12 +398,13 @@ package final class Replica {
         self.needs.first.map { $0.after < self.state.durable } ?? false
     }
 
-    /// Lets go what the state has on stable storage, but for what followers need and for a trail that one which becomes
-    /// leader may be asked for.
+    /// Lets go what the state has on stable storage, but for what followers need and for a trail
+    /// that one which becomes leader may be asked for.
     ///
     /// - Parameters:
     ///   - keepsTrail: false where an old segment of the log must go.
-    ///   - keepsForFollowers: false where the node's log has no room for that: who is behind gets a snapshot.
+    ///   - keepsForFollowers: false where the node's log has no room for that: who is behind gets a
+    ///     snapshot.
     package func release(
         keepsTrail: Bool = true, keepsForFollowers: Bool = true, at now: MonotonicTime,
         into effects: inout [Effect]
@@ -418,7 +429,8 @@ package final class Replica {
     }
 
     private func giveUp(_ need: RaftGroup.FollowerNeed, into effects: inout [Effect]) {
-        // A snapshot behind which entries are missing helps nobody: the next one is of a later state.
+        // A snapshot behind which entries are missing helps nobody: the next one is of a later
+        // state.
         self.streams.stop(to: need.node)
         if self.spooling?.peer == need.node { self.spooling = nil }
         effects.append(.reached(.followerGivenUp))
@@ -431,8 +443,8 @@ package final class Replica {
         _ event: RaftGroup.Event, at now: MonotonicTime, into effects: inout [Effect]
     ) {
         self.pendingEvents.append(event)
-        // Carrying out may cause further events: they wait for their turn, so that the actions of one
-        // are complete before the next is decided.
+        // Carrying out may cause further events: they wait for their turn, so that the actions of
+        // one are complete before the next is decided.
         guard !self.isRunning else { return }
         self.isRunning = true
         defer { self.isRunning = false }
@@ -559,14 +571,14 @@ package final class Replica {
             countMax: self.tuning.turnCountMax, timeMax: self.tuning.turnTimeMax, clock: self.clock)
     }
 
-    /// What this turn did not come to is done when the others had theirs.
+    /// Arranges for the rest of this turn's work to be done after the others had their turns.
     private func goOnLater(at now: MonotonicTime, into effects: inout [Effect]) {
         self.goesOnAt = now
         self.requestWake(into: &effects)
     }
 
-    /// Brings the state towards where consensus is for one turn, answers what waited for it, and comes back later if
-    /// the state refuses.
+    /// Brings the state towards where consensus is for one turn, answers what waited for it, and
+    /// comes back later if the state refuses.
     private func catchUp(at now: MonotonicTime, into effects: inout [Effect]) {
         guard self.retryAt == nil, self.goesOnAt == nil, self.newer == nil, self.divergedAt == nil
         else { return }
@@ -634,9 +646,10 @@ package final class Replica {
         self.tellDigest(at: now, into: &effects)
     }
 
-    /// From here on the state stays where it is, and so do its rows and their digest. The replica goes on
-    /// to write the log and to vote, since the log needs no reading, but it leads nothing: nobody could be
-    /// answered. The build that can read the entry goes on from there after a restart.
+    /// From here on the state stays where it is, and so do its rows and their digest. The replica
+    /// goes on to write the log and to vote, since the log needs no reading, but it leads nothing:
+    /// nobody could be answered. The build that can read the entry goes on from there after a
+    /// restart.
     private func stop(
         before newer: NewerEntry, at now: MonotonicTime, into effects: inout [Effect]
     ) {
@@ -701,8 +714,9 @@ package final class Replica {
             defer { self.watch?.end() }
             do throws(StoreError) {
                 var answer = try self.state.answer(item.query, within: self.readTime)
-                // One after the other: what has no room goes before the next is made. What nodes ask of each other always
-                // has some: it is little, and clears what clients wait for.
+                // One after the other: what has no room goes before the next is made. What nodes
+                // ask of each other always has some: it is little, and clears what clients wait
+                // for.
                 let isOwn = [.identity, .system, .mail].contains(item.query.kind)
                 let hasRoom = self.answers?.admit(&answer, always: isOwn) ?? true
                 effects.append(
@@ -720,8 +734,8 @@ package final class Replica {
         }
     }
 
-    /// Back to the last commit, and again from there after a while. Meanwhile nothing is answered, and
-    /// nothing led: a replica that cannot apply must not hold up the others.
+    /// Back to the last commit, and again from there after a while. Meanwhile nothing is answered,
+    /// and nothing led: a replica that cannot apply must not hold up the others.
     private func recover(
         from error: StoreError, at now: MonotonicTime, into effects: inout [Effect]
     ) {
@@ -776,7 +790,7 @@ package enum ReplicaRefusal: Error, Sendable, Equatable {
 }
 
 extension PeerResponse.Answer {
-    /// What a refusal of a replica on `node` means to whoever asked.
+    /// Translates a refusal of a replica on `node` for the requester.
     package init(_ refusal: ReplicaRefusal, by node: NodeID, busy: Self) {
         self =
             switch refusal {

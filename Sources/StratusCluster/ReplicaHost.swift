@@ -2,10 +2,11 @@ package import StratusConsensus
 package import StratusModel
 import StratusStorage
 
-/// All replicas of one node, and what they share: the log, the watch over the other nodes, the clock.
+/// All replicas of one node, and what they share: the log, the watch over the other nodes, the
+/// clock.
 ///
-/// A thin shell like ``Replica``: it never waits, and asks of its owner by ``Effect``s. Owned by one
-/// executor. Groups are kept in the order of their numbers, so that a run of a seed repeats.
+/// A thin shell like ``Replica``: it never waits, and asks of its owner by ``Effect``s. Owned by
+/// one executor. Groups are kept in the order of their numbers, so that a run of a seed repeats.
 package final class ReplicaHost {
     package enum Effect: Sendable, Equatable {
         case heartbeat(NodeHeartbeat, to: NodeID)

@@ -1,7 +1,8 @@
 package import StratusModel
 
-// Row of a body, version 1. The key is the body's name, 16 bytes with the high byte first; from the second page on the
-// number of the page stands behind it, 4 bytes with the high byte first. So the rows are in the order of the names.
+// Row of a body, version 1. The key is the body's name, 16 bytes with the high byte first; from the
+// second page on the number of the page stands behind it, 4 bytes with the high byte first. So the
+// rows are in the order of the names.
 //
 // First page
 //
@@ -30,7 +31,8 @@ package import StratusModel
 // | varint   | stored size                                              |
 // | 4        | CRC-32C of the stored bytes                              |
 //
-// Each page but the last has 4,096 chunks. How many pages there are follows from size and chunk size.
+// Each page but the last has 4,096 chunks. How many pages there are follows from size and chunk
+// size.
 
 /// The rows of a body, and their keys.
 package enum BodyCoding {

@@ -1,9 +1,11 @@
 package import StratusModel
 
-// A pack, version 1. All integers little-endian but the name of a body, which has its high byte first.
+// A pack, version 1. All integers little-endian but the name of a body, which has its high byte
+// first.
 //
-// A pack is a file of copies of one partition, append only. A header, then records one behind the other, each aligned
-// to 8 bytes. A pack that will not be written again ends with a seal, which is synced like everything before it.
+// A pack is a file of copies of one partition, append only. A header, then records one behind the
+// other, each aligned to 8 bytes. A pack that will not be written again ends with a seal, which is
+// synced like everything before it.
 //
 // Header, 64 bytes
 //
@@ -44,8 +46,9 @@ package import StratusModel
 // | 38    | zero                                     |
 // | 2     | group                                    |
 //
-// The salt is unknown to whoever chooses bytes, so no chosen bytes pass for a record or a seal. Position and group stand
-// inside the checksum, so a record that was written elsewhere, or read from elsewhere, is none.
+// The salt is unknown to whoever chooses bytes, so no chosen bytes pass for a record or a seal.
+// Position and group stand inside the checksum, so a record that was written elsewhere, or read
+// from elsewhere, is none.
 
 package enum PackFormat {
     package static let headerSize = 64
@@ -56,7 +59,7 @@ package enum PackFormat {
     private static let recordMark = Bytes("SPR".utf8) + [1]
     private static let sealMark = Bytes("SPE".utf8) + [1]
 
-    /// What a record takes in its pack.
+    /// The size that a record takes in its pack.
     package static func recordSize(of storedSize: UInt32) -> Int {
         let end = Self.recordHeaderSize + Int(storedSize)
         return (end + Self.alignment - 1) / Self.alignment * Self.alignment
@@ -65,7 +68,7 @@ package enum PackFormat {
 
 // MARK: The header
 
-/// What stands at the beginning of a pack.
+/// The header at the beginning of a pack.
 package struct PackHeader: Sendable, Hashable {
     package var group: GroupID
     package var number: UInt64
@@ -78,7 +81,7 @@ package struct PackHeader: Sendable, Hashable {
     }
 }
 
-/// What stands before the bytes of a copy.
+/// The header before the bytes of a copy.
 package struct PackRecord: Sendable, Hashable {
     package var copy: HeldCopy
     package var position: UInt64
@@ -88,7 +91,7 @@ package struct PackRecord: Sendable, Hashable {
         self.position = position
     }
 
-    /// Where the next record begins.
+    /// The position where the next record begins.
     package var end: UInt64 {
         self.position + UInt64(PackFormat.recordSize(of: self.copy.storedSize))
     }

@@ -3,7 +3,7 @@ import StratusModel
 import StratusRuntime
 
 extension ConfigurationKey {
-    /// What a section of the file is about, in the order of the file.
+    /// Describes each section of the file, in the order of the file.
     package static let sections: [(path: String, text: String)] = [
         ("client", "The listener for CloudKit Web Services: apps, scripts and web pages."),
         ("client.tls", "TLS for clients. Off while there is no certificate."),
@@ -312,8 +312,8 @@ extension ConfigurationKey {
         self.all.first { $0.path == path }
     }
 
-    /// The key somebody probably meant: the same last word in another section, or near as a whole, or
-    /// near in its last word.
+    /// The key somebody probably meant: the same last word in another section, or near as a whole,
+    /// or near in its last word.
     package static func nearest(to path: String) -> String? {
         let name = path.split(separator: ".").last.map(String.init) ?? path
         if let only = Self.only(named: name) { return only }

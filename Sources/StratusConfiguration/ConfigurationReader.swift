@@ -4,8 +4,8 @@ package import StratusProcess
 
 /// Holds a configuration file and the environment against the table of keys.
 ///
-/// Every problem is found in one pass, not only the first: who fixes a file by trial and error starts a
-/// node once.
+/// Every problem is found in one pass, not only the first: who fixes a file by trial and error
+/// starts a node once.
 package struct ConfigurationReader {
     package typealias PathState = SmallFile.PathState
 
@@ -13,7 +13,8 @@ package struct ConfigurationReader {
     private var settings = ConfigurationSettings()
     private var problems: [ConfigurationProblem] = []
 
-    /// - Parameter probe: looks at a path; injected so that the checks can be tested without a disk.
+    /// - Parameter probe: looks at a path; injected so that the checks can be tested without a
+    ///   disk.
     package init(probe: @escaping (String) -> PathState) { self.probe = probe }
 
     package struct Result: Sendable {

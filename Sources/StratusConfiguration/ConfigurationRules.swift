@@ -33,8 +33,8 @@ package enum ConfigurationRules {
                 "admin.tls.clientAuthorityFile",
                 "client certificates need TLS: set 'admin.tls.certificateFile'")
         }
-        // An address typed on the command line is meant: `stratus dev --listen 0.0.0.0:8080` is how a
-        // container's only process runs. The program warns.
+        // An address typed on the command line is meant: `stratus dev --listen 0.0.0.0:8080` is how
+        // a container's only process runs. The program warns.
         var isTyped = false
         if case .commandLine = settings.origin("client.listen") { isTyped = true }
         if settings.bool("development"), !isTyped, !settings.bool("client.allowDevelopment") {

@@ -116,7 +116,7 @@ package struct AdminClient: Sendable {
         }
     }
 
-    /// Where a node's URL leads, with the name looked up and the authority read.
+    /// The endpoint of a node's URL, with the name looked up and the authority read.
     package static func endpoint(_ target: Target) async throws(Failure) -> HTTPEndpoint {
         let wrong = Failure(
             .usage, "'\(target.node)' is no node: http://HOST:PORT, https://HOST:PORT or unix:PATH")

@@ -83,7 +83,7 @@ enum ClusterControlCommands {
         return table.write()
     }
 
-    /// As many digits as say something: a whole share has none.
+    /// Formats a share with as many digits as are significant: a whole share has none.
     private static func share(_ node: JSONValue) -> String {
         guard let text = node["share"]?.numberText else { return "-" }
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text

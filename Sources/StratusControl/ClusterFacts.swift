@@ -1,7 +1,7 @@
 import StratusCommandLine
 import StratusHTTP
 
-/// What the commands read out of `/v1/cluster` and `/v1/cluster/health`.
+/// The facts that the commands read out of `/v1/cluster` and `/v1/cluster/health`.
 enum ClusterFacts {
     static func array(_ value: JSONValue, _ key: String) -> [JSONValue] {
         value[key]?.array.map(Array.init) ?? []
@@ -53,7 +53,7 @@ enum ClusterFacts {
         return table.write()
     }
 
-    /// What `top` shows.
+    /// The text that `top` shows.
     static func overview(_ cluster: JSONValue, _ health: JSONValue) -> String {
         var table = TextTable([
             .init("NODE"), .init("STATE"), .init("REPLICAS", alignsRight: true),

@@ -5,7 +5,7 @@ import StratusModel
 import StratusProcess
 import StratusRuntime
 
-/// What each command of `stratusctl` asks and how it shows the answer.
+/// Runs each command of `stratusctl`: what it asks, and how it shows the answer.
 struct ControlCommands {
     private typealias Failure = AdminClient.Failure
 
@@ -183,7 +183,8 @@ struct ControlCommands {
         return self.show(text)
     }
 
-    /// Asks until the node is ready or the time is up. A node that is not there yet is one to wait for.
+    /// Asks until the node is ready or the time is up. A node that is not there yet is one to wait
+    /// for.
     private func ready() async throws(AdminClient.Failure) -> ExitCode {
         let patience = self.invocation.duration("wait") ?? .zero
         var bar = ProgressBar(

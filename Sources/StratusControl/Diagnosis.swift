@@ -1,6 +1,7 @@
 import StratusHTTP
 
-/// What is wrong with a cluster, and what to do about it. Decides from what the nodes said, and asks nobody.
+/// Finds what is wrong with a cluster and what to do about it. It decides from what the nodes said,
+/// and asks nobody.
 struct Diagnosis {
     struct Finding: Equatable {
         var what: String
@@ -26,8 +27,9 @@ struct Diagnosis {
             }
     }
 
-    /// What keeps the system partition without a leader, by what a node that runs knows of the others; nil where it has
-    /// one. Nothing else can be said then: the cluster itself is what nobody can be asked about.
+    /// Explains why the system partition has no leader, by what a running node knows of the others;
+    /// nil if it has one. Without a leader nothing else can be said, because nobody can be asked
+    /// about the cluster itself.
     ///
     /// - Parameter health: as that node shows it.
     static func withoutLeader(_ health: JSONValue) -> Finding? {
@@ -83,7 +85,8 @@ struct Diagnosis {
             }
             for complaint in ClusterFacts.array(node, "complaints") {
                 let component = complaint["component"]?.string ?? ""
-                // All clocks are compared below, also those of nodes that see nobody to compare with.
+                // All clocks are compared below, also those of nodes that see nobody to compare
+                // with.
                 if component == "clock" { continue }
                 all.append(
                     Finding(

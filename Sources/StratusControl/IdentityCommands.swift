@@ -3,7 +3,8 @@ import StratusHTTP
 import StratusModel
 import StratusProcess
 
-/// `stratusctl token|key|user|role|explain-access|audit`: who may use the node and what they may do.
+/// `stratusctl token|key|user|role|explain-access|audit`: who may use the node and what they may
+/// do.
 struct IdentityCommands {
     private typealias Failure = AdminClient.Failure
 

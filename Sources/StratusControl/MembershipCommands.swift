@@ -3,7 +3,8 @@ import StratusHTTP
 import StratusModel
 import StratusProcess
 
-/// `stratusctl` where it changes the cluster, waits for it to change, or looks for what is wrong with it.
+/// `stratusctl` where it changes the cluster, waits for it to change, or looks for what is wrong
+/// with it.
 struct MembershipCommands {
     private typealias Failure = AdminClient.Failure
 
@@ -48,8 +49,8 @@ struct MembershipCommands {
 
     private func value(_ name: String) -> String { self.invocation.value(name) }
 
-    /// Again for a while where the node could not do it just now: the system partition changes its leader while
-    /// nodes come and go. What is asked here may be asked twice.
+    /// Again for a while where the node could not do it just now: the system partition changes its
+    /// leader while nodes come and go. What is asked here may be asked twice.
     @discardableResult
     private func send(_ method: String, _ path: String, _ body: Bytes = [])
         async throws(AdminClient.Failure) -> JSONValue
@@ -161,7 +162,8 @@ struct MembershipCommands {
         return try await self.waitUntilEmpty("OLD", isRemoved: true)
     }
 
-    /// Until the node holds nothing, with progress. Interrupting it stops the waiting and nothing else.
+    /// Until the node holds nothing, with progress. Interrupting it stops the waiting and nothing
+    /// else.
     private func waitUntilEmpty(_ positional: String, isRemoved: Bool)
         async throws(AdminClient.Failure) -> ExitCode
     {
@@ -247,7 +249,7 @@ struct MembershipCommands {
 
     private enum Look {
         case whole(cluster: JSONValue, health: JSONValue)
-        /// Of the nodes there is word, of the cluster none.
+        /// The nodes answer, but the cluster does not.
         case withoutLeader(Diagnosis.Finding)
     }
 

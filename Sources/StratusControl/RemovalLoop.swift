@@ -17,7 +17,8 @@ struct RemovalLoop {
         defer { if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) } }
         let clock = ContinuousClock()
         let start = clock.now
-        // Every piece removes something or ends it, so this ends; what fails is begun again by whoever asks.
+        // Every piece removes something or ends it, so this ends; what fails is begun again by
+        // whoever asks.
         while true {
             let document = try await piece()
             self.users += document["users"]?.int64 ?? 0

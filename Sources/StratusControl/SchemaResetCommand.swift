@@ -2,7 +2,8 @@ import StratusCommandLine
 import StratusHTTP
 import StratusProcess
 
-/// `stratusctl schema reset`: a development environment back to production's schema and to no records.
+/// `stratusctl schema reset`: a development environment back to production's schema and to no
+/// records.
 struct SchemaResetCommand {
     let invocation: Invocation
     let client: AdminClient

@@ -2,7 +2,8 @@ import StratusCommandLine
 import StratusHTTP
 import StratusProcess
 
-/// `stratusctl upgrade`: how far the upgrade of a cluster is, whether it can be finalised, and finalising it.
+/// `stratusctl upgrade`: how far the upgrade of a cluster is, whether it can be finalised, and
+/// finalising it.
 struct UpgradeCommands {
     private typealias Failure = AdminClient.Failure
 
@@ -105,7 +106,7 @@ struct UpgradeCommands {
             .joined(separator: ", ")
     }
 
-    /// What speaks against finalising now: nodes of the release before, and whatever the doctor finds.
+    /// The reasons not to finalise now: nodes of the release before, and whatever the doctor finds.
     private func obstacles(_ standing: JSONValue) async throws(AdminClient.Failure)
         -> [Diagnosis.Finding]
     {

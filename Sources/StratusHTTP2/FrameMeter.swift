@@ -2,9 +2,9 @@ package import StratusModel
 
 /// Follows the frames that a peer sends and stops it when too many of them carry nothing.
 ///
-/// The library behind the sessions answers or ignores such frames one by one, whatever their number. This
-/// counts them all alike, unknown types included: PING, SETTINGS, PRIORITY, empty and tiny DATA, empty
-/// CONTINUATION, and each RST_STREAM and WINDOW_UPDATE that nothing called for.
+/// The library behind the sessions answers or ignores such frames one by one, whatever their
+/// number. This counts them all alike, unknown types included: PING, SETTINGS, PRIORITY, empty and
+/// tiny DATA, empty CONTINUATION, and each RST_STREAM and WINDOW_UPDATE that nothing called for.
 package struct FrameMeter: Sendable {
     private enum Kind {
         static let data: UInt8 = 0
@@ -57,7 +57,8 @@ package struct FrameMeter: Sendable {
         self.resetCredit = min(self.resetCredit + 1, Self.creditMax)
     }
 
-    /// - Returns: how many of the bytes to look at: all of them unless ``isStopped`` says otherwise.
+    /// - Returns: how many of the bytes to look at: all of them unless ``isStopped`` says
+    ///   otherwise.
     package mutating func receive(
         _ bytes: UnsafeBufferPointer<UInt8>, at now: MonotonicTime
     ) -> Int {

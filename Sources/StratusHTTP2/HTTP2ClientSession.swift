@@ -1,8 +1,8 @@
 package import StratusHTTP
 package import StratusModel
 
-/// The client's side of one HTTP/2 connection: requests in, bytes to send out; received bytes in, answers
-/// out. No socket and no clock.
+/// The client's side of one HTTP/2 connection: requests in, bytes to send out; received bytes in,
+/// answers out. No socket and no clock.
 package final class HTTP2ClientSession {
     package enum Event: Sendable, Equatable {
         /// A final answer's head; interim ones are passed over.
@@ -53,7 +53,8 @@ package final class HTTP2ClientSession {
 
     package var isOver: Bool { !self.session.wantsRead && !self.session.wantsWrite }
     package var openCount: Int { self.streams.count }
-    /// What the server's settings allow; the protocol's own default before they came.
+    /// The number of streams that the server's settings allow; the protocol's own default before
+    /// they came.
     package var streamCountMax: Int { self.session.remoteStreamCountMax }
     package var sentGoAway: HTTP2ErrorCode? { self.session.sentGoAway }
 

@@ -7,7 +7,7 @@ package struct HTTP2Limits: Sendable, Equatable {
     package var message = HTTPLimits()
     /// Streams that are open, or that were reset and still have a handler at work.
     package var streamCountMax = 128
-    /// What a peer may send of one body, and of all together, before somebody takes it.
+    /// The bytes that a peer may send of one body, and of all together, before somebody takes them.
     package var streamWindow: ByteCount = .kibibytes(64)
     package var connectionWindow: ByteCount = .mebibytes(1)
     /// Frames after the first that one header block may have.
@@ -21,7 +21,8 @@ package struct HTTP2Limits: Sendable, Equatable {
     /// Frames that carry nothing: so many at once, then so many a second.
     package var emptyFrameBurst = 1_000
     package var emptyFrameRate = 100
-    /// Bytes of a DATA frame below which it counts as one that carries nothing, unless it ends a body.
+    /// Bytes of a DATA frame below which it counts as one that carries nothing, unless it ends a
+    /// body.
     package var dataFrameSizeMin = 16
 
     package init() {}

@@ -1,15 +1,15 @@
 package import StratusHTTP
 package import StratusModel
 
-/// The server's side of one HTTP/2 connection: received bytes in, events out; answers in, bytes to send
-/// out. No socket and no clock.
+/// The server's side of one HTTP/2 connection: received bytes in, events out; answers in, bytes to
+/// send out. No socket and no clock.
 ///
-/// After each ``receive(_:at:)`` and ``send(into:sizeMax:)`` take the events. For each `.request` and
-/// `.refused` say ``handlerEnded(_:)`` once, when nothing works for that stream any more.
+/// After each ``receive(_:at:)`` and ``send(into:sizeMax:)`` take the events. For each `.request`
+/// and `.refused` say ``handlerEnded(_:)`` once, when nothing works for that stream any more.
 ///
 /// Invariants:
-/// - No more than ``HTTP2Limits/streamCountMax`` streams are at work, those included that their client has
-///   reset and whose handler has not ended.
+/// - No more than ``HTTP2Limits/streamCountMax`` streams are at work, those included that their
+///   client has reset and whose handler has not ended.
 /// - What waits of received bodies is at most ``HTTP2Limits/connectionWindow``.
 /// - Events do not depend on how the bytes were cut into reads, but for the cuts of bodies.
 package final class HTTP2ServerSession {
@@ -40,7 +40,7 @@ package final class HTTP2ServerSession {
         var isAnswered = false
         /// Bytes of the body that came and were not given back.
         var unconsumed = 0
-        /// What still comes of its body is thrown away.
+        /// Whether the rest of the stream's body is discarded as it comes.
         var dropsBody = false
     }
 
@@ -130,14 +130,15 @@ package final class HTTP2ServerSession {
         self.session.consume(count, of: stream)
     }
 
-    /// What came of a body and what still comes is nobody's: given back at once.
+    /// Discards a body, both the bytes that came and those still to come. Their window is given
+    /// back at once.
     package func dropBody(of stream: Int32) {
         guard let unconsumed = self.streams[stream]?.unconsumed else { return }
         self.streams[stream]?.dropsBody = true
         self.consume(unconsumed, of: stream)
     }
 
-    /// What the client may still send of a body before something is taken.
+    /// The bytes that the client may still send of a body before some are taken.
     package func window(of stream: Int32) -> Int { self.session.window(of: stream) }
 
     package func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {

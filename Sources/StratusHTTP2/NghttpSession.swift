@@ -13,7 +13,7 @@ final class NghttpSession {
     private(set) var outgoing: [Int32: OutgoingBody] = [:]
     /// Nothing more will be read: the peer broke a rule that ends the connection.
     private(set) var isBroken = false
-    /// Of the last GOAWAY that we sent.
+    /// The error code of the last GOAWAY that we sent.
     private(set) var sentGoAway: HTTP2ErrorCode?
 
     /// - Parameter listener: owns this.
@@ -191,7 +191,7 @@ final class NghttpSession {
         nghttp2_session_consume_connection(self.pointer, count)
     }
 
-    /// What the peer may still send to this stream.
+    /// The bytes that the peer may still send to this stream.
     func window(of stream: Int32) -> Int {
         Int(
             min(

@@ -1,7 +1,7 @@
 package import StratusModel
 
-/// When a connection that failed may be tried again: after a second, then twice as long each time, up to five
-/// minutes, with a third of it drawn so that many clients do not come back together.
+/// When a connection that failed may be tried again: after a second, then twice as long each time,
+/// up to five minutes, with a third of it drawn so that many clients do not come back together.
 package struct ReconnectPace: Sendable, Equatable {
     package var restMin: Duration = .seconds(1)
     package var restMax: Duration = .seconds(300)

@@ -1,6 +1,7 @@
 import StratusModel
 
-/// What the library tells about one session. Called from within it, so nothing here may call back.
+/// Receives the library's events of one session. It is called from within the library, so nothing
+/// here may call back.
 protocol SessionListener: AnyObject {
     /// - Parameter opensStream: a request or an answer begins; otherwise trailers.
     /// - Returns: false to refuse the stream.

@@ -1,7 +1,8 @@
-/// Deliberate bugs, one per rule that holds the algorithm up. A simulation that does not find one of
-/// them is too tame.
+/// Deliberate bugs, one per rule that holds the algorithm up. A simulation that does not find one
+/// of them is too tame.
 ///
-/// A release build does not contain them: ``PlantedBugs/contains(_:)`` is then the constant `false`.
+/// A release build does not contain them: ``PlantedBugs/contains(_:)`` is then the constant
+/// `false`.
 package enum PlantedBug: String, Sendable, CaseIterable {
     // Elections.
     case voteNotSynced, voteTwiceInATerm, ignoreLogUpToDate, countVotesOfAnyTerm

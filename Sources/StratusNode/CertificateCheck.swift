@@ -3,7 +3,7 @@ import StratusConfiguration
 import StratusProcess
 import StratusTLS
 
-/// What is wrong with the certificates that a configuration names, before a node starts with them.
+/// Finds what is wrong with the configured certificates before a node starts with them.
 enum CertificateCheck {
     /// Whose certificates a listener takes. Clients show none.
     private static let authorityKeys = [

@@ -15,8 +15,8 @@ final class Certificates: Sendable {
         self.admin = try Self.source(Self.adminConfiguration(settings))
     }
 
-    /// New connections use what the files hold now. Whether there is TLS at all does not change while
-    /// the node runs. All or nothing: both are read and understood before either is taken.
+    /// New connections use what the files hold now. Whether there is TLS at all does not change
+    /// while the node runs. All or nothing: both are read and understood before either is taken.
     func reload(_ settings: ConfigurationSettings) throws(NodeFailure) {
         let client = try Self.clientConfiguration(settings)
         let admin = try Self.adminConfiguration(settings)

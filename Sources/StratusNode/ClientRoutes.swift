@@ -3,8 +3,8 @@ package import StratusHTTP
 import StratusModel
 package import StratusRuntime
 
-/// What a request of a client is about, for the log and the metrics: the operation, never a name that a
-/// client made up.
+/// Names the operation of a client's request for the log and the metrics. It never uses a name that
+/// a client made up.
 package enum ClientRoutes {
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
         guard let route = try? Route(path: head.path) else {

@@ -30,7 +30,7 @@ enum ClusterPeers {
         !settings.texts("cluster.join").isEmpty
     }
 
-    /// Where peers reach whom, by name, as this node's configuration says.
+    /// The addresses of peers by name, as this node's configuration gives them.
     static func addresses(_ settings: ConfigurationSettings) -> [String: String] {
         var addresses: [String: String] = [:]
         for peer in Self.parse(settings) { addresses[peer.name] = "\(peer.host):\(peer.port)" }
@@ -42,7 +42,7 @@ enum ClusterPeers {
         return addresses
     }
 
-    /// Where this node listens for peers.
+    /// The address on which this node listens for peers.
     static func listen(_ settings: ConfigurationSettings, name: String) -> ListenAddress? {
         if let address = settings.address("cluster.listen") { return address }
         if let own = Self.parse(settings).first(where: { $0.name == name }) {

@@ -33,7 +33,8 @@ extension Node {
         }
     }
 
-    /// What clients' sync tokens are sealed with: drawn once, the same for the life of the data.
+    /// The key that seals clients' sync tokens. It is drawn once and stays the same for the life of
+    /// the data.
     static func openTokenKey(_ plan: NodePlan, _ world: RealWorld) throws(NodeFailure) -> Bytes {
         let path = plan.dataDirectory + "/token.key"
         do throws(SmallFile.Failure) {

@@ -15,12 +15,13 @@ import Synchronization
 
 /// One node: everything that `stratus serve` and `stratus dev` run, put together.
 ///
-/// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` → ``ClientFront`` →
-/// ``CloudKitHandler`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer. The administrators' listener has a server,
-/// a loop and a handler of its own: it answers while clients keep every other loop busy.
+/// The way of a request, from the outside in: ``HTTPServer`` → ``ObservedHandler`` →
+/// ``ClientFront`` → ``CloudKitHandler`` → ``ClusterRouter`` → ``NodeReplicas``, here or on a peer.
+/// The administrators' listener has a server, a loop and a handler of its own: it answers while
+/// clients keep every other loop busy.
 ///
-/// Order: data directory and storage first, then the administrators' listener, then the clients'; the
-/// node is ready when all of it stands. ``stop(deadline:)`` goes the other way.
+/// Order: data directory and storage first, then the administrators' listener, then the clients';
+/// the node is ready when all of it stands. ``stop(deadline:)`` goes the other way.
 package final class Node: Sendable {
     private let plan: NodePlan
     private let state: NodeState
@@ -44,7 +45,8 @@ package final class Node: Sendable {
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
-    /// Where clients connect, with the ports that the system chose, in the order configured.
+    /// The URLs where clients connect, in the order configured, with the ports that the system
+    /// chose.
     package var clientURLs: [String] { self.state.clientURLs }
     package var adminURL: String { self.state.adminURL }
     package var adminTokenFile: String { self.token.path }
@@ -92,7 +94,8 @@ package final class Node: Sendable {
         let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
 
         let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax")) {
-            // What large bodies left in the allocator's arenas goes back to the system. On no loop: it takes a while.
+            // What large bodies left in the allocator's arenas goes back to the system. On no loop:
+            // it takes a while.
             Task.detached { ProcessFacts.returnMemory() }
         }
         let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
@@ -205,8 +208,8 @@ package final class Node: Sendable {
 
     // MARK: Reload
 
-    /// SIGHUP: reads the configuration, the certificates and the token again. Whatever is wrong leaves
-    /// things as they are and says so in the log.
+    /// SIGHUP: reads the configuration, the certificates and the token again. Whatever is wrong
+    /// leaves things as they are and says so in the log.
     package func reload() {
         let old = self.state.settings.withLock { $0 }
         let result: ConfigurationReader.Result
@@ -264,12 +267,13 @@ package final class Node: Sendable {
 
     // MARK: Stop
 
-    /// A request that a majority is there for is done by then. If its peers stop as well, nobody is left for it to wait
-    /// for.
+    /// A request that a majority is there for is done by then. If its peers stop as well, nobody is
+    /// left for it to wait for.
     private static let leaderPatience = Duration.seconds(3)
 
-    /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline` (G-38). What waits for
-    /// a leader is answered sooner: its client may ask another node, or this one's next process.
+    /// Not ready first; no new connections; what is in flight ends, or is cut after `deadline`
+    /// (G-38). What waits for a leader is answered sooner: its client may ask another node, or this
+    /// one's next process.
     package func stop(deadline: Duration) async {
         self.state.health.raise("stopping", "the node is stopping")
         self.jobs.cancel()

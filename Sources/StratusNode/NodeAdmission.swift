@@ -6,8 +6,9 @@ import StratusPlacement
 import StratusProcess
 import StratusRuntime
 
-/// The first start of a node that is to join a cluster: asks its members, one after the other, until one
-/// admits it, and writes down who it is from here on. Later starts find that and ask nobody.
+/// The first start of a node that is to join a cluster: asks its members, one after the other,
+/// until one admits it, and writes down who it is from here on. Later starts find that and ask
+/// nobody.
 struct NodeAdmission {
     private static let patience = Duration.seconds(60)
     private static let pause = Duration.milliseconds(500)

@@ -11,19 +11,19 @@ import StratusStorage
 import StratusTLS
 import Synchronization
 
-/// A node's part in its cluster, put together: log, replicas, links and the router over them. A node
-/// alone has the same, and nobody to link to.
+/// A node's part in its cluster, put together: log, replicas, links and the router over them. A
+/// node alone has the same, and nobody to link to.
 final class NodeCluster: Sendable {
     let formation: ClusterFormation
     let directory: ClusterDirectory
     let replicas: NodeReplicas
     let router: ClusterRouter
     let follower: ClusterFollower
-    /// What the system partition has still to hear of.
+    /// The recovery that the system partition has yet to hear of.
     let recovery: ClusterRecovery?
-    /// What waits between partitions.
+    /// Watches the mail that waits between partitions.
     let mail = MailWatch()
-    /// What answers to reads take, here and on their way to clients.
+    /// The memory budget for answers to reads, here and on their way to clients.
     let answers: AnswerBudget
     private let receivers: PeerReceivers
     private let world: RealWorld
@@ -32,7 +32,7 @@ final class NodeCluster: Sendable {
     private let memory: PeerMemory
     private let certificates: PeerCertificates?
     private let tasks = Mutex<[Task<Void, Never>]>([])
-    /// What clients' sync tokens are sealed with, when all nodes must share it.
+    /// The key that seals clients' sync tokens, when all nodes must share it.
     let sharedTokenKey: Bytes?
     private let links: PeerLinks?
     /// For metrics; nil for a node alone.
@@ -40,14 +40,14 @@ final class NodeCluster: Sendable {
     /// When the certificate among peers ends, in seconds since 1970; 0 for a node alone.
     var certificateEnd: Int64 { self.certificates?.end ?? 0 }
     private let sockets: SocketLinks?
-    /// Of the links, where they do not share one with clients.
+    /// The event loop of the links, when they do not share one with clients.
     private let ownLoop: EventLoop?
     private let storage = WorkerThread(name: "storage")
     private let logThread = WorkerThread(name: "log")
     private let checkpoints = WorkerThread(name: "checkpoints")
 
-    /// Where so few loops serve clients, peers are served by the first of them as well: on two cores a
-    /// thread more costs every forwarded request two wake-ups, and gains nothing.
+    /// The highest number of client loops at which the first of them also serves peers. On two
+    /// cores, another thread costs every forwarded request two wake-ups and gains nothing.
     private static let sharedLoopCountMax = 2
 
     /// Opens the log and begins to work. Links are opened by ``join(_:)``.
@@ -323,7 +323,7 @@ final class NodeCluster: Sendable {
         return kept
     }
 
-    /// Where everything was when the cluster was formed; nil of a node that joined it later.
+    /// The directory as it was when the cluster was formed; nil on a node that joined later.
     static func founding(
         _ formation: ClusterFormation, _ settings: ConfigurationSettings
     ) throws(NodeFailure) -> ClusterView? {
@@ -336,7 +336,7 @@ final class NodeCluster: Sendable {
         return view
     }
 
-    /// Where everything is, as it was last known here.
+    /// The directory as it was last known here.
     private static func directory(
         _ formation: ClusterFormation, _ settings: ConfigurationSettings, _ world: RealWorld
     ) throws(NodeFailure) -> ClusterDirectory {
@@ -401,8 +401,8 @@ final class NodeCluster: Sendable {
         do throws(SocketError) { _ = try await sockets.listen(on: address, for: links) } catch {
             throw NodeFailure(.system, "cannot listen for peers on \(listen): \(error)")
         }
-        // A whole cluster may have moved to other addresses, and have no majority to hear that from: until
-        // there is a newer view the configuration knows best.
+        // A whole cluster may have moved to other addresses, and have no majority to hear that
+        // from: until there is a newer view the configuration knows best.
         let listed = ClusterPeers.parse(settings)
         Self.follow(self.directory.view, self.directory, self.memory, nil, log, self.health)
         links.setPeers(
@@ -429,7 +429,7 @@ final class NodeCluster: Sendable {
         }
     }
 
-    /// What this node says of itself to whoever looks for what is wrong.
+    /// The health that this node reports to anyone who looks for problems.
     func ownHealth() async -> NodeHealth {
         var health = NodeHealth()
         health.version = Versions.stratus
@@ -462,8 +462,8 @@ final class NodeCluster: Sendable {
         return health
     }
 
-    /// Watches the room on this node's disk, and hears of that on its peers': a group that is led here goes by
-    /// both. Until cancelled.
+    /// Watches the room on this node's disk, and hears of that on its peers': a group that is led
+    /// here goes by both. Until cancelled.
     func watchRoom() async {
         var round = 0
         while !Task.isCancelled {
@@ -494,7 +494,7 @@ final class NodeCluster: Sendable {
         }
     }
 
-    /// As ``NodeQuestions`` answers others.
+    /// Answers a question about this node the way ``NodeQuestions`` answers others.
     func ownReply(to question: NodeQuestion) async -> NodeReply {
         await NodeQuestions(
             self.directory, replicas: self.replicas, follower: self.follower,
@@ -507,8 +507,8 @@ final class NodeCluster: Sendable {
         (self.links?.openCount ?? 0, self.directory.peers.count)
     }
 
-    /// From now on nothing waits for a majority longer than `patience`. What waits already is given up then, or sooner if
-    /// this is cancelled.
+    /// From now on nothing waits for a majority longer than `patience`. What waits already is given
+    /// up then, or sooner if this is cancelled.
     func hurry(within patience: Duration) async {
         self.router.hurry(within: patience)
         try? await Task.sleep(for: patience)
@@ -516,8 +516,8 @@ final class NodeCluster: Sendable {
         await self.replicas.giveUp(dueAfter: self.world.now + patience)
     }
 
-    /// Everything acknowledged is on disk already; this hands leadership over and spares the next start a
-    /// recovery.
+    /// Everything acknowledged is on disk already; this hands leadership over and spares the next
+    /// start a recovery.
     func stop() async {
         let tasks = self.tasks.withLock { $0 }
         for task in tasks { task.cancel() }
@@ -528,7 +528,8 @@ final class NodeCluster: Sendable {
             await links.stop()
         }
         self.router.stop()
-        // Nothing waits for anything from here on; whoever slept on the loop has to wake before it stops.
+        // Nothing waits for anything from here on; whoever slept on the loop has to wake before it
+        // stops.
         for task in tasks { await task.value }
     }
 

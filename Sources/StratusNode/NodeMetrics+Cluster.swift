@@ -2,11 +2,11 @@ import StratusCluster
 import StratusModel
 import StratusRuntime
 
-/// The metrics of a node among others: an alarm for each thing that the doctor reports, and the figures
-/// that explain it.
+/// The metrics of a node among others: an alarm for each thing that the doctor reports, and the
+/// figures that explain it.
 extension NodeMetrics {
-    /// The components that report what is wrong with a node. A test compares this list with the texts that
-    /// raise them.
+    /// The components that report what is wrong with a node. A test compares this list with the
+    /// texts that raise them.
     static let components = [
         "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk",
         "level",

@@ -61,7 +61,7 @@ enum NodeMetrics {
         }
     }
 
-    /// What never became a request, or a link.
+    /// Registers metrics for connections refused before they became a request or a link.
     private static func registerRefusals(_ state: NodeState, _ server: HTTPServer) {
         for refusal in HTTPRefusal.allCases {
             state.metrics.counter(

@@ -2,12 +2,12 @@ package import StratusConfiguration
 package import StratusModel
 import StratusStorage
 
-/// What a node is started with: its settings, and how to read them again.
+/// The settings that a node is started with, and how to read them again.
 package struct NodePlan: Sendable {
     package var settings: ConfigurationSettings
     /// Read again on SIGHUP; nil where there is no file.
     package var configurationPath: String?
-    /// What the command line said, which a reload must not forget.
+    /// The overrides from the command line, which a reload must not forget.
     package var overrides: [ConfigurationLoading.Override]
 
     package init(

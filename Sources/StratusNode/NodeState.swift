@@ -7,8 +7,8 @@ import StratusRecords
 import StratusRuntime
 import Synchronization
 
-/// What a running node knows of itself: what administrators see and change. Whole before any listener
-/// opens, so that no request can come too early for it.
+/// The state of a running node that administrators see and change. It is complete before any
+/// listener opens, so that no request can come too early for it.
 final class NodeState: NodeControl {
     let log: Log
     let metrics = Metrics()
@@ -47,7 +47,7 @@ final class NodeState: NodeControl {
     var adminURL: String { self.addresses.withLock { $0.admin } }
     var uptime: Duration { self.world.now - self.startedAt }
 
-    /// Where requests in flight are counted.
+    /// Sets the handler that counts requests in flight.
     func observe(_ clients: ObservedHandler) { self.clients.withLock { $0 = clients } }
 
     /// Continues what commands left to be done, slice by slice.

@@ -64,7 +64,8 @@ final class PeerCertificates: Sendable {
         )
     }
 
-    /// What makes this cluster and no other; nil for a node alone. Space around it does not count.
+    /// The secret that tells this cluster from any other; nil for a node alone. White space around
+    /// it does not count.
     static func secret(_ settings: ConfigurationSettings) throws(NodeFailure) -> Bytes? {
         guard ClusterPeers.isClustered(settings) else { return nil }
         var bytes = try Self.file("cluster.secretFile", settings)

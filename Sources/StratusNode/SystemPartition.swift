@@ -5,8 +5,8 @@ import StratusModel
 import StratusPlacement
 import StratusRuntime
 
-/// The system partition as a node among peers uses it: it forms the cluster, says who it is, and reads
-/// what administrators ask for.
+/// The system partition as a node among peers uses it: it forms the cluster, says who it is, and
+/// reads what administrators ask for.
 struct SystemPartition: ClusterControl {
     private static let patience = Duration.seconds(5)
     private static let pause = Duration.milliseconds(250)
@@ -18,7 +18,7 @@ struct SystemPartition: ClusterControl {
     let log: Log
     private let health: Health
     let cluster: NodeCluster
-    /// What a founder says; nil for a node that joined.
+    /// The formation that a founder proposes; nil for a node that joined.
     private let formation: Formation?
     private let own: ClusterNode
     /// Nil for a node that works alone.
@@ -51,7 +51,8 @@ struct SystemPartition: ClusterControl {
 
     var node: NodeID { self.own.id }
 
-    /// Until its cluster is formed a founder is not ready: nobody could join, and nothing be administrated.
+    /// Until its cluster is formed a founder is not ready: nobody could join, and nothing be
+    /// administrated.
     func awaitFormation() {
         guard self.formation != nil, self.lastView == nil else { return }
         self.health.raise("formation", SystemRefusal(.notFormed).explanation)
@@ -59,12 +60,12 @@ struct SystemPartition: ClusterControl {
 
     func leader(of group: GroupID) -> NodeID? { self.replicas.leader(of: group) }
 
-    /// Says that this node was recovered, if it was, what the cluster is made of, then who this node is, until all is
-    /// heard. Every founder says
-    /// it at every start: the first one forms the cluster, the others hear that it is formed.
+    /// Says that this node was recovered, if it was, what the cluster is made of, then who this
+    /// node is, until all is heard. Every founder says it at every start: the first one forms the
+    /// cluster, the others hear that it is formed.
     ///
-    /// - Parameter audit: begins to compare what partitions know of each other, once some were recovered. It may fail
-    ///   while one of them has no leader.
+    /// - Parameter audit: begins to compare what partitions know of each other, once some were
+    ///   recovered. It may fail while one of them has no leader.
     func takePart(auditing audit: @Sendable () async throws -> Int) async {
         let recovery = self.cluster.recovery
         let recovering = recovery.map { [SystemCommand.recover($0)] } ?? []
@@ -105,9 +106,9 @@ struct SystemPartition: ClusterControl {
         if isNew { await self.finaliseNewCluster() }
     }
 
-    /// A cluster that was just formed holds nothing that an older build would have to read: its founders
-    /// raise it to their level as soon as all of them have said theirs. If one is of an older build, or
-    /// does not come, that is left to an administrator.
+    /// A cluster that was just formed holds nothing that an older build would have to read: its
+    /// founders raise it to their level as soon as all of them have said theirs. If one is of an
+    /// older build, or does not come, that is left to an administrator.
     private func finaliseNewCluster() async {
         let until = self.world.now + Self.formingPatience
         var pause = Self.pause

@@ -186,7 +186,8 @@ package struct MembershipController: Sendable {
         var voters = current.voters.filter { $0 != move.from }
         if let to = move.to, !isIn { voters.append(to) }
         guard self.keepsMajority(of: voters, seen, in: now) else {
-            // A replica is only dropped, and those who would stay have lost their majority for good.
+            // A replica is only dropped, and those who would stay have lost their majority for
+            // good.
             if move.to == nil, self.isLost(voters, in: now) { self.giveUp(move, seen, &steps) }
             return
         }
@@ -230,7 +231,8 @@ package struct MembershipController: Sendable {
         now.view.node(node)?.state != .active || now.deadForLong.contains(node)
     }
 
-    /// So many of the voters to come were removed, or are silent for long, that no majority of them will come.
+    /// So many of the voters to come were removed, or are silent for long, that no majority of them
+    /// will come.
     private func isLost(_ voters: [NodeID], in now: Situation) -> Bool {
         let lost = voters.count {
             now.view.node($0)?.isMember != true || now.deadForLong.contains($0)
@@ -295,8 +297,8 @@ package struct MembershipController: Sendable {
                 guard move.to != nil || urgent.from != nil else { continue }
                 fenced.from = urgent.from
             }
-            // Those who would stay may have no majority now. The group has one move at a time, and one that waits for a
-            // dead node would keep that node's own replacement from beginning.
+            // Those who would stay may have no majority now. The group has one move at a time, and
+            // one that waits for a dead node would keep that node's own replacement from beginning.
             if fenced.to == nil {
                 let voters = seen.configuration.voters.filter { $0 != fenced.from }
                 guard self.keepsMajority(of: voters, seen, in: now) else { continue }

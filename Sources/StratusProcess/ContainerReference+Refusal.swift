@@ -1,7 +1,7 @@
 package import StratusModel
 
 extension ContainerReference {
-    /// What every program says of a container's name that is none.
+    /// The error text that every program gives for an invalid container name.
     package static func refusal(of name: String) -> String {
         "'\(name)' cannot name a container: 1 to 255 ASCII characters without spaces are wanted"
     }

@@ -17,7 +17,7 @@ package enum SmallFile {
         }
     }
 
-    /// What is at a path, as far as checks of a configuration need to know.
+    /// The kind of thing at a path, as far as checks of a configuration need to know.
     package enum PathState: Sendable, Equatable {
         case absent
         case unreadable(String)
@@ -119,7 +119,7 @@ package enum SmallFile {
         remove(path)
     }
 
-    /// What is at a path, for the checks of the configuration.
+    /// Returns what is at a path, for the checks of the configuration.
     package static func state(_ path: String) -> PathState {
         var info = stat()
         guard stat(path, &info) == 0 else {

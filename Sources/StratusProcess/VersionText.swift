@@ -1,6 +1,7 @@
 import StratusHTTP
 
-/// What `--version` prints: ours, what is linked, and the flaws of that which Stratus works around.
+/// The text that `--version` prints: our version, those of linked libraries, and their flaws that
+/// Stratus works around.
 package struct VersionText: Sendable {
     /// Name and version of every C library in use, as the running process finds them.
     package var libraries: [(name: String, version: String)]

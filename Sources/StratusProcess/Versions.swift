@@ -1,7 +1,8 @@
 import StratusCompression
 import StratusTLS
 
-/// What every program is made of: `--version`, and the checks before anything starts.
+/// The versions of what every program is made of, for `--version` and for the checks before
+/// anything starts.
 package enum Versions {
     package static let stratus = "0.1.0-dev"
 

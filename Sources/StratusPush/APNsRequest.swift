@@ -15,7 +15,7 @@ package struct APNsRequest: Sendable, Equatable {
         case background
     }
 
-    /// As the device gave it.
+    /// The token as the device gave it.
     package var deviceToken: Bytes
     /// The app's bundle identifier.
     package var topic: String

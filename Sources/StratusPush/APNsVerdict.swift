@@ -1,12 +1,13 @@
 package import StratusHTTP
 package import StratusModel
 
-/// What an answer of APNs means for a push, its device and the lane to APNs.
+/// The meaning of an APNs answer for a push, its device and the lane to APNs.
 package enum APNsVerdict: Sendable, Equatable {
     /// Under the identity that APNs gave it, ours unless we gave none.
     case accepted(identifier: String?)
-    /// The app is gone from the device, or the token's time is over. To be removed if it was registered before
-    /// this moment, milliseconds since 1970; without one, before the push was sent (P-03).
+    /// The app is gone from the device, or the token's time is over. To be removed if it was
+    /// registered before this moment, milliseconds since 1970; without one, before the push was
+    /// sent (P-03).
     case gone(before: Int64?)
     /// No token of this host: perhaps of the other one.
     case unknownDevice

@@ -1,16 +1,16 @@
 package import StratusModel
 
-/// Whether a push may be sent to where somebody else says (P-10): only over HTTPS, on its own port, to hosts
-/// and addresses of the open internet.
+/// Whether a push may be sent to where somebody else says (P-10): only over HTTPS, on its own port,
+/// to hosts and addresses of the open internet.
 ///
-/// Asked with the endpoint at its registration, and with each address that the host's name stands for at each
-/// connect: the connection goes to the very addresses that were judged.
+/// Asked with the endpoint at its registration, and with each address that the host's name stands
+/// for at each connect: the connection goes to the very addresses that were judged.
 package enum AddressGuard {
     package enum Refusal: Error, Sendable, Equatable {
         case malformed, scheme, userInformation, port, host, address
     }
 
-    /// What is left of an endpoint's URL once it is judged.
+    /// The parts of an endpoint's URL that remain once it is judged.
     package struct Endpoint: Sendable, Equatable {
         package var host: String
         /// Path and query.
@@ -43,8 +43,8 @@ package enum AddressGuard {
             target: target.isEmpty || target.first == "?" ? "/" + String(target) : String(target))
     }
 
-    /// A name with a dot in it, whose last label is no number: no address in any of its disguises (decimal,
-    /// octal, hexadecimal), no name of this machine or of its network.
+    /// A name with a dot in it, whose last label is no number: no address in any of its disguises
+    /// (decimal, octal, hexadecimal), no name of this machine or of its network.
     private static func check(host: String) throws(Refusal) {
         let labels = host.split(separator: ".", omittingEmptySubsequences: false)
         guard host.utf8.count <= 253, labels.count >= 2, let last = labels.last else { throw .host }
@@ -81,7 +81,8 @@ package enum AddressGuard {
         }
     }
 
-    /// Whether sixteen bytes are a global unicast address; one that carries an IPv4 address is as good as that.
+    /// Whether sixteen bytes are a global unicast address; one that carries an IPv4 address is as
+    /// good as that.
     package static func isGlobal(v6 bytes: Bytes) -> Bool {
         guard bytes.count == 16 else { return false }
         let carried = Bytes(bytes[12...])

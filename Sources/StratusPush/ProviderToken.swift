@@ -1,9 +1,10 @@
 package import StratusSealing
 
-/// What a team shows APNs with each push (P-05): a token signed with the team's key.
+/// The token, signed with a team's key, that the team shows APNs with each push (P-05).
 ///
-/// APNs refuses a token that is older than an hour, and a team that changes its token more often than every
-/// 20 minutes. One token serves the whole cluster, and its successor is made once it is 40 minutes old.
+/// APNs refuses a token that is older than an hour, and a team that changes its token more often
+/// than every 20 minutes. One token serves the whole cluster, and its successor is made once it is
+/// 40 minutes old.
 package struct ProviderToken: Sendable, Equatable {
     package static let renewalAge: Int64 = 40 * 60
     package static let ageMin: Int64 = 20 * 60
@@ -13,7 +14,8 @@ package struct ProviderToken: Sendable, Equatable {
     package var issuedAt: Int64
 
     /// - Parameters:
-    ///   - team: ten letters and digits, as Apple gives them; so is `key`, the name of the signing key.
+    ///   - team: ten letters and digits, as Apple gives them; so is `key`, the name of the signing
+    ///     key.
     ///   - now: seconds since 1970.
     package init(team: String, key: String, signing: SigningKey, at now: Int64) {
         self.issuedAt = now
@@ -28,7 +30,8 @@ package struct ProviderToken: Sendable, Equatable {
         self.issuedAt = issuedAt
     }
 
-    /// Whether the next one is to be made. A clock that went back by more than a little counts as age.
+    /// Whether the next one is to be made. A clock that went back by more than a little counts as
+    /// age.
     package func isDue(at now: Int64) -> Bool {
         now - self.issuedAt >= Self.renewalAge || self.issuedAt - now > 60
     }

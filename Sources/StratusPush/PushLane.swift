@@ -1,10 +1,11 @@
 package import StratusModel
 
-/// The way to one provider: one APNs host with one team and key, or the origin of one Web Push service.
+/// The way to one provider: one APNs host with one team and key, or the origin of one Web Push
+/// service.
 ///
-/// A value: what happens goes in by ``handle(_:at:draw:)``, what is to be done comes out. Each lane has its own
-/// queue, its own connection and its own rest, so that a provider that is dead, answers 503 for ever or a byte
-/// a second costs its own pushes time and nobody else's (P-08).
+/// A value: what happens goes in by ``handle(_:at:draw:)``, what is to be done comes out. Each lane
+/// has its own queue, its own connection and its own rest, so that a provider that is dead, answers
+/// 503 for ever or a byte a second costs its own pushes time and nobody else's (P-08).
 ///
 /// Invariants:
 /// - No more than ``Bounds/flightCountMax`` pushes are under way and ``Bounds/queueCountMax`` wait.
@@ -18,7 +19,7 @@ package struct PushLane: Sendable, Equatable {
         /// How long an answer may take, from the sending to its last byte.
         package var answerDeadline: Duration = .seconds(15)
         package var connectDeadline: Duration = .seconds(20)
-        /// What waits longer than this in a lane that does not open is parked.
+        /// A push that waits longer than this in a lane that does not open is parked.
         package var patience: Duration = .seconds(10)
         package var restMin: Duration = .seconds(1)
         package var restMax: Duration = .seconds(300)
@@ -56,7 +57,8 @@ package struct PushLane: Sendable, Equatable {
         }
     }
 
-    /// What an answer means for the lane; what it means for push and device stands in the provider's verdict.
+    /// The meaning of an answer for the lane. Its meaning for push and device is in the provider's
+    /// verdict.
     package enum Answer: Sendable, Equatable {
         case accepted
         /// It says something about this push alone: gone, too large, dropped, this device is busy.
@@ -64,7 +66,8 @@ package struct PushLane: Sendable, Equatable {
         case tokenRefused(reason: String)
         /// Under the same identity, after a pause.
         case unavailable(after: Duration?)
-        /// The connection ended with this push unanswered, or the provider says it has not looked at it.
+        /// The connection ended with this push unanswered, or the provider says it has not looked
+        /// at it.
         case unanswered
     }
 
@@ -73,7 +76,8 @@ package struct PushLane: Sendable, Equatable {
         case connected
         case connectFailed
         case answered(identity: UInt64, Answer)
-        /// The connection ended; its unanswered pushes come as `.answered(…, .unanswered)` or not at all.
+        /// The connection ended; its unanswered pushes come as `.answered(…, .unanswered)` or not
+        /// at all.
         case disconnected
         case tokenRenewed
         case keyChanged
@@ -231,8 +235,8 @@ package struct PushLane: Sendable, Equatable {
         }
     }
 
-    /// To the front: it has waited longest. Only a lane that takes others gives one up: a provider that takes none
-    /// says nothing about this push.
+    /// To the front: it has waited longest. Only a lane that takes others gives one up: a provider
+    /// that takes none says nothing about this push.
     private mutating func putBack(_ push: Push, _ actions: inout [Action]) {
         if self.state == .open, push.attempts >= self.bounds.attemptCountMax {
             actions.append(.drop(identity: push.identity))
@@ -241,7 +245,8 @@ package struct PushLane: Sendable, Equatable {
         }
     }
 
-    /// What is under way waits again; whether it was carried out is unknown, and its identity is the same.
+    /// Makes pushes in flight wait again. Whether they were carried out is unknown, and their
+    /// identity stays the same.
     private mutating func loseFlight() {
         self.queue.insert(contentsOf: self.flight.map { Push(again: $0) }, at: 0)
         self.flight = []

@@ -1,7 +1,7 @@
 import StratusModel
 package import StratusSealing
 
-/// Who sends, told to one Web Push service (RFC 8292).
+/// The token that tells one Web Push service who sends (RFC 8292).
 package struct VAPIDToken: Sendable, Equatable {
     /// RFC 8292 allows a day.
     package static let life: Int64 = 12 * 3_600
@@ -24,7 +24,8 @@ package struct VAPIDToken: Sendable, Equatable {
                 + "\"sub\":\(SignedToken.quoted(contact))}", signing)
     }
 
-    /// Whether the next one is to be made: in the last quarter of its life, or when the clock went back.
+    /// Whether the next one is to be made: in the last quarter of its life, or when the clock went
+    /// back.
     package func isDue(at now: Int64) -> Bool {
         self.expiration - now < Self.life / 4 || self.expiration - now > Self.life + 60
     }

@@ -1,7 +1,8 @@
 package import StratusModel
 package import StratusSealing
 
-/// A message encrypted for one browser (RFC 8291), as the one record of an `aes128gcm` body (RFC 8188).
+/// A message encrypted for one browser (RFC 8291), as the one record of an `aes128gcm` body (RFC
+/// 8188).
 package enum WebPushMessage {
     package enum Problem: Error, Sendable, Equatable {
         /// Not a point of P-256.
@@ -11,7 +12,7 @@ package enum WebPushMessage {
         case tooLarge
     }
 
-    /// What leaves room for the 4,096 bytes that a service takes (RFC 8030 §7.2).
+    /// The most plain bytes that still fit the 4,096 bytes that a service takes (RFC 8030 §7.2).
     package static let plainSizeMax = 3_993
     private static let recordSize: UInt32 = 4_096
 

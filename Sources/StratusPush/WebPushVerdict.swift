@@ -1,7 +1,7 @@
 package import StratusHTTP
 import StratusModel
 
-/// What an answer of a Web Push service means (RFC 8030 §5, P-11).
+/// The meaning of a Web Push service's answer (RFC 8030 §5, P-11).
 package enum WebPushVerdict: Sendable, Equatable {
     case accepted
     /// The browser has left: the endpoint is removed.

@@ -9,8 +9,8 @@ package protocol HTTPHandler: Sendable {
     func bodyLimit(for head: RequestHead) -> ByteCount
     /// Never throws: every fault becomes an answer here, where its form is known.
     func respond(to request: HTTPRequest) async -> HTTPResponse
-    /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules or
-    /// deadlines. Nil: the reason as plain text. The status is the refusal's.
+    /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules
+    /// or deadlines. Nil: the reason as plain text. The status is the refusal's.
     func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)?
 }
 
@@ -34,7 +34,7 @@ package struct HTTPRequest: Sendable {
     package var isSecure: Bool
     /// The client's certificate, when the listener asks for one and it was verified.
     package var certificate: PeerCertificate?
-    /// Of the loop that it came to.
+    /// The long work of the loop that the request came to.
     package var longWork: LongWork
     package var version: HTTPVersion
 

@@ -4,27 +4,30 @@ package import StratusSQLite
 
 /// The rows of one partition in one SQLite file, brought forward by a log that is the truth.
 ///
-/// Owned by one executor. A COMMIT syncs nothing and a checkpoint syncs twice; between the two a power
-/// cut may take what was committed, and the log brings it back. So the log may let go of entries only
-/// through ``durable``.
+/// Owned by one executor. A COMMIT syncs nothing and a checkpoint syncs twice; between the two a
+/// power cut may take what was committed, and the log brings it back. So the log may let go of
+/// entries only through ``durable``.
 ///
 /// Promises:
-/// - `durable <= committed <= applied`; only ``reset()`` and a restart move `applied` back, to `committed`.
-/// - After any error nothing applied since the last commit may be answered: call ``reset()``, replay.
-/// - No file exists before the first entry is applied. ``close()`` gives back memory and descriptors; the
-///   next use opens again.
+/// - `durable <= committed <= applied`; only ``reset()`` and a restart move `applied` back, to
+///   `committed`.
+/// - After any error nothing applied since the last commit may be answered: call ``reset()``,
+///   replay.
+/// - No file exists before the first entry is applied. ``close()`` gives back memory and
+///   descriptors; the next use opens again.
 /// - Equal rows give an equal ``digest`` on every replica.
 package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package struct Limits: Sendable, Equatable {
         /// The next transaction waits for a checkpoint when the WAL has grown past this.
         package var walSizeMax: ByteCount = .mebibytes(16)
         package var cacheSize: ByteCount = .mebibytes(2)
-        /// What its cache is a share of, instead of having `cacheSize`.
+        /// The budget of which the store's cache is a share, instead of having `cacheSize`.
         package var caches: CacheBudget?
-        /// While a snapshot is spooled the WAL may grow to so many times `walSizeMax`. The checkpoint after it
-        /// copies all of that, and commits wait for it: so it is no larger.
+        /// While a snapshot is spooled the WAL may grow to so many times `walSizeMax`. The
+        /// checkpoint after it copies all of that, and commits wait for it: so it is no larger.
         static var spoolingFactor: Int { 4 }
-        /// Rows of a snapshot are put together up to this size: what is spooled or installed in one go.
+        /// Rows of a snapshot are put together up to this size: what is spooled or installed in one
+        /// go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
         /// Newer entries stop the partition. Tests and the simulator run older builds by it.
         package var build = FeatureLevel.build
@@ -33,7 +36,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     package let group: GroupID
-    /// One for each file: what a checkpointer of an earlier file reports is never taken for this one.
+    /// One for each file: what a checkpointer of an earlier file reports is never taken for this
+    /// one.
     private var gate = CommitGate()
     private let files: PartitionFiles
     private let system: FileSystem
@@ -69,7 +73,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.durable = .zero
         self.number = try onDisk { () throws(DiskError) in try files.settle(in: system.files) }
         if let number {
-            // From here on everything committed is also durable: the WAL was just written and synced.
+            // From here on everything committed is also durable: the WAL was just written and
+            // synced.
             if !limits.bugs.contains(.walNotWrittenAgain) {
                 try RowDatabase.makeDurable(files.rows(number), in: system.files)
             }
@@ -95,7 +100,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package var walSize: ByteCount {
         ByteCount((self.rows?.walFrameCount ?? 0) * (Connection.pageSize + 24))
     }
-    /// Of its file what holds nothing any more: what is added goes there before the file grows.
+    /// The unused part of the store's file. New data goes there before the file grows.
     package var spareSize: ByteCount {
         get throws(StoreError) {
             guard self.number != nil else { return ByteCount(0) }
@@ -113,7 +118,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package var isOpen: Bool { self.rows != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0
-    /// What is on disk is not known: only a restart mends it.
+    /// True once a sync has failed. The content of the disk is then unknown, and only a restart
+    /// mends it.
     package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
     /// How many commands are remembered for their repetition.
     package var rememberedCount: Int { self.application.rememberedCount }
@@ -136,8 +142,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 "entry \(entry.index) after \(self.position.index)")
         }
         if self.number == nil, entries.allSatisfy({ $0.kind == .noop }) {
-            // What leaders commit to learn what is committed makes no file: most partitions of a young
-            // cluster never see anything else.
+            // What leaders commit to learn what is committed makes no file: most partitions of a
+            // young cluster never see anything else.
             for entry in entries {
                 self.advance(past: entry)
                 outcomes.append(Outcome(.none))
@@ -271,8 +277,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         return true
     }
 
-    /// A checkpointer for another thread; tell its result to ``noteDurable(through:)``. nil while there
-    /// is no file.
+    /// A checkpointer for another thread; tell its result to ``noteDurable(through:)``. nil while
+    /// there is no file.
     package func makeCheckpointer() throws(StoreError) -> PartitionCheckpointer? {
         guard let number else { return nil }
         return try PartitionCheckpointer(
@@ -285,7 +291,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         return try PartitionScrub(self.files, number: number, in: self.system, self.gate)
     }
 
-    /// Whether the checkpointer copies the file in use: a snapshot that is installed brings another.
+    /// Whether the checkpointer copies the file in use: a snapshot that is installed brings
+    /// another.
     package func isCurrent(_ checkpointer: PartitionCheckpointer) -> Bool {
         checkpointer.gate === self.gate
     }
@@ -304,8 +311,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.cache = nil
     }
 
-    /// Computes the digest anew from every row, for the scrub: any difference from ``digest`` is damage
-    /// or divergence. Also what SQLite itself finds wrong.
+    /// Computes the digest anew from every row, for the scrub: any difference from ``digest`` is
+    /// damage or divergence. Also what SQLite itself finds wrong.
     package func verify() throws(StoreError) -> [String] {
         guard self.number != nil else { return [] }
         let rows = try self.openRows()
@@ -372,8 +379,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             try files.rename(self.files.unfinished, to: path)
         }
         do throws(DiskError) { try self.system.files.syncDirectory(path.parent) } catch {
-            // The new file may count after the next start, or may not: nothing that is done to the old one
-            // now is sure to last. As final as a failed sync, and for the same reason.
+            // The new file may count after the next start, or may not: nothing that is done to the
+            // old one now is sure to last. As final as a failed sync, and for the same reason.
             self.system.noteFailedSync(path)
             throw StoreError(error)
         }
@@ -395,8 +402,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         try? onDisk { () throws(DiskError) in try self.files.discardAside(in: self.system.files) }
     }
 
-    /// As a write that never reached the disk may leave them: a row is another one, and neither a checksum nor the digest
-    /// says so. For simulations and tests.
+    /// Changes a row as a write that never reached the disk may: the row is another one, and
+    /// neither a checksum nor the digest shows it. For simulations and tests.
     package func rot(_ table: Table, _ key: Bytes, to row: Bytes) throws(StoreError) {
         try self.commit()
         let rows = try self.openRows()
@@ -409,8 +416,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     }
 
     #if STRATUS_PLANTED
-        /// As if the position were kept in another file than the rows, one entry behind, and nobody
-        /// remembered what commands answered.
+        /// Plants a bug: the position is kept as if in another file than the rows, one entry
+        /// behind, and nobody remembers what commands answered.
         package func plantRewind() throws(StoreError) {
             guard let rows, self.position.index > .zero else { return }
             let digest = rows.digest
@@ -438,7 +445,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     private func beginTransaction() throws(StoreError) -> RowDatabase {
         if self.number == nil {
-            // Entries that needed no file were applied in memory only: the file begins where they end.
+            // Entries that needed no file were applied in memory only: the file begins where they
+            // end.
             let position = self.position
             try self.makeRows()
             try self.open()
@@ -457,8 +465,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         return rows
     }
 
-    /// Whether the WAL goes on growing because a snapshot holds the rows. It is told to hurry; where that does not
-    /// help, what is left of it is spooled here and now.
+    /// Whether the WAL goes on growing because a snapshot holds the rows. It is told to hurry;
+    /// where that does not help, what is left of it is spooled here and now.
     private func mayGrowFurther() -> Bool {
         guard let spooling, spooling.holdsView else { return false }
         spooling.isUrgent = true
@@ -519,7 +527,8 @@ package final class PartitionCheckpointer {
             Connection.Options(
                 synchronous: .normal, fileTag: fileTag, cacheSize: .kibibytes(256)))
         self.gate = gate
-        // A connection that has never read does not know the database is in WAL mode and copies nothing.
+        // A connection that has never read does not know the database is in WAL mode and copies
+        // nothing.
         _ = try AppliedPosition.read(from: self.rows)
     }
 

@@ -23,8 +23,8 @@ package struct TLSServerConfiguration: Sendable {
     package var identity: CertificateAndKey
     package var minimumVersion: TLSVersion
     package var clientCertificates: ClientCertificates
-    /// What is spoken inside, by their names in ALPN, the best first. A client that offers none of them is
-    /// refused; one without ALPN is spoken to in HTTP/1.1.
+    /// The protocols spoken inside, by their names in ALPN, the best first. A client that offers
+    /// none of them is refused; one without ALPN is spoken to in HTTP/1.1.
     package var protocols = ["http/1.1"]
 
     package init(
@@ -60,8 +60,8 @@ package struct TLSClientConfiguration: Sendable {
 
 /// Certificates and rules that many connections share.
 ///
-/// `@unchecked`: an `SSL_CTX` counts its references with atomics and locks what it changes; nothing here
-/// writes to it after `init`. OpenSSL's header cannot tell the compiler so.
+/// `@unchecked`: an `SSL_CTX` counts its references with atomics and locks what it changes; nothing
+/// here writes to it after `init`. OpenSSL's header cannot tell the compiler so.
 package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
     private let isServer: Bool
@@ -158,8 +158,9 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// Agrees on the first of the server's protocols that the client offers (RFC 7301 §3.2): a client that
-    /// offers only others is told so instead of being answered in a language it did not ask for.
+    /// Agrees on the first of the server's protocols that the client offers (RFC 7301 §3.2): a
+    /// client that offers only others is told so instead of being answered in a language it did not
+    /// ask for.
     private static let selectProtocol:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
@@ -195,8 +196,8 @@ package final class TLSContextSource: Sendable {
 
     package var context: TLSContext { self.current.withLock { $0 } }
 
-    /// Takes the new configuration for connections from now on; when it is unusable it throws, and the
-    /// old one stays.
+    /// Takes the new configuration for connections from now on; when it is unusable it throws, and
+    /// the old one stays.
     package func reload(_ configuration: TLSServerConfiguration) throws(TLSError) {
         let context = try TLSContext(server: configuration)
         self.current.withLock { $0 = context }

@@ -1,8 +1,8 @@
-// modules: StratusModel
-// sources: Sources/StratusConfiguration/JSON5Parser.swift Sources/StratusConfiguration/JSON5Value.swift
-// seeds: Config/stratus.example.json5
+// modules: StratusModel sources: Sources/StratusConfiguration/JSON5Parser.swift
+// Sources/StratusConfiguration/JSON5Value.swift seeds: Config/stratus.example.json5
 
-/// Fuzzes the reader of configuration files. Whatever the text is: nothing traps, and an error names a place in it.
+/// Fuzzes the reader of configuration files. Whatever the text is: nothing traps, and an error
+/// names a place in it.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzJSON5(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

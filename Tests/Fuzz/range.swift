@@ -4,8 +4,8 @@ import StratusModel
 
 /// Fuzzes ranges and the names of files that are offered. The first byte is the size of the file.
 ///
-/// Whatever the bytes are: nothing traps, a part lies within its file and is not empty, and a name never leaves its
-/// quotes or its line.
+/// Whatever the bytes are: nothing traps, a part lies within its file and is not empty, and a name
+/// never leaves its quotes or its line.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzRange(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }

@@ -1,7 +1,7 @@
 /// Every fault that Stratus means to live with, by the number that tests carry in their names.
 ///
-/// One line each: `number | what it is | what is not shown, and why`. The last part may be missing where a test
-/// carries the number; where none does, it must be there.
+/// One line each: `number | what it is | what is not shown, and why`. The last part may be missing
+/// where a test carries the number; where none does, it must be there.
 enum FaultList {
     static let consensus = """
         C-01 | a leader that ends at any step of a write
@@ -239,7 +239,7 @@ enum FaultList {
         O-20 | names in metrics
         """
 
-    /// What nothing of which is built: no line each.
+    /// The faults of which nothing is built: they have no line each.
     static let notBuilt = [
         ("A-01 to A-35", "assets and their collection"), ("P-01 to P-19", "pushes"),
     ]

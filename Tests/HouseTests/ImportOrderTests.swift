@@ -31,7 +31,8 @@ import Testing
         }
     }
 
-    /// What a pure module may not say. The words of the outside world: time, chance, waiting, output.
+    /// The words that a pure module may not use. They are those of the outside world: time, chance,
+    /// waiting, output.
     ///
     /// `words` are looked for first: a regular expression for every line would take longer than all
     /// other tests together.

@@ -13,7 +13,8 @@ struct Repository {
         try String(contentsOf: self.root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// Every Swift file under `folder`, as (module, path relative to the root, text), sorted by path.
+    /// Every Swift file under `folder`, as (module, path relative to the root, text), sorted by
+    /// path.
     func swiftFiles(under folder: String) throws -> [SourceFile] {
         let base = self.root.appendingPathComponent(folder)
         let found =
@@ -55,7 +56,8 @@ struct SourceFile {
     let path: String
     let text: String
 
-    /// Numbered lines without their comments and string literals, so that words in prose do not count.
+    /// Numbered lines without their comments and string literals, so that words in prose do not
+    /// count.
     var code: [(number: Int, line: String)] {
         self.text.split(separator: "\n", omittingEmptySubsequences: false).enumerated().map {
             ($0.offset + 1, Self.stripped($0.element))

@@ -14,8 +14,8 @@ import Testing
             })
     }
 
-    /// Sources that lack copies, answer late or twice, or give other bytes: what is read is what was written, or the
-    /// reading fails.
+    /// Sources that lack copies, answer late or twice, or give other bytes: what is read is what
+    /// was written, or the reading fails.
     @Test(arguments: 0..<300 as Range<UInt64>)
     func `A-30 what is read is what was written, from whoever has it`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -129,7 +129,8 @@ import Testing
         #expect(stored >= 95, "\(stored) of 100")
     }
 
-    /// Chunk 0 on 1 and 2, chunk 1 on 2 and 3: each has a majority, and the whole is on one node only.
+    /// Chunk 0 on 1 and 2, chunk 1 on 2 and 3: each has a majority, and the whole is on one node
+    /// only.
     @Test func `chunks on different majorities are not a stored body`() {
         var writer = Self.writer()
         let now = MonotonicTime(nanoseconds: 0)

@@ -12,7 +12,7 @@ import Testing
             var dropped: BodyID?
         }
 
-        /// Of indexes from 1 on.
+        /// The entries with indexes from 1 on.
         var entries: [Entry] = []
         var applied = 0
         var durable = 0
@@ -39,7 +39,7 @@ import Testing
             return LogIndex(first.map { $0 - 1 } ?? UInt64(self.applied))
         }
 
-        /// What may go, and nothing else may.
+        /// The copies that may be removed; no others may.
         var removable: Set<CopyName> {
             let dropped = Set(self.entries.prefix(self.durable).compactMap(\.dropped))
             let time = self.entries.prefix(self.durable).last?.time ?? 0

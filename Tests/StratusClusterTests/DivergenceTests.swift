@@ -4,7 +4,8 @@ import StratusSimulation
 import StratusStorage
 import Testing
 
-/// Core audit 11: rows that differ and say nothing of it, found by the digests that replicas compare.
+/// Core audit 11: rows that differ and say nothing of it, found by the digests that replicas
+/// compare.
 @Suite struct DivergenceTests {
     private static let register: Bytes = [0x61]
 

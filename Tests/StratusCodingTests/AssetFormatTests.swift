@@ -2,7 +2,8 @@ import StratusCoding
 import StratusModel
 import Testing
 
-/// Rows of bodies, packs and copy messages. The files in `Golden/` are never edited; a new version adds a file.
+/// Rows of bodies, packs and copy messages. The files in `Golden/` are never edited; a new version
+/// adds a file.
 @Suite struct AssetFormatTests {
     static let body = BodyID(0x0123_4567_89AB_CDEF_0011_2233_4455_6677)
 

@@ -2,7 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
-/// What nodes say to each other reads for ever as it was first written.
+/// Messages between nodes stay readable for ever in the form in which they were first written.
 @Suite struct PeerMessageTests {
     static let point = LogPoint(index: LogIndex(300), term: Term(5))
     static let identity = SnapshotIdentity(
@@ -85,7 +85,7 @@ import Testing
         try reader.finish()
     }
 
-    /// Of feature level 2.
+    /// The messages of feature level 2.
     static let later: [(name: String, message: ConsensusMessage)] = [
         (
             "digest",

@@ -22,9 +22,9 @@ final class MemoryRouter: PartitionRouter {
     private let world: any World
     /// Thrown for every call while set.
     let fault = Mutex<RouteError?>(nil)
-    /// What some partition is said to be ahead of the clock.
+    /// The lead over the clock that some partition reports.
     let lead = Mutex<Int64>(0)
-    /// Of the last command to a database.
+    /// The facts of the last command to a database.
     let last = Mutex<(deadline: Int64, mayRunLater: Bool)>((0, false))
     var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
     /// Partitions for which every call throws.
@@ -92,7 +92,7 @@ final class MemoryRouter: PartitionRouter {
         }
     }
 
-    /// What is left to be done in one partition, where nothing is done by itself.
+    /// Runs the jobs left in one partition, because nothing runs by itself here.
     func runJobs(of database: DatabaseID) throws {
         try self.partitions.withLock { partitions in
             let key = ShardKey.database(database)
@@ -195,7 +195,7 @@ final class InProcess: Wire {
     }
 }
 
-/// What the server's own body reader does: refuses what is beyond the handler's limit.
+/// Imitates the server's own body reader, which refuses bodies beyond the handler's limit.
 private struct BoundedBody: RequestBody {
     let body: CollectedBody
     let isTooLarge: Bool

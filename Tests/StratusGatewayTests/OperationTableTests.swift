@@ -8,9 +8,10 @@ import WireScenarios
 
 @testable import StratusGateway
 
-/// The change "add an operation": a service of its own with a list of its own, called through the handler.
+/// The change "add an operation": a service of its own with a list of its own, called through the
+/// handler.
 @Suite struct OperationTableTests {
-    /// What a new service looks like: a value that holds the exchange, and its list.
+    /// An example of a new service: a value that holds the exchange, and its list.
     private struct EchoService {
         let exchange: Exchange
 

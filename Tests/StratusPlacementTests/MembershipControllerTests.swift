@@ -165,8 +165,9 @@ import Testing
         #expect(mended > 0)
     }
 
-    /// A group has one move at a time. One that drops a replica and waits for the majority of those who stay would keep
-    /// the dead node among them from being replaced, and would wait for it for ever (seed 7913).
+    /// A group has one move at a time. One that drops a replica and waits for the majority of those
+    /// who stay would keep the dead node among them from being replaced, and would wait for it for
+    /// ever (seed 7913).
     @Test func `M-11 no drop begins while those who would stay have no majority`() throws {
         var drops = 0
         for dead in 1...3 as ClosedRange<UInt32> {

@@ -8,7 +8,8 @@ import Testing
 
 private let python = ProcessInfo.processInfo.environment["STRATUS_PUSH_PYTHON"]
 
-/// What we say to push providers, read by others' libraries. `Tests/Clients/push` installs them and runs this.
+/// Checks our messages to push providers with others' libraries. `Tests/Clients/push` installs them
+/// and runs this.
 @Suite(.enabled(if: python != nil, "needs Tests/Clients/push"))
 struct PushPeerTests {
     @Test(arguments: [0, 1, 20, 3_993])

@@ -358,7 +358,8 @@ import Testing
             == .zoneRefused(.positionExpired)
     }
 
-    /// Seed 7614: its holder fetched a zone by name, kept records of the zone that took its place, and never lost them.
+    /// Seed 7614: its holder fetched a zone by name, kept records of the zone that took its place,
+    /// and never lost them.
     @Test func `a token of an empty database hears that a zone was deleted and made again`() throws
     {
         var bench = Bench()

@@ -2,9 +2,9 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// The switchboard: planted bugs are found, each from the seed that found it when `stratus-sim --planted`
-/// counted from one. A few seeds more are tried, so that a change of the world that moves the moment is
-/// not at once a failure.
+/// The switchboard: planted bugs are found, each from the seed that found it when
+/// `stratus-sim --planted` counted from one. A few seeds more are tried, so that a change of the
+/// world that moves the moment is not at once a failure.
 @Suite(.enabled(if: PlantedBugs.isPossible))
 struct PlantedBugTests {
     static let seeds: [PlantedBug: UInt64] = [
@@ -90,8 +90,8 @@ struct PlantedBugTests {
         .welcomeAwaitedForever: 35,
     ]
 
-    /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their modules
-    /// show their rules.
+    /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their
+    /// modules show their rules.
     static let rare: Set<PlantedBug> = [
         .durableIgnoresTerm, .lateCommandNotRepeated, .spareTakenAsFound, .tailBehindDamageKept,
     ]

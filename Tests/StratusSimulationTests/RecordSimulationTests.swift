@@ -58,8 +58,8 @@ import Testing
         #expect(report.violation == nil, "\(report.violation?.description ?? "")")
     }
 
-    /// It was given a token of an empty database, and fetched a zone by name that was then deleted and made again: it kept
-    /// records of the zone that was gone.
+    /// It was given a token of an empty database, and fetched a zone by name that was then deleted
+    /// and made again: it kept records of the zone that was gone.
     @Test func `a client that fetches a zone by name hears that it was made again`() {
         let options = SimulationOptions(seed: 7_614)
         let report = Simulation(seed: 7_614, options: options).run()

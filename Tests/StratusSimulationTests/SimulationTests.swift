@@ -3,7 +3,8 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// Whole clusters from seeds. The long runs are `stratus-sim`; these are few, short, and in every build.
+/// Whole clusters from seeds. The long runs are `stratus-sim`; these are few, short, and in every
+/// build.
 @Suite struct SimulationTests {
     static func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(seed: seed)
@@ -12,8 +13,8 @@ import Testing
         return options
     }
 
-    // C-01 C-03 C-07 C-08 C-11 C-14 C-15 C-16 C-17 C-31 C-38 C-39 C-42 C-43 C-45 C-48 C-51 meet here at
-    // random; each has its own trace or test where it can be told apart.
+    // C-01 C-03 C-07 C-08 C-11 C-14 C-15 C-16 C-17 C-31 C-38 C-39 C-42 C-43 C-45 C-48 C-51 meet
+    // here at random; each has its own trace or test where it can be told apart.
     @Test(arguments: 1...16 as ClosedRange<UInt64>)
     func `C-48 a cluster keeps its promises under random faults and converges after them`(
         seed: UInt64
@@ -44,15 +45,16 @@ import Testing
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
     }
 
-    /// 3666: a client that began a database from nothing remembered a zone of before. 3975: a read was asked, was
-    /// confirmed and waited for its rows while the voters changed. 8743: a process ended between the call that asked its
-    /// replicas and that call's turn, and nobody answered. 6789: rot in the list of a batch was named by the next segment,
-    /// and the entries' terms were asked for all the same; 12659 too. 13169: a pause was cut short, and the log's report of
-    /// before it came after the one of after it. 12726: one of two voters was struck, who are a majority only together.
-    /// 2765: what was written behind a break arrived, since the connection broke a second time.
-    /// 1697: an old connection was heard once more when its starts came late, behind a newer one. 9297: two
-    /// ends in a row tore both slots of the starts. 3696: an entry of a later term was put where one had rotted, and what
-    /// had followed that stayed behind it.
+    /// 3666: a client that began a database from nothing remembered a zone of before. 3975: a read
+    /// was asked, was confirmed and waited for its rows while the voters changed. 8743: a process
+    /// ended between the call that asked its replicas and that call's turn, and nobody answered.
+    /// 6789: rot in the list of a batch was named by the next segment, and the entries' terms were
+    /// asked for all the same; 12659 too. 13169: a pause was cut short, and the log's report of
+    /// before it came after the one of after it. 12726: one of two voters was struck, who are a
+    /// majority only together. 2765: what was written behind a break arrived, since the connection
+    /// broke a second time. 1697: an old connection was heard once more when its starts came late,
+    /// behind a newer one. 9297: two ends in a row tore both slots of the starts. 3696: an entry of
+    /// a later term was put where one had rotted, and what had followed that stayed behind it.
     @Test(
         arguments: [1697, 2765, 3666, 3696, 3975, 6789, 8743, 9297, 12_659, 12_726, 13_169]
             as [UInt64])
@@ -80,9 +82,9 @@ import Testing
         }
     }
 
-    /// Seed 1290: six nodes, one of them gone for good, stood for election over slow disks without end.
-    /// Here every wait is shorter than a vote takes to reach a disk, and no fault strikes: only waiting
-    /// longer after every election that fails can end it.
+    /// Seed 1290: six nodes, one of them gone for good, stood for election over slow disks without
+    /// end. Here every wait is shorter than a vote takes to reach a disk, and no fault strikes:
+    /// only waiting longer after every election that fails can end it.
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
     func `C-12 elections over disks slower than candidates wait find a leader`(seed: UInt64) {
         let report = Simulation(seed: seed, options: Self.slowElections(seed)).run()
@@ -131,7 +133,8 @@ import Testing
         #expect(report.reached[.diverged, default: 0] > 0, "seed \(seed)")
     }
 
-    /// Core audit 2: ten minutes in the simulator itself (`stratus-sim --mix standstill`), twenty seconds here.
+    /// Core audit 2: ten minutes in the simulator itself (`stratus-sim --mix standstill`), twenty
+    /// seconds here.
     @Test(arguments: 1...2 as ClosedRange<UInt64>)
     func `C-17 S-05 the memory of a member stays flat while its disk is full or hangs`(
         seed: UInt64
@@ -149,7 +152,8 @@ import Testing
         #expect(found.violation?.rule == "C-17 bounded memory", "seed \(seed)")
     }
 
-    /// Core audit 1: without the rule of release each snapshot is too old when it arrives, as long as the load lasts.
+    /// Core audit 1: without the rule of release each snapshot is too old when it arrives, as long
+    /// as the load lasts.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func `M-24 C-31 a member that lost its rows catches up while load goes on`(seed: UInt64) {
         var options = SimulationOptions(seed: seed, drawsMix: false)

@@ -186,7 +186,8 @@ import Testing
         #expect(try PackBench.all(in: bench.open()).isEmpty)
     }
 
-    /// Everything against a dictionary, with starts, removals, compaction and lost indexes in between.
+    /// Everything against a dictionary, with starts, removals, compaction and lost indexes in
+    /// between.
     @Test(arguments: 0..<60 as Range<UInt64>)
     func `any history leaves what a dictionary says`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -224,8 +225,8 @@ import Testing
                 let restart: DiskRestart = Bool.random(using: &random) ? .powerLoss : .processCrash
                 bench.files.restart(after: restart)
                 store = try bench.open()
-                // A removal need not last over a power cut: rows do not name what comes back, and it is removed
-                // again. It must be sound all the same.
+                // A removal need not last over a power cut: rows do not name what comes back, and
+                // it is removed again. It must be sound all the same.
                 for held in try PackBench.all(in: store) where model[held.name] == nil {
                     #expect(removed.contains(held.name), "seed \(seed), step \(step)")
                     #expect(try store.copy(held.name) != nil, "seed \(seed), step \(step)")

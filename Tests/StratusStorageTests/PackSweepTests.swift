@@ -5,8 +5,8 @@ import Testing
 
 /// A store's scripted life, failed and cut off at every one of its file operations.
 ///
-/// What a put answered must be there afterwards unless it was removed; what was removed may be back, since rows do not
-/// name it, and is sound then; compaction ends, and takes nothing with it.
+/// What a put answered must be there afterwards unless it was removed; what was removed may be
+/// back, since rows do not name it, and is sound then; compaction ends, and takes nothing with it.
 @Suite struct PackSweepTests {
     struct Ledger {
         /// Answered by a put and not removed since.

@@ -8,15 +8,15 @@ import Synchronization
 /// All replicas of a node at work: takes what clients, peers, the log and the clock bring, lets
 /// ``ReplicaHost`` decide, and carries out what it asks for.
 ///
-/// Everything here runs on `executor`, which owns a thread that may block; the log syncs on a thread of
-/// its own, and checkpoints run on another. A replica is opened when somebody first asks for it: a
-/// partition that nobody uses costs nothing.
+/// Everything here runs on `executor`, which owns a thread that may block; the log syncs on a
+/// thread of its own, and checkpoints run on another. A replica is opened when somebody first asks
+/// for it: a partition that nobody uses costs nothing.
 ///
 /// Promises:
-/// - A question gets one answer, at its deadline at the latest. `.notExecuted` and `.notLeader` mean that
-///   it did not and will not happen.
-/// - After a failed sync nothing is promised any more: what waits is answered `.outcomeUnknown`, nothing
-///   new is taken, peers are not answered. Only a restart mends it.
+/// - A question gets one answer, at its deadline at the latest. `.notExecuted` and `.notLeader`
+///   mean that it did not and will not happen.
+/// - After a failed sync nothing is promised any more: what waits is answered `.outcomeUnknown`,
+///   nothing new is taken, peers are not answered. Only a restart mends it.
 /// - What waits is bounded; what comes beyond is `.notExecuted` with the time it takes to work off.
 package actor NodeReplicas {
     struct Member {
@@ -67,7 +67,7 @@ package actor NodeReplicas {
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
     nonisolated let retained = Mutex(RetentionFigures())
-    /// What the storage thread is doing.
+    /// Shows what the storage thread is doing.
     package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
     private nonisolated let stoppedCount = Mutex(0)
@@ -76,8 +76,8 @@ package actor NodeReplicas {
     let host: ReplicaHost
     let snapshotPace: SnapshotPace
     var members: [GroupID: Member] = [:]
-    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led by somebody else
-    /// than before.
+    /// Groups whose mail has moved since ``groupsWithMailNews()`` was last asked, or that are led
+    /// by somebody else than before.
     private var mailNews: Set<GroupID> = []
     private nonisolated let mailSignal = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
@@ -90,7 +90,7 @@ package actor NodeReplicas {
     private var wakeAt: MonotonicTime?
     private var sweepAt: MonotonicTime?
     private var housekeepAt: MonotonicTime
-    /// As it was last told.
+    /// The last value reported through `roomChanged`.
     private var hasRoom = true
     private var roomAskedAt = MonotonicTime(nanoseconds: 0)
     var reserve: DiskReserve
@@ -143,7 +143,7 @@ package actor NodeReplicas {
     /// Replicas here that were found to differ from a majority of their group since the start.
     package nonisolated var divergedReplicaCount: Int { self.divergedCount.withLock { $0 } }
 
-    /// Who leads a group, as far as this node knows.
+    /// Returns the leader of a group, as far as this node knows.
     package nonisolated func leader(of group: GroupID) -> NodeID? {
         self.leaders.withLock { $0[group] }
     }
@@ -196,8 +196,8 @@ package actor NodeReplicas {
         }
     }
 
-    /// Hands leadership over where somebody can take it, answers what can be answered, and leaves rows
-    /// that need no recovery.
+    /// Hands leadership over where somebody can take it, answers what can be answered, and leaves
+    /// rows that need no recovery.
     package func stop() {
         guard !self.isStopped else { return }
         var effects: [ReplicaHost.Effect] = []
@@ -228,8 +228,8 @@ package actor NodeReplicas {
     /// Partitions may be many and the disk busy: what the next start replays for it is in the log.
     private static let checkpointPatience = Duration.seconds(2)
 
-    /// Answers, unfinished, what might wait here until after `time`: its asker knows what to do with an outcome that is
-    /// unknown.
+    /// Answers, unfinished, what might wait here until after `time`: its asker knows what to do
+    /// with an outcome that is unknown.
     package func giveUp(dueAfter time: MonotonicTime) {
         self.answerUnknown { $0.deadline > time }
         self.depart()
@@ -260,14 +260,14 @@ package actor NodeReplicas {
         }
     }
 
-    /// Returns when ``groupsWithMailNews()`` has something to say that it had not said before, or the task is
-    /// cancelled. For one caller at a time.
+    /// Returns when ``groupsWithMailNews()`` has something to say that it had not said before, or
+    /// the task is cancelled. For one caller at a time.
     package nonisolated func waitForMailNews() async {
         for await _ in self.mailSignal.stream { return }
     }
 
-    /// Groups that may have posted something since they were last handed out by this: those led here, and those
-    /// whose mail is another node's business.
+    /// Groups that may have posted something since they were last handed out by this: those led
+    /// here, and those whose mail is another node's business.
     package func groupsWithMailNews() -> (led: [GroupID], others: [GroupID]) {
         defer { self.mailNews.removeAll(keepingCapacity: true) }
         let all = self.mailNews.sorted()
@@ -277,8 +277,8 @@ package actor NodeReplicas {
         return (all.filter(isLed), all.filter { !isLed($0) })
     }
 
-    /// Opens the next group that the disk holds and nobody has asked for since the start: it may have work
-    /// left that only its leader finds.
+    /// Opens the next group that the disk holds and nobody has asked for since the start: it may
+    /// have work left that only its leader finds.
     /// - Returns: false when there is none.
     package func openNext() -> Bool {
         guard self.fault == nil, !self.isStopped else { return false }
@@ -632,7 +632,7 @@ package actor NodeReplicas {
         self.sleepAndWake(time)
     }
 
-    /// Whoever waits past its deadline hears that nothing is known.
+    /// Tells requests past their deadline that their outcome is unknown.
     private func sweep(at now: MonotonicTime) {
         guard let time = self.sweepAt, now >= time else { return }
         self.sweepAt = nil
@@ -709,7 +709,8 @@ package actor NodeReplicas {
         }
         if !hasRoom {
             self.lookForRoom(at: now)
-            // Whether or not anybody asks meanwhile: nobody will, of a node that says it is not ready.
+            // Whether or not anybody asks meanwhile: nobody will, of a node that says it is not
+            // ready.
             self.wake(at: now + Self.roomInterval)
         }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
@@ -717,8 +718,8 @@ package actor NodeReplicas {
         self.closeIdle()
     }
 
-    /// The log needs a segment and the disk has no room: nothing is lost, and nothing is written. What can
-    /// be let go is, and the disk is asked again now and then.
+    /// The log needs a segment and the disk has no room: nothing is lost, and nothing is written.
+    /// What can be let go is, and the disk is asked again now and then.
     private func lookForRoom(at now: MonotonicTime) {
         guard now >= self.roomAskedAt + Self.roomInterval else { return }
         self.roomAskedAt = now
@@ -784,7 +785,8 @@ package actor NodeReplicas {
         }
     }
 
-    /// The log may keep no more for followers: it has reached its bound, or the disk has no room for more.
+    /// The log may keep no more for followers: it has reached its bound, or the disk has no room
+    /// for more.
     private var isLogTooLarge: Bool {
         self.log.isFull || self.reserve.isLow(self.setup.node)
             || self.log.sizeInUse > self.setup.retainedLogSizeMax
@@ -811,8 +813,8 @@ package actor NodeReplicas {
             }
             self.carryOut(effects)
         }
-        // What is left is not committed, or a follower needs it. Little of it is written again, so that it does not keep
-        // what others have written since.
+        // What is left is not committed, or a follower needs it. Little of it is written again, so
+        // that it does not keep what others have written since.
         guard self.log.isOldestWorthMoving else { return }
         for group in self.log.holdersOfOldest
         where self.members[group]?.isCheckpointing != true {
@@ -820,8 +822,8 @@ package actor NodeReplicas {
         }
     }
 
-    /// Gives back what partitions hold that nobody has used for longest: a few at a time, since each is
-    /// checkpointed first.
+    /// Gives back what partitions hold that nobody has used for longest: a few at a time, since
+    /// each is checkpointed first.
     private func closeIdle() {
         let open = self.members.filter { $0.value.partition.isOpen }
         let surplus = open.count - self.setup.openPartitionCountMax

@@ -33,15 +33,16 @@ package enum ByteRange: Sendable, Equatable {
         }
     }
 
-    /// What `Content-Range` says of a part.
+    /// The value of `Content-Range` for a part.
     package static func contentRange(_ part: Range<UInt64>, size: UInt64) -> String {
         "bytes \(part.lowerBound)-\(part.upperBound - 1)/\(size)"
     }
 
-    /// What `Content-Range` says beside 416.
+    /// The value of `Content-Range` beside 416.
     package static func contentRange(unsatisfiedOf size: UInt64) -> String { "bytes */\(size)" }
 
-    /// Whether a `Range` counts beside this `If-Range`: only if it is the strong tag of the file as it is.
+    /// Whether a `Range` counts beside this `If-Range`: only if it is the strong tag of the file as
+    /// it is.
     package static func counts(ifRange field: String?, tag: String) -> Bool {
         field == nil || field == tag
     }

@@ -1,9 +1,10 @@
 import StratusModel
 
-/// How a file that a user uploaded is offered to a browser, by the name that whoever links to it chose.
+/// How a file that a user uploaded is offered to a browser, by the name that whoever links to it
+/// chose.
 ///
-/// Only a listed kind of file is shown in place, with the type of its ending. Everything else is to be saved, as bytes
-/// without a type, so that no browser runs what somebody uploaded.
+/// Only a listed kind of file is shown in place, with the type of its ending. Everything else is to
+/// be saved, as bytes without a type, so that no browser runs what somebody uploaded.
 package struct ContentDisposition: Sendable, Equatable {
     /// The value of `Content-Disposition`.
     package let field: String
@@ -23,7 +24,8 @@ package struct ContentDisposition: Sendable, Equatable {
     private static let otherType = "application/octet-stream"
     private static let nameSizeMax = 200
 
-    /// - Parameter name: as the last segment of a link has it, decoded. Nil or empty: the file has none.
+    /// - Parameter name: as the last segment of a link has it, decoded. Nil or empty: the file has
+    ///   none.
     package init(name: String?) {
         let name = Self.sanitised(name ?? "")
         let ending = name.utf8.lastIndex(of: 0x2E).map {
@@ -48,8 +50,8 @@ package struct ContentDisposition: Sendable, Equatable {
         self.field = field
     }
 
-    /// A name that no system takes for a path, and that says what it shows: no separators, controls or marks of
-    /// direction, no dots at its ends, and not too long.
+    /// A name that no system takes for a path, and that says what it shows: no separators, controls
+    /// or marks of direction, no dots at its ends, and not too long.
     static func sanitised(_ name: String) -> String {
         var scalars = String.UnicodeScalarView()
         var size = 0

@@ -2,14 +2,15 @@ import StratusModel
 
 /// A header field of the form `value; name=value; name="value"` (RFC 9110 §5.6.6), read strictly.
 struct HeaderParameters: Sendable, Equatable {
-    /// What stands before the first semicolon, in lower case.
+    /// The text before the first semicolon, in lower case.
     let value: String
     /// In their order; names in lower case.
     let parameters: [(name: String, value: String)]
 
     static let countMax = 16
 
-    /// Nil: a name that is no token, a value that is neither token nor quoted text, a name twice, or too many.
+    /// Nil: a name that is no token, a value that is neither token nor quoted text, a name twice,
+    /// or too many.
     init?(_ text: String) {
         var rest = Array(text.utf8)[...]
         let value = Self.take(&rest) { $0 != 0x3B }

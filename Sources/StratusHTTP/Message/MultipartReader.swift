@@ -2,8 +2,9 @@ package import StratusModel
 
 /// Reads `multipart/form-data` (RFC 7578) as it comes, and gives out the content of its first file.
 ///
-/// A file is a part whose `Content-Disposition` has a `filename`. Parts before it are skipped, whatever follows it is
-/// read to its end and not kept. Holds no more than one piece of input, a delimiter and the headers of one part.
+/// A file is a part whose `Content-Disposition` has a `filename`. Parts before it are skipped,
+/// whatever follows it is read to its end and not kept. Holds no more than one piece of input, a
+/// delimiter and the headers of one part.
 package struct MultipartReader: Sendable {
     package enum Refusal: Error, Sendable, Equatable {
         /// A line that should be a delimiter or a header is none.
@@ -27,10 +28,12 @@ package struct MultipartReader: Sendable {
     private var partCount = 0
     private var hasFile = false
     private var isFileWhole = false
-    /// What is not decided yet. Begins with a line's end, which the first delimiter may go without.
+    /// The bytes that are not decided yet. They begin with a line's end, which the first delimiter
+    /// may go without.
     private var pending: Bytes = [0x0D, 0x0A]
 
-    /// The boundary that a `Content-Type` names. Nil: another type, or a boundary that none may have.
+    /// The boundary that a `Content-Type` names. Nil: another type, or a boundary that none may
+    /// have.
     package static func boundary(of contentType: String) -> String? {
         guard let header = HeaderParameters(contentType), header.value == "multipart/form-data",
             let boundary = header["boundary"], Self.isBoundary(boundary)
@@ -93,7 +96,7 @@ package struct MultipartReader: Sendable {
 
     // MARK: Places
 
-    /// Where the next delimiter begins, or where one may begin of which the rest is to come.
+    /// The offset where the next delimiter begins, or where one may begin whose rest is to come.
     private func delimiterStart(from start: Int) -> (offset: Int, isWhole: Bool) {
         var offset = start
         while offset < self.pending.count {

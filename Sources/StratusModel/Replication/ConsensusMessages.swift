@@ -52,7 +52,8 @@ package struct ConsensusMessage: Sendable, Equatable {
         case snapshotChunk(SnapshotChunk)
         /// Chunks before `next` have arrived; `unneeded` when the receiver has the entries already.
         case snapshotAnswer(index: LogIndex, next: UInt32, unneeded: Bool)
-        /// The digest of the sender's rows after the entry at `index`: equal on every replica. Feature level 2.
+        /// The digest of the sender's rows after the entry at `index`: equal on every replica.
+        /// Feature level 2.
         case digest(index: LogIndex, StateDigest)
     }
 

@@ -8,9 +8,9 @@ import StratusTLS
 enum ClusterCommands {
     private static let authorityDays = 3_650
 
-    /// Makes an authority, a secret and a certificate for each node, or more certificates of the authority
-    /// that is there. With `--missing` those that are there are left, and it is no error: what starts a node
-    /// may call it each time.
+    /// Makes an authority, a secret and a certificate for each node, or more certificates of the
+    /// authority that is there. With `--missing` those that are there are left, and it is no error:
+    /// what starts a node may call it each time.
     static func certificates(_ invocation: Invocation) -> ExitCode {
         let directory = invocation.value("directory")
         let names = invocation.value("nodes").split(separator: ",").map(String.init)

@@ -147,11 +147,12 @@ enum NodeCommands {
         }
     }
 
-    /// Within this time a second stop signal is the first one once more: a terminal and a supervisor
-    /// often send one each.
+    /// Within this time a second stop signal is the first one once more: a terminal and a
+    /// supervisor often send one each.
     private static let oneStop = Duration.seconds(1)
 
-    /// Somebody who asks again later does not want to wait. What is acknowledged is on disk already.
+    /// Somebody who asks again later does not want to wait. What is acknowledged is on disk
+    /// already.
     private static func leaveAtNextStopSignal() {
         let first = RealClock.now
         OwnedThread.start(named: "signals") {
@@ -164,7 +165,8 @@ enum NodeCommands {
         }
     }
 
-    /// For all that a stop does when no request is in flight any more: seconds, on a disk that answers.
+    /// For all that a stop does when no request is in flight any more: seconds, on a disk that
+    /// answers.
     private static let stopGrace = Duration.seconds(15)
 
     /// A stop has an end, whatever hangs. What is acknowledged is on disk already.
@@ -204,8 +206,8 @@ enum NodeCommands {
             : String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// An API token for whoever starts here: drawn once for a data directory. Any other well-formed one
-    /// works as well.
+    /// An API token for whoever starts here: drawn once for a data directory. Any other well-formed
+    /// one works as well.
     private static func apiToken(_ directory: String) -> String {
         let path = directory + "/api.token"
         let world = try? RealWorld(dataDirectory: directory)
@@ -218,7 +220,7 @@ enum NodeCommands {
     }
 }
 
-/// What `stratus dev` says once it is ready.
+/// The text that `stratus dev` prints once it is ready.
 struct DevelopmentWelcome: Sendable {
     var url: String
     var adminURL: String
@@ -227,7 +229,7 @@ struct DevelopmentWelcome: Sendable {
     var adminTokenFile: String
     var dataDirectory: String
     var isTemporary: Bool
-    /// What clients have to trust, with `--tls`.
+    /// The authority that clients have to trust, with `--tls`.
     var authorityFile: String?
 
     /// One line for a script.

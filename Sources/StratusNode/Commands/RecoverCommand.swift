@@ -9,8 +9,8 @@ import StratusRuntime
 import StratusSQLite
 import StratusStorage
 
-/// `stratus cluster recover`: makes the node of a configuration go on without nodes that are lost for good. The node is
-/// stopped meanwhile.
+/// `stratus cluster recover`: makes the node of a configuration go on without nodes that are lost
+/// for good. The node is stopped meanwhile.
 struct RecoverCommand {
     static let definition = CommandDefinition(
         "recover",
@@ -155,7 +155,8 @@ struct RecoverCommand {
         return node.id
     }
 
-    /// What a partition of records does before anything else; the system partition is told by the nodes.
+    /// The first command of a recovered partition of records. The nodes tell the system partition
+    /// themselves.
     ///
     /// - Parameter time: of its entry, which may be far ahead of this node's clock.
     private func firstCommand(
@@ -173,7 +174,7 @@ struct RecoverCommand {
     }
 }
 
-/// What a recovery says before it does anything.
+/// The report that a recovery prints before it changes anything.
 struct RecoveryReport {
     let text: String
     /// Why it cannot be done as it was asked for.

@@ -5,10 +5,11 @@ package import StratusRuntime
 import StratusSealing
 import Synchronization
 
-/// The administrators' token: in a file that only the node's user can read, made at the first start.
+/// The administrators' token: in a file that only the node's user can read, made at the first
+/// start.
 ///
-/// The running node keeps the SHA-256 of it and compares hashes in constant time: the token itself is in
-/// no memory dump, and how much of a guess was right cannot be measured.
+/// The running node keeps the SHA-256 of it and compares hashes in constant time: the token itself
+/// is in no memory dump, and how much of a guess was right cannot be measured.
 package final class AdminToken: Sendable {
     package enum Failure: Error, Sendable, CustomStringConvertible {
         case file(SmallFile.Failure)

@@ -4,10 +4,11 @@ import StratusProcess
 import StratusRuntime
 import StratusTLS
 
-/// Certificates for a development node that speaks HTTPS: an authority made once for a data directory,
-/// to be trusted once, and a server certificate made anew at every start, so that it never expires.
+/// Certificates for a development node that speaks HTTPS: an authority made once for a data
+/// directory, to be trusted once, and a server certificate made anew at every start, so that it
+/// never expires.
 struct DevelopmentCertificates {
-    /// What clients trust.
+    /// The file of the authority that clients trust.
     let authorityFile: String
     let certificateFile: String
     let keyFile: String

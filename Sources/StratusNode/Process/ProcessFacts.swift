@@ -2,7 +2,7 @@ import Glibc
 import StratusModel
 import StratusProcess
 
-/// What the system knows of this process.
+/// Reads what the system knows of this process.
 enum ProcessFacts {
     /// Cores that this process may use: a container may have fewer than the machine.
     static var coreCount: Int {
@@ -26,8 +26,8 @@ enum ProcessFacts {
         return words.count > 1 ? (Int(words[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
 
-    /// Gives free memory of the allocator back to the system, where the allocator knows how: `Glibc` does not import
-    /// `malloc.h`, and other libraries do not have it.
+    /// Gives free memory of the allocator back to the system, where the allocator knows how:
+    /// `Glibc` does not import `malloc.h`, and other libraries do not have it.
     static func returnMemory() {
         typealias Trim = @convention(c) (Int) -> Int32
         guard let symbol = dlsym(nil, "malloc_trim") else { return }

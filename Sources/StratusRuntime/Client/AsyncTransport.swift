@@ -15,7 +15,7 @@ final class AsyncTransport: Channel, @unchecked Sendable {
     private var waiter: CheckedContinuation<News, Never>?
     /// Counts the waits, so that a cancellation that comes late ends none but its own.
     private var waitNumber = 0
-    /// Of the request in progress.
+    /// The deadline of the request in progress.
     var deadline: MonotonicTime
 
     private init(_ transport: Transport, loop: EventLoop, deadline: MonotonicTime) {
@@ -189,8 +189,9 @@ final class AsyncTransport: Channel, @unchecked Sendable {
         }
     }
 
-    /// The way here may lead through the loop's queue, so everything that can end the wait begins here, and what has
-    /// happened on the way ends it at once. A cancellation after this finds the waiter.
+    /// The way here may lead through the loop's queue, so everything that can end the wait begins
+    /// here, and what has happened on the way ends it at once. A cancellation after this finds the
+    /// waiter.
     func wait(
         _ continuation: CheckedContinuation<News, Never>, for interest: Readiness
     ) -> EventLoop.Timer? {

@@ -3,7 +3,7 @@ package import StratusHTTP2
 package import StratusModel
 import StratusTLS
 
-/// What one client may cost, and how long it waits.
+/// Limits on what one client may cost, and on how long it waits.
 package struct HTTP2ClientLimits: Sendable {
     /// Requests that wait or are under way. Beyond: ``HTTP2ClientError/full``.
     package var requestCountMax = 2_000
@@ -12,7 +12,8 @@ package struct HTTP2ClientLimits: Sendable {
     /// Streams at a time, whatever the server allows.
     package var streamCountMax = 1_000
     package var connectDeadline: Duration = .seconds(10)
-    /// After so long without a byte from the server it is asked for a sign of life, and given so long.
+    /// After so long without a byte from the server it is asked for a sign of life, and given so
+    /// long.
     package var silence: Duration = .seconds(60)
     package var pingDeadline: Duration = .seconds(15)
     /// Bytes of requests that wait for the socket.
@@ -48,11 +49,13 @@ package struct HTTP2Answer: Sendable, Equatable {
 
 /// Many requests to one server over one HTTP/2 connection, each a stream with a callback.
 ///
-/// - Connects when there is something to send. A connection that fails ends what waits, and the next is tried
-///   by ``ReconnectPace``; it never sends a request a second time: only the caller knows whether that is safe.
+/// - Connects when there is something to send. A connection that fails ends what waits, and the
+///   next is tried by ``ReconnectPace``; it never sends a request a second time: only the caller
+///   knows whether that is safe.
 /// - After GOAWAY what waits goes to a new connection, and the old one ends with its last stream.
 ///
-/// `@unchecked`: everything but ``submit(_:deadline:bodySizeMax:completion:)`` and its like runs on the loop.
+/// `@unchecked`: everything but ``submit(_:deadline:bodySizeMax:completion:)`` and its like runs on
+/// the loop.
 package final class HTTP2Client: @unchecked Sendable {
     package typealias Completion = @Sendable (Result<HTTP2Answer, HTTP2ClientError>) -> Void
 

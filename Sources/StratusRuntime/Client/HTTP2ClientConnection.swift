@@ -3,8 +3,8 @@ import StratusHTTP2
 import StratusModel
 import StratusTLS
 
-/// One connection of an ``HTTP2Client``: moves bytes between its socket and the session, and the session's
-/// events to the requests.
+/// One connection of an ``HTTP2Client``: moves bytes between its socket and the session, and the
+/// session's events to the requests.
 ///
 /// `@unchecked`: everything happens on the client's loop.
 final class HTTP2ClientConnection: Channel, @unchecked Sendable {

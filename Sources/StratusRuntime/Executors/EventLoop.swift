@@ -5,21 +5,22 @@ import Synchronization
 
 /// One thread that waits for sockets, timers and jobs, and runs what they bring.
 ///
-/// A loop is a `SerialExecutor` and a `TaskExecutor`: an actor can live on it, and a task that prefers it
-/// comes back to it after every `await`. The common request is read, answered and written on one loop
-/// without leaving its thread.
+/// A loop is a `SerialExecutor` and a `TaskExecutor`: an actor can live on it, and a task that
+/// prefers it comes back to it after every `await`. The common request is read, answered and
+/// written on one loop without leaving its thread.
 ///
 /// - Nothing on a loop may block or compute for longer than a millisecond; that belongs on a
 ///   ``WorkerThread``.
-/// - Work from other threads is taken in batches; a batch costs at most one wake, and none if the loop
-///   is awake. Threads that the loop gives work to are woken when its round ends.
+/// - Work from other threads is taken in batches; a batch costs at most one wake, and none if the
+///   loop is awake. Threads that the loop gives work to are woken when its round ends.
 /// - Jobs cannot starve sockets: after a bounded number of rounds the loop looks at them again.
 /// - A loop lives until ``stop()``. What is submitted later never runs.
 ///
-/// `@unchecked`: every stored variable is touched only on the loop's own thread, which each method that
-/// does so demands (`assertCurrent`); the rest is immutable or in ``Inbox``. The compiler has no notion
-/// of "this thread only"; an actor would be one, but its synchronous entry from `epoll_wait` costs a
-/// check of the executor per event. Removing this needs a way to state thread confinement.
+/// `@unchecked`: every stored variable is touched only on the loop's own thread, which each method
+/// that does so demands (`assertCurrent`); the rest is immutable or in ``Inbox``. The compiler has
+/// no notion of "this thread only"; an actor would be one, but its synchronous entry from
+/// `epoll_wait` costs a check of the executor per event. Removing this needs a way to state thread
+/// confinement.
 package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @unchecked Sendable {
     package let name: String
     private let inbox = Inbox()
@@ -34,16 +35,20 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
     private var running: [Inbox.Work] = []
     /// The time when this round began: near enough for deadlines, and free.
     private var roundTime = RealClock.now
-    /// When the round began that is under way, nanoseconds; zero while the loop waits. Read by other threads.
+    /// When the round began that is under way, nanoseconds; zero while the loop waits. Read by
+    /// other threads.
     private let roundBegan = Atomic<Int64>(0)
 
-    /// Rounds of jobs before the sockets get their turn again, and how long they may take unless one does by itself.
+    /// Rounds of jobs before the sockets get their turn again, and how long they may take unless
+    /// one does by itself.
     private static let jobRoundCountMax = 16
     private static let jobTimeMax = Duration.milliseconds(1)
-    /// Sockets served before those wake who can begin with what they brought: there may be a core for them.
+    /// Sockets served before those wake who can begin with what they brought: there may be a core
+    /// for them.
     private static let heldEventCountMax = 64
 
-    /// OpenSSL writes to sockets without asking to be spared the signal, which would end the process.
+    /// OpenSSL writes to sockets without asking to be spared the signal, which would end the
+    /// process.
     private static let ignoreBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
 
     package init(name: String) {
@@ -145,8 +150,8 @@ package final class EventLoop: SerialExecutor, TaskExecutor, WakeableThread, @un
 
     /// Watches `descriptor` and holds `channel` until ``deregister(_:)``. Only on the loop.
     ///
-    /// Readiness is told as long as it lasts (level-triggered): a channel that does not want to hear of
-    /// it says so by ``watch(_:for:)``.
+    /// Readiness is told as long as it lasts (level-triggered): a channel that does not want to
+    /// hear of it says so by ``watch(_:for:)``.
     func register(
         _ descriptor: Int32, for interest: Readiness, _ channel: any Channel
     ) throws(SocketError) -> Registration {

@@ -2,8 +2,8 @@ import StratusHTTP
 import StratusModel
 import Synchronization
 
-/// Counts the open connections of a server over all its loops, in total and for each address, and the
-/// requests over HTTP/2 for each address.
+/// Counts the open connections of a server over all its loops, in total and for each address, and
+/// the requests over HTTP/2 for each address.
 final class Admission: Sendable {
     private struct Counts {
         var totalMax: Int
@@ -39,7 +39,8 @@ final class Admission: Sendable {
         }
     }
 
-    /// - Parameter address: without its port; nil for a Unix socket, whose peers are all one machine's.
+    /// - Parameter address: without its port; nil for a Unix socket, whose peers are all one
+    ///   machine's.
     /// - Returns: whether there is room; then ``leave(_:)`` must follow.
     func enter(_ address: String?) -> Bool {
         self.counts.withLock { counts in

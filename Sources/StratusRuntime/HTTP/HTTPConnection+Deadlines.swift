@@ -3,8 +3,8 @@ import StratusModel
 
 /// Carries out what ``ConnectionDeadlines`` decides.
 ///
-/// One timer for each connection. It is moved only towards the present: a deadline that moves away, as
-/// with every request of a busy client, costs nothing, and the timer finds out when it fires.
+/// One timer for each connection. It is moved only towards the present: a deadline that moves away,
+/// as with every request of a busy client, costs nothing, and the timer finds out when it fires.
 extension HTTPConnection {
     /// Sees to it that the timer fires no later than the next deadline.
     func watchDeadline() {

@@ -6,14 +6,14 @@ import StratusTLS
 /// handler, and keeps the deadlines.
 ///
 /// - All of it happens on one loop, and everything the loop calls returns without waiting.
-/// - Neither direction runs ahead: a body that is not asked for is not read, an answer that is not taken
-///   is not pulled. What waits in memory is bounded by ``HTTPServerLimits``.
+/// - Neither direction runs ahead: a body that is not asked for is not read, an answer that is not
+///   taken is not pulled. What waits in memory is bounded by ``HTTPServerLimits``.
 /// - An idle connection owns no buffers: it reads and writes through its shard's.
 ///
-/// `@unchecked`: a task that answers a request holds it, and every entry from there demands the loop;
-/// see ``EventLoop`` for why this is not an actor.
+/// `@unchecked`: a task that answers a request holds it, and every entry from there demands the
+/// loop; see ``EventLoop`` for why this is not an actor.
 final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Sendable {
-    /// What it is doing, beside the state machine's own phase.
+    /// The connection's activity, beside the state machine's own phase.
     enum Stage {
         case handshake
         case open
@@ -46,16 +46,16 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     var outputStart = 0
     /// The socket did not take everything.
     var isSendingBlocked = false
-    /// Who waits for the output to shrink.
+    /// The waiter that resumes when the output shrinks.
     var outputWaiter: CheckedContinuation<Bool, Never>?
     var isAdvancing = false
 
     var registration: Registration?
     var timer: EventLoop.Timer?
     var timerTime = MonotonicTime(nanoseconds: .max)
-    /// Of an open connection.
+    /// The deadlines of an open connection.
     var deadlines: ConnectionDeadlines
-    /// Of the handshake, or of lingering.
+    /// The deadline of the handshake, or of lingering.
     private(set) var stageDeadline: MonotonicTime
     /// Whether the deadlines know of the head that is arriving.
     private var isHeadTold = false
@@ -65,7 +65,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     private var lingeredCount = 0
     private var lingerEnd = MonotonicTime(nanoseconds: .max)
     private var hasCarriedRequest = false
-    /// What came may be the beginning of HTTP/2's preface.
+    /// Whether the bytes received so far may be the beginning of HTTP/2's preface.
     private var mayBeHTTP2: Bool
     /// Until when a stop waits for the first request.
     private var stopGraceEnd = MonotonicTime(nanoseconds: .min)
@@ -171,8 +171,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         self.watchDeadline()
     }
 
-    /// A request that is answered as soon as it is read, like most, never troubles the deadlines: they
-    /// are told of what is still unfinished when the loop moves on.
+    /// A request that is answered as soon as it is read, like most, never troubles the deadlines:
+    /// they are told of what is still unfinished when the loop moves on.
     private func tellDeadlines() {
         guard self.stage == .open else { return }
         guard let exchange = self.exchange else {
@@ -301,7 +301,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
 
     /// Uses up the input as far as it goes, then sends what came of it.
     func advance() {
-        // An answer that is given at once comes back here from within: the loop below goes on with it.
+        // An answer that is given at once comes back here from within: the loop below goes on with
+        // it.
         guard !self.isAdvancing, self.stage == .open else { return }
         self.isAdvancing = true
         repeat {
@@ -326,8 +327,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         return mayGoOn
     }
 
-    /// Feeds the state machine until it needs something else: more input (false), or that the handler be
-    /// started or asked (true).
+    /// Feeds the state machine until it needs something else: more input (false), or that the
+    /// handler be started or asked (true).
     private func consume(_ bytes: Span<UInt8>, _ at: inout Int) -> Bool {
         while true {
             if self.isBodyBlocked { return self.exchange?.hasBegun == false }
@@ -378,8 +379,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         self.requestStart = self.loop.now
     }
 
-    /// A message that breaks the rules is answered here, unless it is only too large: then the handler,
-    /// who knows the form of its errors, finds out when it reads the body.
+    /// A message that breaks the rules is answered here, unless it is only too large: then the
+    /// handler, who knows the form of its errors, finds out when it reads the body.
     private func refuse(_ refusal: HTTPRefusal) {
         if let exchange = self.exchange {
             if refusal == .bodyTooLarge && !self.machine.hasResponseBegun {
@@ -436,8 +437,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         if self.isInputPaused || !self.input.isEmpty { self.goOn() }
     }
 
-    /// Something outside of the socket has happened. Not at once: the caller may stand in the middle of
-    /// the handler, who must not be entered again.
+    /// Something outside of the socket has happened. Not at once: the caller may stand in the
+    /// middle of the handler, who must not be entered again.
     private func goOn() {
         guard !self.isAdvancing, self.stage == .open else { return }
         self.loop.submit {
@@ -457,8 +458,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
 
     // MARK: Closing
 
-    /// Everything is said. The peer is told, and given a moment to take it: closing at once would throw
-    /// away what it has not read yet if more of its own is on the way (RFC 9112 §9.6).
+    /// Everything is said. The peer is told, and given a moment to take it: closing at once would
+    /// throw away what it has not read yet if more of its own is on the way (RFC 9112 §9.6).
     func linger() {
         if self.hasInputEnded { return self.close(isCut: false) }
         self.stage = .lingering
@@ -486,8 +487,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
     }
 
     /// For a graceful stop: what the kernel holds already is read and answered, then it closes. A
-    /// connection that has carried nothing yet is given a moment: its client has only just connected,
-    /// and has no other answer to learn from that it was too late.
+    /// connection that has carried nothing yet is given a moment: its client has only just
+    /// connected, and has no other answer to learn from that it was too late.
     func closeWhenDone() {
         switch self.stage {
         case .closed, .lingering: return

@@ -1,7 +1,7 @@
 import StratusHTTP
 import StratusModel
 
-/// Where the body of an exchange comes from: a connection of HTTP/1.1, or a stream of HTTP/2.
+/// The source of an exchange's body: a connection of HTTP/1.1, or a stream of HTTP/2.
 protocol BodySource: AnyObject {
     /// The handler waits for bytes that have not come.
     func bodyIsAwaited()
@@ -9,11 +9,11 @@ protocol BodySource: AnyObject {
     func bodyWasTaken()
 }
 
-/// One request on its way through a connection: what of its body waits for the handler, and who waits
-/// for more.
+/// One request on its way through a connection: what of its body waits for the handler, and who
+/// waits for more.
 ///
-/// Lives on the connection's loop. `@unchecked`: the handler holds it as its ``RequestBody`` and may ask
-/// from any executor; every entry comes back to the loop first.
+/// Lives on the connection's loop. `@unchecked`: the handler holds it as its ``RequestBody`` and
+/// may ask from any executor; every entry comes back to the loop first.
 final class HTTPExchange: RequestBody, @unchecked Sendable {
     enum BodyState {
         case arriving

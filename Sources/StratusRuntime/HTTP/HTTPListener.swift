@@ -4,8 +4,8 @@ import StratusTLS
 
 /// Accepts connections from one listening socket on one loop.
 ///
-/// Out of descriptors, it rests instead of spinning: the connection that cannot be accepted stays ready,
-/// and a level-triggered loop would tell so for ever.
+/// Out of descriptors, it rests instead of spinning: the connection that cannot be accepted stays
+/// ready, and a level-triggered loop would tell so for ever.
 final class HTTPListener: Channel {
     private let socket: Socket
     private let tls: TLSContextSource?

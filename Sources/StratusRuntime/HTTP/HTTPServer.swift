@@ -61,8 +61,8 @@ package final class HTTPServer: Sendable {
             case .ip: self.shards[...]
             case .unix: self.shards[..<1]
             }
-        // Sharing is for our own loops: another process that shares the port too would be let in, and
-        // each would get a part of the clients.
+        // Sharing is for our own loops: another process that shares the port too would be let in,
+        // and each would get a part of the clients.
         if shards.count > 1 { _ = try Socket.listening(on: address, backlog: 1, isShared: false) }
         for shard in shards {
             let socket = try Socket.listening(

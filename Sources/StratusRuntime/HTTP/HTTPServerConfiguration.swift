@@ -3,7 +3,7 @@ package import StratusHTTP2
 package import StratusModel
 package import StratusTLS
 
-/// Where a server listens and what it lets clients cost.
+/// The addresses on which a server listens, and the limits on what clients may cost.
 package struct HTTPServerConfiguration: Sendable {
     package struct Listener: Sendable {
         package var address: SocketAddress
@@ -18,11 +18,11 @@ package struct HTTPServerConfiguration: Sendable {
 
     package var listeners: [Listener]
     package var limits: HTTPServerLimits
-    /// Answers from this size on are sent as gzip to those who accept it, when their kind is worth it.
-    /// Nil: never.
+    /// Answers from this size on are sent as gzip to those who accept it, when their kind is worth
+    /// it. Nil: never.
     package var gzipSizeMin: ByteCount?
-    /// Whether a plain connection that begins with HTTP/2's preface is served in HTTP/2. Under TLS the
-    /// handshake decides: see ``TLSServerConfiguration/protocols``.
+    /// Whether a plain connection that begins with HTTP/2's preface is served in HTTP/2. Under TLS
+    /// the handshake decides: see ``TLSServerConfiguration/protocols``.
     package var plainHTTP2 = false
     package var http2Metrics: HTTP2Metrics?
 
@@ -56,12 +56,13 @@ package struct HTTPServerLimits: Sendable, Equatable {
     package var handshakeDeadline: Duration = .seconds(15)
     /// Heads, bodies, readers, idleness.
     package var timeouts = HTTPTimeouts()
-    /// How long a closed connection waits for the peer to send more or close too, so that it can read
-    /// the last answer: many clients read nothing before all of their request is sent.
+    /// How long a closed connection waits for the peer to send more or close too, so that it can
+    /// read the last answer: many clients read nothing before all of their request is sent.
     package var lingerDeadline: Duration = .seconds(2)
     /// All of that together.
     package var lingerTotal: Duration = .seconds(30)
-    /// What a peer may send meanwhile before it is cut. It is thrown away as it comes.
+    /// The most that a peer may send while its connection lingers, before it is cut. The bytes are
+    /// discarded as they come.
     package var lingerSizeMax: ByteCount = .mebibytes(64)
 
     /// How long a stop waits for the first request of a connection that has carried none, and for a
@@ -74,7 +75,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Bytes of answers that wait for the socket; the last piece may exceed it.
     package var outputBufferSizeMax: ByteCount = .kibibytes(64)
 
-    /// Streams, windows and floods of one HTTP/2 connection. Its `message` is not used: the one above is.
+    /// Streams, windows and floods of one HTTP/2 connection. Its `message` is not used: the one
+    /// above is.
     package var http2 = HTTP2Limits()
     /// The same for all streams of an HTTP/2 connection together.
     package var http2OutputSizeMax: ByteCount = .kibibytes(256)

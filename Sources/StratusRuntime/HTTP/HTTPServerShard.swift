@@ -26,7 +26,8 @@ final class HTTPServerShard: @unchecked Sendable {
     let admission: Admission
     let longWork = LongWork()
 
-    /// Where every connection reads into: what is not used up at once is copied out.
+    /// The buffer that every connection reads into. Bytes that are not used up at once are copied
+    /// out.
     let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: 64 << 10)
     /// Lent to the connection that writes.
     var spareOutput: Bytes = []

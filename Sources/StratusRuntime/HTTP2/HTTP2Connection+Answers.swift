@@ -97,8 +97,8 @@ extension HTTP2Connection {
         return await self.drained(stream, to: 0)
     }
 
-    /// Returns once no more than `goal` bytes of the answer wait for the client: false when the stream
-    /// has ended.
+    /// Returns once no more than `goal` bytes of the answer wait for the client: false when the
+    /// stream has ended.
     private func drained(_ stream: HTTP2Stream, to goal: Int) async -> Bool {
         self.loop.assertCurrent()
         self.gather()

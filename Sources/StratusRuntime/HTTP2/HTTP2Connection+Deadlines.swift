@@ -4,8 +4,8 @@ import StratusModel
 
 /// Carries out what the deadlines of the connection and of its streams decide.
 ///
-/// One timer for each connection. While there are streams it fires a few times within the shortest of the
-/// timeouts and looks at all of them: there are at most as many as the limits allow.
+/// One timer for each connection. While there are streams it fires a few times within the shortest
+/// of the timeouts and looks at all of them: there are at most as many as the limits allow.
 extension HTTP2Connection {
     private var tick: Duration {
         let timeouts = self.shard.limits.timeouts

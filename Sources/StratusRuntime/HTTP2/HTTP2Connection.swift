@@ -3,17 +3,17 @@ import StratusHTTP2
 import StratusModel
 import StratusTLS
 
-/// One client's HTTP/2 connection: moves bytes between its socket, the session and the handlers of its
-/// streams, and keeps the deadlines. Begins where ``HTTPConnection`` hands over.
+/// One client's HTTP/2 connection: moves bytes between its socket, the session and the handlers of
+/// its streams, and keeps the deadlines. Begins where ``HTTPConnection`` hands over.
 ///
 /// - All of it happens on one loop, and everything the loop calls returns without waiting.
-/// - Neither direction runs ahead: a body that is not taken closes its stream's window, an answer that
-///   the client's windows do not admit is not pulled.
-/// - Requests of one read are begun after all of it was looked at, and what they answer at once leaves
-///   in one write.
+/// - Neither direction runs ahead: a body that is not taken closes its stream's window, an answer
+///   that the client's windows do not admit is not pulled.
+/// - Requests of one read are begun after all of it was looked at, and what they answer at once
+///   leaves in one write.
 ///
-/// `@unchecked`: a task that answers a request holds it, and every entry from there demands the loop;
-/// see ``EventLoop`` for why this is not an actor.
+/// `@unchecked`: a task that answers a request holds it, and every entry from there demands the
+/// loop; see ``EventLoop`` for why this is not an actor.
 final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     enum Stage {
         case open
@@ -22,7 +22,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         case closed
     }
 
-    /// What every client begins with (RFC 9113 §3.4).
+    /// The bytes that every client begins with (RFC 9113 §3.4).
     static let preface = Bytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     let loop: EventLoop
@@ -37,10 +37,11 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     var stage = Stage.open
     /// Those whose handlers have not ended, and those that the client has not ended.
     var streams: [Int32: HTTP2Stream] = [:]
-    /// Of this batch of events; begun when all of them were looked at.
+    /// The new streams of this batch of events. They begin when the whole batch has been looked at.
     private var beginning: [HTTP2Stream] = []
-    /// Answered before the request was complete, in the order of their times. The rest of it is thrown away
-    /// for a moment before the stream is reset: many clients read nothing while they send.
+    /// Answered before the request was complete, in the order of their times. The rest of it is
+    /// thrown away for a moment before the stream is reset: many clients read nothing while they
+    /// send.
     private var resetsDue: [(stream: Int32, time: MonotonicTime)] = []
     private var hasInputEnded = false
     private var isPumping = false
@@ -49,7 +50,8 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
     private var outputStart = 0
     private var isSendingBlocked = false
 
-    /// Of the connection: idleness, a head that does not end, a client that takes nothing.
+    /// The deadlines of the connection: idleness, a head that does not end, a client that takes
+    /// nothing.
     var deadlines: ConnectionDeadlines
     private var isHeadTold = false
     private var isActiveTold = false
@@ -255,7 +257,8 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
 
     // MARK: Output
 
-    /// Something outside of the socket has happened. Once for all that happens in this round of the loop.
+    /// Something outside of the socket has happened. Once for all that happens in this round of the
+    /// loop.
     func pumpSoon() {
         guard !self.isPumping, !self.isPumpDue, self.stage == .open else { return }
         self.isPumpDue = true
@@ -443,8 +446,8 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         self.shard.didClose(self)
     }
 
-    /// For a graceful stop: clients are told first, what they have sent until they know is answered, then
-    /// the last stream is named and the rest awaited.
+    /// For a graceful stop: clients are told first, what they have sent until they know is
+    /// answered, then the last stream is named and the rest awaited.
     func closeWhenDone() {
         guard self.stage == .open, !self.isDraining else { return }
         self.session.announceShutdown()

@@ -1,6 +1,6 @@
 import StratusHTTP2
 
-/// What a server counts of HTTP/2.
+/// The HTTP/2 metrics of a server.
 package struct HTTP2Metrics: Sendable {
     let connections: Gauge
     let streams: Gauge

@@ -4,8 +4,8 @@ import StratusModel
 
 /// One request on its way through an HTTP/2 connection.
 ///
-/// Lives on the connection's loop. `@unchecked`: a task that answers it holds it, and every entry from
-/// there demands the loop.
+/// Lives on the connection's loop. `@unchecked`: a task that answers it holds it, and every entry
+/// from there demands the loop.
 final class HTTP2Stream: BodySource, @unchecked Sendable {
     let id: Int32
     private(set) var exchange: HTTPExchange!
@@ -21,7 +21,7 @@ final class HTTP2Stream: BodySource, @unchecked Sendable {
     /// The client holds its body back until it is told to go on.
     var awaitsContinue: Bool
     var isSendingBlocked = false
-    /// Who waits for the answer's bytes to leave, and down to how many.
+    /// The task that waits for the answer's bytes to leave, and down to how many.
     var outputWaiter: CheckedContinuation<Bool, Never>?
     var outputGoal = 0
 
@@ -63,7 +63,8 @@ final class HTTP2Stream: BodySource, @unchecked Sendable {
         self.exchange.end(.complete)
     }
 
-    /// Only too large: the handler, who knows the form of its errors, finds out when it reads the body.
+    /// Only too large: the handler, who knows the form of its errors, finds out when it reads the
+    /// body.
     private func refuseBody() {
         self.exchange.refusal = .bodyTooLarge
         self.exchange.end(.failed(.tooLarge))

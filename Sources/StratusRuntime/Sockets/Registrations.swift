@@ -1,7 +1,7 @@
 import CShims
 import Glibc
 
-/// What a socket can be waited for, or has become.
+/// The events that a socket can be waited for, or that have happened to it.
 struct Readiness: OptionSet, Sendable, Hashable {
     let rawValue: UInt32
 
@@ -18,8 +18,8 @@ protocol Channel: AnyObject {
     func becameReady(_ readiness: Readiness)
 }
 
-/// Names one watched socket until it is deregistered; after that it names nothing, even if its place
-/// is used again.
+/// Names one watched socket until it is deregistered; after that it names nothing, even if its
+/// place is used again.
 struct Registration: Sendable, Hashable {
     fileprivate let slot: UInt32
     fileprivate let generation: UInt32

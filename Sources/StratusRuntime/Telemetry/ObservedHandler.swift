@@ -2,20 +2,22 @@ package import StratusHTTP
 package import StratusModel
 import Synchronization
 
-/// Watches another handler: every request gets its identity in the answer, its line in the log and its
-/// place in the metrics.
+/// Watches another handler: every request gets its identity in the answer, its line in the log and
+/// its place in the metrics.
 ///
-/// The identity in `X-Apple-Request-UUID` is the one in the line: whoever reports it can be told what the
-/// server saw. The line names the route, never the query string: tokens travel there. The path's own
-/// words (a container, a zone) stand in the line as far as the route says they may.
+/// The identity in `X-Apple-Request-UUID` is the one in the line: whoever reports it can be told
+/// what the server saw. The line names the route, never the query string: tokens travel there. The
+/// path's own words (a container, a zone) stand in the line as far as the route says they may.
 package final class ObservedHandler: HTTPHandler {
-    /// What a path is about, with everything that differs from request to request taken out.
+    /// The subject of a path, with everything that differs from request to request taken out.
     package struct Route: Sendable, Equatable {
         /// `records/modify`. One of a fixed set: it becomes a label.
         package var template: String
-        /// What may be said about this request: the container, the database. Made when a line is written.
+        /// The fields that may be logged about this request: the container, the database. They are
+        /// made when a line is written.
         package var fields: @Sendable () -> LogFields
-        /// Of its line while all is well: what a balancer asks every second need not be read.
+        /// The level of the request's line while all is well: what a balancer asks every second
+        /// need not be read.
         package var level: LogLevel
 
         package init(
@@ -179,8 +181,8 @@ private final class CountedBody: RequestBody {
     }
 }
 
-/// Counts what is taken of an answer, and says once when that is over: at the end, at an error, or when
-/// the connection lets go of it.
+/// Counts what is taken of an answer, and says once when that is over: at the end, at an error, or
+/// when the connection lets go of it.
 private final class CountedStream: ResponseBody {
     private let inner: any ResponseBody
     private let total = Atomic(0)

@@ -2,8 +2,8 @@ package import StratusModel
 
 /// Looks for one planted bug, seed after seed, in the world that leads to it.
 ///
-/// Every other seed is led by the ``SimulationOptions/Mix`` that makes the bug's moment frequent; the
-/// rest are what the seed draws, in small clusters: many of them meet more than few large ones.
+/// Every other seed is led by the ``SimulationOptions/Mix`` that makes the bug's moment frequent;
+/// the rest are what the seed draws, in small clusters: many of them meet more than few large ones.
 package struct PlantedBugSearch {
     package struct Finding: Sendable {
         package let seedCount: Int
@@ -25,7 +25,7 @@ package struct PlantedBugSearch {
         return nil
     }
 
-    /// What a seed of the search runs with.
+    /// The options with which a seed of the search runs.
     package func options(_ seed: UInt64) -> SimulationOptions {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
@@ -47,7 +47,7 @@ package struct PlantedBugSearch {
         return options
     }
 
-    /// What makes a rare moment frequent beyond what a mix can.
+    /// Makes a rare moment more frequent than a mix can.
     private func sharpen(_ options: inout SimulationOptions) {
         switch self.bug {
         case .flowCountsReceived:
@@ -65,7 +65,8 @@ package struct PlantedBugSearch {
             options.copiesComeLate = true
             options.copyOneIn = 3
         case .moveFinishedUncommitted:
-            // The last step of a move waits for disks that what the system group decides does not wait for.
+            // The last step of a move waits for disks that what the system group decides does not
+            // wait for.
             options.faults = [.membership, .slowDisk]
             options.nodeCount = 5
             options.voterCount = 3
@@ -106,7 +107,7 @@ package struct PlantedBugSearch {
         }
     }
 
-    /// Where the rule that the bug breaks is needed most.
+    /// The mix in which the rule that the bug breaks is needed most.
     private var mix: SimulationOptions.Mix? {
         switch self.bug {
         case .voteNotSynced, .voteTwiceInATerm, .ignoreLogUpToDate, .countVotesOfAnyTerm,

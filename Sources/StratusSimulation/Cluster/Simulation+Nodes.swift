@@ -105,7 +105,8 @@ extension Simulation {
         self.startCarrying(on: node)
     }
 
-    /// As a node opens what its log holds, one by one, in case a job waits in it; the rest when somebody asks.
+    /// Opens a group the way a node does at its start: one by one, in case a job waits in its log.
+    /// Other groups open when somebody asks.
     private func opensAtStart(_ group: GroupID, _ node: SimulatedNode, _ log: SegmentedLog) -> Bool
     {
         guard let directory = node.shells?.directory else { return true }
@@ -233,7 +234,8 @@ extension Simulation {
         if let backAfter { self.queue.add(.restart(node.id), at: self.now + backAfter) }
     }
 
-    /// Where no links do: the others find that connections are closed and refused, each a little later.
+    /// Tells the other nodes, where no links do, that connections are closed and refused, each a
+    /// little later.
     private func tellOfEnd(of node: SimulatedNode) {
         guard self.options.findsEnds, self.streams == nil else { return }
         for other in self.nodes where other.id != node.id && other.isUp {
@@ -246,8 +248,8 @@ extension Simulation {
         }
     }
 
-    /// Whether the process ended in the last call: killed inside it, or because a sync failed, which is
-    /// final. What it wanted to say is never said.
+    /// Whether the process ended in the last call: killed inside it, or because a sync failed,
+    /// which is final. What it wanted to say is never said.
     func hasEnded(_ node: SimulatedNode) -> Bool {
         guard node.isUp else { return true }
         let isKilled = node.files.isCrashed
@@ -363,7 +365,8 @@ extension Simulation {
             }
         case .reached(let path): self.passed(path, node)
         case .alarm(.acknowledgedGone(let index, let peer)):
-            // A late refusal of the peer's former life looks the same here: links between nodes bring none.
+            // A late refusal of the peer's former life looks the same here: links between nodes
+            // bring none.
             self.note("\(group): \(node.id) misses \(index) at \(peer)")
         case .alarm(let alarm):
             self.invariants.report("alarm", "\(group): \(node.id) says \(alarm)")
@@ -387,7 +390,8 @@ extension Simulation {
         }
     }
 
-    /// Looks at whom a node now goes by and what it takes for committed. Called after everything it does.
+    /// Looks at whom a node now goes by and what it takes for committed. Called after everything it
+    /// does.
     private func watch(_ node: SimulatedNode, _ only: GroupID?) {
         guard let host = node.host else { return }
         for group in only.map({ [$0] }) ?? self.groups {
@@ -425,14 +429,16 @@ extension Simulation {
         _ = self.hasEnded(node)
     }
 
-    /// A report of the log goes from its thread to the replica's, at once or a little later, in order.
+    /// A report of the log goes from its thread to the replica's, at once or a little later, in
+    /// order.
     private func hand(_ event: LogEvent, to node: SimulatedNode) {
         let most = self.options.reportDelayMax.clampedNanoseconds
         guard most > 0, self.phase == .safety || node.reportsThrough > self.now else {
             self.reported(event, to: node.id, life: node.incarnation)
             return
         }
-        // Behind those that still wait, but no later: or a node that never stops writing would wait for ever.
+        // Behind those that still wait, but no later: or a node that never stops writing would wait
+        // for ever.
         let delay =
             self.phase == .safety ? Int64.random(in: 0...most, using: &self.diskRandom) : 0
         node.reportsThrough = max(node.reportsThrough, self.now + delay)
@@ -464,7 +470,8 @@ extension Simulation {
         self.queue.add(.checkpoint(id, life: life), at: self.now + self.checkpointDelay())
     }
 
-    /// As a node does it on a thread of its own, or now and then as the store does it by itself.
+    /// Runs a checkpoint as a node does on a thread of its own, or now and then as the store does
+    /// by itself.
     private func checkpoint(_ group: GroupID, on node: SimulatedNode) {
         guard let partition = node.partitions[group],
             node.host?.replica(of: group)?.isStateWell == true
@@ -526,7 +533,8 @@ extension Simulation {
 
     // MARK: The network
 
-    /// A link belongs to one life of each end: what is under way to a process that has ended is lost.
+    /// A link belongs to one life of each end: what is under way to a process that has ended is
+    /// lost.
     func send(from: NodeID, to: NodeID, _ event: (UInt64) -> Event) {
         guard Int(to.raw) <= self.nodes.count, to.raw > 0 else { return }
         let life = self.node(to).incarnation

@@ -3,12 +3,14 @@ import StratusConsensus
 import StratusModel
 import StratusStorage
 
-// C-31, M-24: a member that has lost its rows, or was away, must catch up while load goes on and nothing else goes wrong.
-// What only converges once the load has stopped does not converge in a cluster that is used.
+// C-31, M-24: a member that has lost its rows, or was away, must catch up while load goes on and
+// nothing else goes wrong. What only converges once the load has stopped does not converge in a
+// cluster that is used.
 extension Simulation {
     /// A member is close enough when it streams and lacks no more than so many entries.
     private static let lagMax: UInt64 = 64
-    /// Of one group. Each needs one or two; a snapshot that is begun again and again shows as more.
+    /// The most snapshots allowed for one group. Each needs one or two; a snapshot that is begun
+    /// again and again shows as more.
     private static let snapshotCountMax = 12
 
     func beginSteady() {
@@ -52,7 +54,8 @@ extension Simulation {
         node.files.setCapacity(nil)
     }
 
-    /// What waits in memory for a disk that takes nothing: no more than its groups may have unsynced.
+    /// Checks the memory that waits for a disk that takes nothing: no more than the node's groups
+    /// may have unsynced.
     private func checkQueue(of node: SimulatedNode) {
         guard let log = node.log else { return }
         let bound = self.groups.count * self.unsyncedBound
@@ -63,7 +66,7 @@ extension Simulation {
         }
     }
 
-    /// Of one replica.
+    /// The most that one replica may have unsynced.
     private var unsyncedBound: Int {
         let tuning = self.tuning.raft
         return max(tuning.unsyncedSizeMax, tuning.uncommittedSizeMax) + self.entryBound + 1_024
@@ -133,7 +136,7 @@ extension Simulation {
         self.queue.add(.checkStreaming, at: self.now + 50_000_000)
     }
 
-    /// Who of a group does not stream, or is far behind; nil: nobody.
+    /// Describes a replica of a group that does not stream or is far behind; nil if there is none.
     private func laggard(in group: GroupID) -> String? {
         let replicas = self.nodes.compactMap { $0.host?.replica(of: group) }
         if let node = self.invariants.rotten[group] {
@@ -158,7 +161,8 @@ extension Simulation {
         return nil
     }
 
-    /// C-17: what waits in memory for a disk that is full or slow has a bound. Called after everything that a node does.
+    /// C-17: what waits in memory for a disk that is full or slow has a bound. Called after
+    /// everything that a node does.
     func checkBounds(of replica: Replica, on node: SimulatedNode) {
         // Mail and the orders of the system group are never gated: their senders bound them.
         guard self.records == nil, self.placed == nil else { return }

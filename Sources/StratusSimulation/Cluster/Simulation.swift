@@ -5,12 +5,12 @@ import StratusModel
 import StratusPlacement
 import StratusStorage
 
-/// A whole cluster in one thread, from one seed: the code of real nodes on simulated disks, clocks and
-/// links, under faults, watched by ``Invariants``.
+/// A whole cluster in one thread, from one seed: the code of real nodes on simulated disks, clocks
+/// and links, under faults, watched by ``Invariants``.
 ///
-/// First faults strike (safety phase: nothing may go wrong). Then they stop, all but perhaps one node
-/// come back, and the cluster must converge (liveness phase: everything must come right). Then the
-/// histories of the clients are checked.
+/// First faults strike (safety phase: nothing may go wrong). Then they stop, all but perhaps one
+/// node come back, and the cluster must converge (liveness phase: everything must come right). Then
+/// the histories of the clients are checked.
 ///
 /// The same seed and options give the same run, event for event: ``Report/traceHash`` says so.
 package final class Simulation {
@@ -30,13 +30,14 @@ package final class Simulation {
         package internal(set) var simulatedNanoseconds: Int64 = 0
         package internal(set) var faultCounts: [SimulationOptions.Fault: Int] = [:]
         package internal(set) var reached: [RarePath: Int] = [:]
-        /// Of a cluster with a placement table: moves, newcomers, removals and the like.
+        /// Counts for a cluster with a placement table: moves, newcomers, removals and the like.
         package internal(set) var membershipCounts: [String: Int] = [:]
-        /// Of groups that hold records: saves, refusals, slices of jobs and the like.
+        /// Counts for groups that hold records: saves, refusals, slices of jobs and the like.
         package internal(set) var recordCounts: [String: Int] = [:]
-        /// Of nodes that talk by real links: connections tried, opened, broken and the like.
+        /// Counts for nodes that talk by real links: connections tried, opened, broken and the
+        /// like.
         package internal(set) var linkCounts: [String: Int] = [:]
-        /// Of a cluster that is upgraded: nodes exchanged, and whether it was raised.
+        /// Counts for a cluster that is upgraded: nodes exchanged, and whether it was raised.
         package internal(set) var levelCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
@@ -106,7 +107,7 @@ package final class Simulation {
     var records: SimulatedRecords?
     /// Nil where messages go from process to process as they are.
     var streams: SimulatedStreams?
-    /// What each node was last seen to take for committed.
+    /// The index that each node was last seen to take for committed, by group.
     var watched: [NodeID: [GroupID: LogIndex]] = [:]
     /// Requests of which a copy may still arrive when the client is long gone.
     var lateCopies: [RequestIdentity: SimulatedClient.Current] = [:]
@@ -126,7 +127,8 @@ package final class Simulation {
     package var trace: ((String) -> Void)?
     package var timeline: Timeline?
 
-    // Streams of their own, so that switching one kind of fault off changes as little else as can be.
+    // Streams of their own, so that switching one kind of fault off changes as little else as can
+    // be.
     var networkRandom: SeededGenerator
     var diskRandom: SeededGenerator
     var faultRandom: SeededGenerator
@@ -294,7 +296,8 @@ package final class Simulation {
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.router.lost(other)
         case .processEnded(let other, let otherLife, let id, let life):
-            // The next process takes connections again, and through a cut nobody hears of a refusal.
+            // The next process takes connections again, and through a cut nobody hears of a
+            // refusal.
             guard self.node(other).incarnation == otherLife, !self.node(other).isUp,
                 self.passes(from: id, to: other), self.passes(from: other, to: id)
             else { return }

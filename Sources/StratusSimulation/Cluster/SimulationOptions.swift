@@ -1,8 +1,9 @@
 import StratusConsensus
 package import StratusModel
 
-/// What one run is made of: its cluster, its load, and what goes wrong. Drawn from the seed (swarm
-/// testing: each kind of fault is off in about half of the runs), then changed by hand if wanted.
+/// The make-up of one run: its cluster, its load, and what goes wrong. It is drawn from the seed
+/// (swarm testing: each kind of fault is off in about half of the runs), then changed by hand if
+/// wanted.
 package struct SimulationOptions: Sendable, Equatable {
     package enum Fault: String, Sendable, CaseIterable {
         case loss, duplication, longDelay, partition, oneWayCut, processCrash, powerLoss, pause
@@ -22,7 +23,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package enum Mix: String, Sendable, CaseIterable {
         /// Candidates meet in one term, on disks that are slower than their patience, and crash.
         case elections
-        /// Leaders are cut off with entries that nobody else has, and their successors follow each other.
+        /// Leaders are cut off with entries that nobody else has, and their successors follow each
+        /// other.
         case conflicts
         /// Leaders that hear nobody, or whom nobody hears, are asked for what they hold.
         case reads
@@ -36,27 +38,35 @@ package struct SimulationOptions: Sendable, Equatable {
         case logs
         /// Rows disappear and logs rot, on one node at a time.
         case damage
-        /// Groups hold records, by the real state, and clients do with them what clients of records do.
+        /// Groups hold records, by the real state, and clients do with them what clients of records
+        /// do.
         case records
-        /// What the log says of a write comes when another leader has already replaced it.
+        /// The log's report of a write comes when another leader has already replaced it.
         case lateReports
-        /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for it.
+        /// Leaders are cut off with more than the others commit meanwhile, and get a snapshot for
+        /// it.
         case strandedTails
         /// Nodes talk by the real links, over connections that stall, break and are left half open.
         case links
-        /// Processes end while they make durable what their predecessors left, or write a little later, with the
-        /// power or without it; and the log has groups that are quiet for longer than its segments last.
+        /// Processes end while they make durable what their predecessors left, or write a little
+        /// later, with the power or without it; and the log has groups that are quiet for longer
+        /// than its segments last.
         case recoveries
-        /// One node alone is aimed at, life after life, while its log is written: at the first batch of a segment, of which
-        /// a few entries fill one, and inside the next start, with the power.
+        /// One node alone is aimed at, life after life, while its log is written: at the first
+        /// batch of a segment, of which a few entries fill one, and inside the next start, with the
+        /// power.
         case tears
-        /// Many clients who hardly pause, and a fault now and then: as many operations as a core can simulate.
+        /// Many clients who hardly pause, and a fault now and then: as many operations as a core
+        /// can simulate.
         case crowds
-        /// A member that has lost its rows comes back while load goes on and nothing else happens: it must catch up.
+        /// A member that has lost its rows comes back while load goes on and nothing else happens:
+        /// it must catch up.
         case catchingUp
-        /// Rows of a member that leads nothing rot, and nothing says so but the digests that replicas compare.
+        /// Rows of a member that leads nothing rot, and nothing says so but the digests that
+        /// replicas compare.
         case divergence
-        /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while load goes on.
+        /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while
+        /// load goes on.
         case standstill
 
         static let often: [Self] = [
@@ -73,11 +83,13 @@ package struct SimulationOptions: Sendable, Equatable {
     package var registerCount: Int
     /// How long faults strike, in simulated time; then the cluster must converge.
     package var safetyTime: Duration
-    /// After the faults load goes on without any for so long at most, until every member streams; zero: not at all.
+    /// After the faults load goes on without any for so long at most, until every member streams;
+    /// zero: not at all.
     package var steadyTime: Duration = .zero
     /// Rows of one member rot when the faults have ended.
     package var rotsRows = false
-    /// When the faults have ended the disk of one member takes nothing for so long; zero: not at all.
+    /// When the faults have ended the disk of one member takes nothing for so long; zero: not at
+    /// all.
     package var standstillTime: Duration = .zero
     /// It is full; otherwise it hangs.
     package var standsStillFull = false
@@ -97,13 +109,15 @@ package struct SimulationOptions: Sendable, Equatable {
     package var batchSizeMax: ByteCount
     package var walSizeMax: ByteCount
     package var snapshotFrameSize: ByteCount
-    /// Of one node, in a second: so that other things happen between the slices of a snapshot.
+    /// The bytes of snapshots that one node moves in a second. The limit lets other things happen
+    /// between the slices of a snapshot.
     package var snapshotRate: ByteCount
     /// A process is back after so long at most.
     package var restartMax: Duration = .seconds(2)
     /// Power comes and goes all the time, leadership with it: one election after the other.
     package var isStormy = false
-    /// Of a node's log, and of one group in it: beyond it followers that are behind get a snapshot.
+    /// The limit for a node's log, and for one group in it. Beyond it, followers that are behind
+    /// get a snapshot.
     package var retainedLogSizeMax = ByteCount(0)
     package var retainedSizeMax = ByteCount(0)
     /// Through the codec, as between real nodes.
@@ -124,17 +138,19 @@ package struct SimulationOptions: Sendable, Equatable {
     package var aimsAtSyncs = false
     /// Every process is to end in the recovery of the log, or at a write of the log soon after.
     package var aimsAtStarts = false
-    /// Of the nodes, the first so many are aimed at: the others keep the cluster alive.
+    /// The number of nodes, counted from the first, that are aimed at. The others keep the cluster
+    /// alive.
     package var aimedNodeCount = Int.max
     /// Half of the writes that are aimed at begin a segment of the log.
     package var aimsAtHeads = false
-    /// Who was killed inside a call is back as soon as anybody else.
+    /// A node killed inside a call is back as soon as any other node.
     package var isBackSoon = false
-    /// The log makes its next segment before it is needed, as that of a node does when it has nothing to write.
+    /// The log makes its next segment before it is needed, as that of a node does when it has
+    /// nothing to write.
     package var makesSparesAhead = false
-    /// Of a hundred messages or so one is late; here, one of so many.
+    /// About one message in this many is late.
     package var lateMessageOneIn: UInt64 = 100
-    /// Of what is said on a network that makes copies, so much is copied: one in so many.
+    /// One message in this many is copied, on a network that makes copies.
     package var copyOneIn: UInt64 = 20
     /// Half of the copies that the network makes come long after.
     package var copiesComeLate = false
@@ -148,9 +164,9 @@ package struct SimulationOptions: Sendable, Equatable {
     package var isPlaced = false
     /// Groups hold records, by the real state.
     package var holdsRecords = false
-    /// Of a public database that is spread over groups; 0: there is none.
+    /// The buckets of a public database that is spread over groups; 0 if there is none.
     package var bucketCount = 0
-    /// Of a placed cluster, beside the system's; a power of two.
+    /// The partitions of a placed cluster, beside the system's; a power of two.
     package var partitionCount = 4
     /// Nodes at once, with those that join.
     package var memberCountMax = 5
@@ -160,7 +176,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var holdTime: Duration = .seconds(3)
     /// Nodes talk by the real links, over simulated streams of bytes.
     package var usesLinks = false
-    /// Where no links do, others find that a process has ended, as they do where connections are refused.
+    /// Nodes find that a process has ended even without links, as they do where connections are
+    /// refused.
     package var findsEnds = false
     package private(set) var mix: Mix?
     /// With ``Fault/failedSync``: one sync of so many.
@@ -170,11 +187,13 @@ package struct SimulationOptions: Sendable, Equatable {
     package var bugs: [PlantedBug] = []
 
     /// - Parameters:
-    ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said before there
-    ///     were any.
+    ///   - drawsMix: one run in three is led by a ``Mix``. Without it a seed says what it said
+    ///     before there were any.
     ///   - drawsPlaced: one run in twelve has a placement table.
-    ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by their mix.
-    ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by their mix.
+    ///   - drawsRecords: in one run in eight groups hold records, and half of those are led by
+    ///     their mix.
+    ///   - drawsLinks: in one run in eight nodes talk by real links, and some of those are led by
+    ///     their mix.
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
@@ -256,7 +275,8 @@ package struct SimulationOptions: Sendable, Equatable {
         self.partitionCount = min(self.partitionCount, 4)
     }
 
-    /// Drawn beside the others, which stay what they were: in a quarter of the runs the log keeps what followers need.
+    /// Drawn beside the others, which stay what they were: in a quarter of the runs the log keeps
+    /// what followers need.
     private mutating func drawRetention(seed: UInt64) {
         var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0007)
         guard Int.random(in: 0..<4, using: &random) == 0 else { return }

@@ -1,11 +1,11 @@
 import StratusModel
 
-/// What a store knows of its packs while it is open.
+/// The packs of a store, as it knows them while it is open.
 struct OpenPacks {
     struct Pack {
-        /// Of the file.
+        /// The size of the file.
         var size: UInt64
-        /// Of the records that the index speaks of.
+        /// The size of the records that the index names.
         var liveSize: UInt64
         var isSealed: Bool
     }

@@ -3,9 +3,10 @@ import StratusModel
 
 /// Gives back the room of what was removed.
 ///
-/// What is still wanted of a pack is appended to the pack that is open, synced there and then indexed there, slice by
-/// slice. A pack that nothing in the index speaks of goes. Wherever it is cut off, each copy is in one pack or in
-/// both, and the index, whichever of its states is found, or the tail behind it, names one that is there.
+/// What is still wanted of a pack is appended to the pack that is open, synced there and then
+/// indexed there, slice by slice. A pack that nothing in the index speaks of goes. Wherever it is
+/// cut off, each copy is in one pack or in both, and the index, whichever of its states is found,
+/// or the tail behind it, names one that is there.
 extension PackStore {
     func compact(_ budget: ByteCount, in open: inout OpenPacks) throws(StoreError) -> PackProgress {
         if let empty = open.numbers(where: { $0.isSealed && $0.liveSize == 0 }).first {
@@ -58,8 +59,8 @@ extension PackStore {
         return PackProgress(size: ByteCount(read), isDone: false)
     }
 
-    /// The pack that compaction takes next: one of which half is garbage, the least wanted first; else the smallest of
-    /// several small ones.
+    /// The pack that compaction takes next: one of which half is garbage, the least wanted first;
+    /// else the smallest of several small ones.
     private func victim(in open: OpenPacks) -> UInt64? {
         let half = open.numbers { $0.isSealed && $0.liveSize * 2 <= $0.size }
         if let least = half.min(by: { open.packs[$0]!.liveSize < open.packs[$1]!.liveSize }) {

@@ -1,6 +1,6 @@
 package import StratusModel
 
-/// Where the copies of one partition lie on a node's disk.
+/// The folder on a node's disk that holds the copies of one partition.
 ///
 /// ```text
 /// assets/00012/00000007.pack     copies, append only: see PackFormat

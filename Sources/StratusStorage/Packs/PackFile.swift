@@ -21,8 +21,8 @@ final class PackFile {
         self.end = end
     }
 
-    /// Makes an empty pack, durably: its header is on the medium before any record is, so a pack without a sound
-    /// header has nothing that was acknowledged, or it has rotted.
+    /// Makes an empty pack, durably: its header is on the medium before any record is, so a pack
+    /// without a sound header has nothing that was acknowledged, or it has rotted.
     static func make(_ header: PackHeader, in directory: PackDirectory, _ files: any Files)
         throws(DiskError) -> PackFile
     {
@@ -107,8 +107,9 @@ final class PackFile {
     /// Takes back what a failed write may have left behind ``end``. Not after a failed sync.
     func cut() throws(DiskError) { try self.file.resize(self.end) }
 
-    /// Writes what stands from `start` to `end` over itself and syncs it, so that what was read of it is on the medium
-    /// too, whatever an earlier process' syncs came to. What stands behind goes.
+    /// Writes what stands from `start` to `end` over itself and syncs it, so that what was read of
+    /// it is on the medium too, whatever an earlier process' syncs came to. What stands behind
+    /// goes.
     func makeDurable(from start: UInt64, to end: UInt64) throws(DiskError) {
         var position = start
         while position < end {
@@ -202,7 +203,7 @@ final class PackFile {
 /// Why a pack could not be written.
 struct PackFailure: Error {
     var error: DiskError
-    /// Then the pack is not written again: the system may have dropped what it should have kept, and another sync
-    /// would say nothing about it.
+    /// Then the pack is not written again: the system may have dropped what it should have kept,
+    /// and another sync would say nothing about it.
     var isSyncFailure: Bool
 }

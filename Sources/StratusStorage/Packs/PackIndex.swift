@@ -2,12 +2,13 @@ import StratusCoding
 import StratusModel
 import StratusSQLite
 
-/// Where each copy of one partition is. A cache: all of it can be made again from the packs.
+/// An index of where each copy of one partition is. It is a cache: all of it can be made again from
+/// the packs.
 ///
-/// A commit is not synced. After a power cut the index is what it was after some earlier commit, and
-/// ``PackRecovery`` reads the packs from the places that this earlier state notes.
+/// A commit is not synced. After a power cut the index is what it was after some earlier commit,
+/// and ``PackRecovery`` reads the packs from the places that this earlier state notes.
 final class PackIndex {
-    /// What is known of one pack.
+    /// The facts known about one pack.
     struct Pack: Equatable {
         var number: UInt64
         /// Records before this place are in the index, and were synced.
@@ -15,7 +16,7 @@ final class PackIndex {
         var isSealed: Bool
     }
 
-    /// Where a copy is.
+    /// The position of a copy.
     struct Place: Equatable {
         var pack: UInt64
         var record: PackRecord
@@ -40,8 +41,8 @@ final class PackIndex {
 
     /// Opens the index of `directory`, or makes an empty one.
     ///
-    /// Each gets a file system of its own: what the syncs of an index came to must not end the process, which it
-    /// does for rows. After a failure the index is opened again, or made again.
+    /// Each gets a file system of its own: what the syncs of an index came to must not end the
+    /// process, which it does for rows. After a failure the index is opened again, or made again.
     init(_ directory: PackDirectory, in files: any Files) throws(StoreError) {
         let path = directory.index
         let tag = 0x0002_0000 | UInt32(directory.group.raw)

@@ -19,8 +19,8 @@ package struct PackLimits: Sendable, Equatable {
 
 /// Deliberate bugs of the store of copies, one per rule that it rests on. Tests must find each.
 ///
-/// Apart from ``StratusModel/PlantedBug``, which lists what the simulation of whole clusters finds: no simulated
-/// cluster keeps copies yet.
+/// Apart from ``StratusModel/PlantedBug``, which lists what the simulation of whole clusters finds:
+/// no simulated cluster keeps copies yet.
 package enum PackBug: String, Sendable, CaseIterable {
     /// A pack goes before what is still wanted of it is synced elsewhere and indexed there.
     case packRemovedBeforeIndex

@@ -3,8 +3,9 @@ import StratusModel
 
 /// Brings index and packs together when a store is opened.
 ///
-/// The packs are the truth. A pack that ends with its seal was synced whole. Of every other pack the part behind the
-/// place that the index notes is read, written over itself and synced before it counts; then it is sealed.
+/// The packs are the truth. A pack that ends with its seal was synced whole. Of every other pack
+/// the part behind the place that the index notes is read, written over itself and synced before it
+/// counts; then it is sealed.
 struct PackRecovery {
     let directory: PackDirectory
     let files: any Files
@@ -66,8 +67,8 @@ struct PackRecovery {
                 // Its maker ended before the first record.
                 try self.files.remove(path)
             } else {
-                // Nothing tells its salt, so nothing in it can be told from what somebody chose. It stays beside the
-                // others, for whoever wants to look.
+                // Nothing tells its salt, so nothing in it can be told from what somebody chose. It
+                // stays beside the others, for whoever wants to look.
                 try self.files.rename(path, to: DiskPath(path.raw + ".damaged"))
             }
             try self.files.syncDirectory(self.directory.path)
@@ -86,8 +87,8 @@ struct PackRecovery {
         let start = noted?.indexedTo ?? UInt64(PackFormat.headerSize)
         let records = try onDisk { () throws(DiskError) -> [PackRecord] in
             if let seal = try pack.sealPosition() {
-                // Synced before it was sealed. What the index lacks is read by its headers alone where all of a pack
-                // is lacking: bytes that rotted are found when they are read.
+                // Synced before it was sealed. What the index lacks is read by its headers alone
+                // where all of a pack is lacking: bytes that rotted are found when they are read.
                 return try self.scan(pack, from: start, to: seal, readsContent: noted != nil).0
             }
             let (records, end) = try self.scan(
@@ -106,8 +107,8 @@ struct PackRecovery {
 
     /// The sound records of a part of a pack, and the place behind the last of them.
     ///
-    /// Behind an unsound place the next sound record is looked for: where one follows it is rot, and only what is
-    /// unsound is missing. Where none follows it is a tear.
+    /// Behind an unsound place the next sound record is looked for: where one follows it is rot,
+    /// and only what is unsound is missing. Where none follows it is a tear.
     private func scan(
         _ pack: PackFile, from start: UInt64, to limit: UInt64, readsContent: Bool
     ) throws(DiskError) -> ([PackRecord], UInt64) {

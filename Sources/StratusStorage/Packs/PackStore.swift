@@ -1,20 +1,22 @@
 import StratusCoding
 package import StratusModel
 
-/// One partition's copies on this node's disk: packs that only grow, and an index that can be made again from them.
+/// One partition's copies on this node's disk: packs that only grow, and an index that can be made
+/// again from them.
 ///
-/// Owned by the thread that reads and writes packs: not `Sendable`. After a failure the next call opens packs and index
-/// again, as a start does; nothing here ends the process, since a copy that is not stored is told to nobody.
+/// Owned by the thread that reads and writes packs: not `Sendable`. After a failure the next call
+/// opens packs and index again, as a start does; nothing here ends the process, since a copy that
+/// is not stored is told to nobody.
 package final class PackStore: CopyStore {
     let directory: PackDirectory
     let files: any Files
     let limits: PackLimits
     private let drawSalt: () -> UInt64
     private var opened: OpenPacks?
-    /// What is known not to be trusted: the next opening makes it again.
+    /// False once the index is known not to be trusted: the next opening makes it again.
     private var isIndexKept = true
     private var forgotten: Set<CopyName> = []
-    /// Where reading back goes on.
+    /// The position at which reading back continues.
     private var readBackPlace: (pack: UInt64, position: UInt64) = (0, 0)
 
     /// - Parameters:
@@ -97,8 +99,8 @@ package final class PackStore: CopyStore {
         }
     }
 
-    /// Ends the pack that puts go to, if there is one: what came is at rest and can be compacted. To be called when no
-    /// upload has come for a while.
+    /// Ends the pack that puts go to, if there is one: what came is at rest and can be compacted.
+    /// To be called when no upload has come for a while.
     package func seal() throws(StoreError) {
         try self.withPacks { (open) throws(StoreError) in try self.sealCurrent(in: &open) }
     }
@@ -257,7 +259,8 @@ package final class PackStore: CopyStore {
 
     func forget(_ name: CopyName) { self.forgotten.insert(name) }
 
-    /// The bytes of a copy that is as it was written. A place that cannot be read is tried once more.
+    /// The bytes of a copy that is as it was written. A place that cannot be read is tried once
+    /// more.
     func content(of place: PackIndex.Place, in open: inout OpenPacks) -> Bytes? {
         for _ in 0..<2 {
             do throws(DiskError) {

@@ -9,10 +9,12 @@ import Testing
 @testable import StratusGateway
 @testable import WireScenarios
 
-/// every route × everybody × every database × every environment × one's own and a foreign container,
-/// each with the answer it must get. The routes are those of the gateway's own table: one without a line here fails.
+/// every route × everybody × every database × every environment × one's own and a foreign
+/// container, each with the answer it must get. The routes are those of the gateway's own table:
+/// one without a line here fails.
 @Suite struct AuthorizationMatrixTests {
-    /// Who may call an operation, and a body that it takes. Said apart from the table, which must agree.
+    /// The callers of an operation, and a body that it takes. It is written apart from the table,
+    /// which must agree.
     private struct Line {
         var need: GatewayOperation.Need
         var scopes: GatewayOperation.Scopes
@@ -76,7 +78,7 @@ import Testing
         "usage": Line(need: .user, scopes: .private),
     ]
 
-    /// What the lines say otherwise than a table, by label.
+    /// The differences between the lines and a table, by label.
     private static func differences(from table: OperationTable) -> [String] {
         let known = Set(table.operations.map(\.label))
         var found = lines.keys.filter { !known.contains($0) }.map { "\($0) is not served" }

@@ -23,7 +23,7 @@ import Testing
             await self.viewed()
             return try self.answer.get()
         }
-        /// What happens before the system partition answers.
+        /// Runs before the system partition answers.
         var viewed: @Sendable () async -> Void = {}
         func leader(of group: GroupID) -> NodeID? { group == .system ? NodeID(3) : nil }
         var outcome = SystemOutcome.done(revision: 9)
@@ -65,7 +65,8 @@ import Testing
         let healthCount = Mutex(0)
     }
 
-    /// Three founders, the second drained by somebody who knew what it costs, one partition on the move.
+    /// Three founders, the second drained by somebody who knew what it costs, one partition on the
+    /// move.
     static func view() throws -> ClusterView {
         var rows = MemoryRowStore()
         var state = SystemState()

@@ -10,7 +10,8 @@ import Testing
 @testable import StratusNode
 @testable import StratusPlacement
 
-/// What administrators change of the cluster, and what `stratusctl doctor` finds wrong with it.
+/// Tests the changes that administrators make to the cluster, and what `stratusctl doctor` finds
+/// wrong with it.
 @Suite struct MembershipCommandsTests {
     typealias Cluster = ClusterPagesTests.Cluster
 

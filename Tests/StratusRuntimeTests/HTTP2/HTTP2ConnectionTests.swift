@@ -41,7 +41,7 @@ import Testing
             var flags: UInt8
             var stream: UInt8
             var payload: Bytes
-            /// Of GOAWAY, behind the last stream, or RST_STREAM.
+            /// The error code of GOAWAY, behind the last stream, or of RST_STREAM.
             var code: UInt8 {
                 self.payload.count > (self.type == 7 ? 7 : 3)
                     ? self.payload[self.type == 7 ? 7 : 3] : 255

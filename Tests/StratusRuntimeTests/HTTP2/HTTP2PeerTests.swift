@@ -14,8 +14,9 @@ private func isInstalled(_ path: String) -> Bool {
     FileManager.default.isExecutableFile(atPath: path)
 }
 
-/// Our server against programs that share none of its code: `curl`, `nghttp` and `h2load`. All three stand on
-/// nghttp2, as our sessions do; `Tests/Stages/58-http2` asks Python's h2, which does not.
+/// Our server against programs that share none of its code: `curl`, `nghttp` and `h2load`. All
+/// three stand on nghttp2, as our sessions do; `Tests/Stages/58-http2` asks Python's h2, which does
+/// not.
 @Suite struct HTTP2PeerTests {
     private static func curl(_ arguments: [String]) async throws -> ChildProcess.Ended {
         try await ChildProcess.run("/usr/bin/curl", ["-sS", "--max-time", "60"] + arguments)
@@ -27,7 +28,7 @@ private func isInstalled(_ path: String) -> Bool {
         return try TLSContextSource(configuration)
     }
 
-    /// What came, as text.
+    /// Answers with the request it received, as text.
     private static let teller = ClosureHandler { request in
         var body = ""
         do { body = String(decoding: try await request.body.collect(), as: UTF8.self) } catch {
