@@ -20,13 +20,13 @@ package import StratusModel
 /// - `commit` never falls; entries at or below it are never cut.
 /// - Nothing is said in a term before the term is durable, and no vote before the vote is.
 package struct RaftGroup: ConsensusCore, Equatable {
-    /// What a replica finds on its own disk when it starts.
+    /// The state that a replica finds on its own disk when it starts.
     package struct Recovered: Sendable, Equatable {
         package var hardState: HardState
         /// What the state stands for; the log holds what follows. A state that was lost stands at zero,
         /// before `base`.
         package var snapshot: SnapshotIdentity
-        /// Where the log starts: at or before the snapshot, unless the state was lost.
+        /// The log starts here: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
@@ -114,7 +114,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
-    /// Who said yes, as pre-candidate or candidate; oneself when the own vote is durable.
+    /// The nodes that said yes to this pre-candidate or candidate; oneself when the own vote is durable.
     var votes: [NodeID] = []
     /// Whether the campaign of this term was asked for by the leader before.
     var campaignIsTransfer = false
@@ -125,7 +125,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// The first entry of the own term: once committed, `commit` is current (thesis §6.4 step 1).
     var termStart = LogIndex.zero
     var uncommittedSize = 0
-    /// Of the entries behind `durable`: what waits in memory for the own disk.
+    /// The size of the entries behind `durable`, which wait in memory for the own disk.
     package internal(set) var unsyncedSize = 0
     /// Runs while something is uncommitted.
     var quorumAt: MonotonicTime?
