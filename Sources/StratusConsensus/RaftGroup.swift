@@ -114,7 +114,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
-    /// The nodes that said yes to this pre-candidate or candidate; oneself when the own vote is durable.
+    /// The nodes that said yes to this pre-candidate or candidate, itself included once its own vote
+    /// is durable.
     var votes: [NodeID] = []
     /// Whether the campaign of this term was asked for by the leader before.
     var campaignIsTransfer = false

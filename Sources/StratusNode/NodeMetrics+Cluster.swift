@@ -5,8 +5,8 @@ import StratusRuntime
 /// The metrics of a node among others: an alarm for each thing that the doctor reports, and the
 /// figures that explain it.
 extension NodeMetrics {
-    /// The components that report what is wrong with a node. A test compares this list with the
-    /// texts that raise them.
+    /// The components that report what is wrong with a node. A component that is not listed here
+    /// has no alarm, so add each new one of ``Health``.
     static let components = [
         "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk",
         "level",
