@@ -114,7 +114,10 @@ let package = Package(
             swiftSettings: house + release + planted),
         .target(
             name: "StratusAssets",
-            dependencies: ["StratusModel", "StratusSealing", "StratusCompression"],
+            dependencies: [
+                "StratusModel", "StratusCoding", "StratusSealing", "StratusCompression",
+                "StratusRuntime",
+            ],
             swiftSettings: house + release),
         .target(
             name: "StratusCluster",
@@ -135,25 +138,31 @@ let package = Package(
             dependencies: ["StratusModel", "StratusHTTP", "StratusSealing"],
             swiftSettings: house + release),
         .target(
+            name: "StratusContainers",
+            dependencies: [
+                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusCluster", "StratusIdentity",
+            ], swiftSettings: house + release),
+        .target(
             name: "StratusGateway",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
-                "StratusSealing", "StratusRuntime", "StratusCluster", "StratusIdentity",
+                "StratusSealing", "StratusRuntime", "StratusAssets", "StratusCluster",
+                "StratusIdentity", "StratusContainers",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusRecords",
-                "StratusHTTP",
-                "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway",
+                "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
+                "StratusIdentity", "StratusContainers",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusPlacement", "StratusStorage", "StratusCluster", "StratusIdentity",
-                "StratusGateway",
+                "StratusPlacement", "StratusStorage", "StratusAssets", "StratusCluster",
+                "StratusIdentity", "StratusContainers", "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCompression", "StratusCommandLine", "StratusProcess",
                 "StratusConfiguration",
@@ -253,7 +262,8 @@ let package = Package(
         .testTarget(
             name: "StratusAssetsTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusSealing", "StratusAssets",
+                "StratusModel", "StratusCoding", "StratusSealing", "StratusRuntime",
+                "StratusStorage", "StratusSimulation", "StratusAssets",
             ],
             swiftSettings: house),
         .testTarget(
@@ -280,8 +290,9 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusCluster", "StratusIdentity", "StratusGateway", "StratusSimulation",
-                "StratusSealing", "WireScenarios",
+                "StratusAssets", "StratusCluster", "StratusIdentity", "StratusContainers",
+                "StratusGateway",
+                "StratusSimulation", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],
             swiftSettings: house),

@@ -1,5 +1,5 @@
 import StratusCluster
-package import StratusGateway
+package import StratusContainers
 package import StratusHTTP
 import StratusIdentity
 package import StratusModel
@@ -14,15 +14,9 @@ package import StratusRuntime
 ///
 /// Every change and every denial is a line in the log.
 package struct AdminHandler: HTTPHandler {
-    private let control: any NodeControl
-    private let health: Health
-    private let metrics: Metrics
-    private let log: Log
+    private let services: AdminServices
     private let settings: Settings
-    /// The service that knows people; nil if this node has no accounts (tests of everything else).
-    private let people: SignInService?
-    /// The cluster this node is in; nil where it works alone.
-    private let cluster: (any ClusterControl)?
+    private var log: Log { self.services.log }
 
     package struct Settings: Sendable {
         /// Whether the token in a request is the administrators'. Compares in constant time.
@@ -40,90 +34,17 @@ package struct AdminHandler: HTTPHandler {
 
     package init(
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
-        people: SignInService? = nil, cluster: (any ClusterControl)? = nil
+        directory: Directory? = nil, cluster: (any ClusterControl)? = nil
     ) {
-        self.control = control
-        self.health = health
-        self.metrics = metrics
-        self.log = log
+        self.services = AdminServices(
+            control: control, health: health, metrics: metrics, log: log, directory: directory,
+            cluster: cluster)
         self.settings = settings
-        self.people = people
-        self.cluster = cluster
-    }
-
-    /// The pages of the API: for the dispatch, for 405 and for the labels of the metrics.
-    private enum Page: Equatable {
-        case healthz, readyz, metrics, status, configuration, logLevel, cluster
-        case schema(ContainerReference), promotion(ContainerReference)
-        case identity(IdentityRoute)
-        case clusterChange(ClusterRoute)
-        /// The path of a schema whose container or environment cannot exist.
-        case nowhere
-
-        static let fixed: [(path: String, page: Page)] = [
-            ("/healthz", .healthz), ("/readyz", .readyz), ("/metrics", .metrics),
-            ("/v1/status", .status), ("/v1/config", .configuration), ("/v1/log-level", .logLevel),
-            ("/v1/cluster", .cluster),
-        ]
-        static let schemaTemplate = "/v1/containers/{container}/environments/{environment}/schema"
-        static let templates =
-            Self.fixed.map(\.path) + [Self.schemaTemplate, Self.schemaTemplate + "/promote"]
-            + IdentityRoute.templates + ClusterRoute.templates
-
-        init?(_ path: String) {
-            if let page = Self.fixed.first(where: { $0.path == path })?.page {
-                self = page
-                return
-            }
-            if let route = ClusterRoute(path) {
-                self = .clusterChange(route)
-                return
-            }
-            if let route = IdentityRoute(path) {
-                self = .identity(route)
-                return
-            }
-            let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-            guard parts.count == 7 || (parts.count == 8 && parts[7] == "promote"),
-                parts[0].isEmpty, parts[1] == "v1", parts[2] == "containers",
-                parts[4] == "environments", parts[6] == "schema"
-            else { return nil }
-            guard let name = PercentCoding.decode(parts[3].utf8),
-                ContainerReference.isName(name),
-                let environment = Environment(name: String(parts[5])),
-                parts.count == 7 || environment == .production
-            else {
-                self = .nowhere
-                return
-            }
-            let container = ContainerReference(container: name, environment: environment)
-            self = parts.count == 7 ? .schema(container) : .promotion(container)
-        }
-
-        var template: String {
-            switch self {
-            case .schema, .nowhere: Self.schemaTemplate
-            case .promotion: Self.schemaTemplate + "/promote"
-            case .identity(let route): route.template
-            case .clusterChange(let route): route.template
-            default: Self.fixed.first { $0.page == self }?.path ?? "other"
-            }
-        }
-
-        var methods: [String] {
-            switch self {
-            case .logLevel, .schema: ["GET", "PUT"]
-            case .promotion: ["POST"]
-            case .identity(let route): route.methods
-            case .clusterChange(let route): route.methods
-            default: ["GET", "HEAD"]
-            }
-        }
     }
 
     /// The label of a request's route.
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
-        ObservedHandler.Route(Page(head.path)?.template ?? "other")
+        ObservedHandler.Route(AdminRoute.fitting(head.path).first?.route.template ?? "other")
     }
 
     /// A schema of a thousand types fits.
@@ -131,89 +52,61 @@ package struct AdminHandler: HTTPHandler {
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let head = request.head
-        let page = Page(head.path)
-        if page != .healthz && page != .readyz
-            && !(page == .metrics && self.settings.metricsAreOpen)
-        {
-            if let refusal = self.refusal(request) { return refusal }
+        let fitting = AdminRoute.fitting(head.path)
+        let isOpen = fitting.contains {
+            $0.route.role == .anyone
+                || ($0.route.role == .scraper && self.settings.metricsAreOpen)
         }
-        guard let page else {
+        if !isOpen, let refusal = self.refusal(request) { return refusal }
+        guard let template = fitting.first?.route.template else {
             return AdminAnswer.error(
                 404, "NOT_FOUND",
                 "there is nothing at this path; the API has "
-                    + Page.templates.joined(separator: ", "))
+                    + AdminRoute.templates.joined(separator: ", "))
         }
-        guard page == .nowhere || page.methods.contains(head.method) else {
-            var answer = AdminAnswer.error(
-                405, "METHOD_NOT_ALLOWED",
-                "\(page.template) takes "
-                    + page.methods.joined(separator: " and "))
-            answer.headers.append("Allow", page.methods.joined(separator: ", "))
-            return answer
-        }
-        switch page {
-        case .healthz: return HealthPages.alive()
-        case .readyz: return HealthPages.ready(self.health, withReasons: true)
-        case .metrics:
-            var answer = AdminAnswer.text(200, "")
-            answer.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-            answer.body = .bytes(self.metrics.exposition())
-            return answer
-        case .status: return AdminAnswer.json(await self.control.status().json())
-        case .configuration: return self.configuration()
-        case .logLevel:
-            if head.method == "PUT" { return await self.setLogLevel(request) }
-            return self.logLevel()
-        case .cluster: return await ClusterPages(cluster: self.cluster).show()
-        case .schema(let container):
-            let pages = SchemaPages(control: self.control, log: self.log)
-            if head.method == "PUT", let refusal = await self.refusal(toChange: container) {
-                return refusal
-            }
-            return head.method == "PUT"
-                ? await pages.replace(container, request) : await pages.show(container)
-        case .promotion(let container):
-            let development = ContainerReference(
-                container: container.container, environment: .development)
-            for place in [container, development] {
-                if let refusal = await self.refusal(toChange: place) { return refusal }
-            }
-            return await SchemaPages(control: self.control, log: self.log)
-                .promote(container, request)
-        case .identity(let route):
-            guard let people else {
-                return AdminAnswer.error(404, "NOT_FOUND", "this node has no accounts")
-            }
-            return await IdentityPages(people: people, log: self.log, request: request)
-                .answer(route)
-        case .clusterChange(let route):
-            return await ClusterChanges(cluster: self.cluster, log: self.log, request: request)
-                .answer(route)
-        case .nowhere:
-            return AdminAnswer.error(
-                404, "NOT_FOUND",
-                "a container's name and 'development' or 'production' are wanted")
-        }
+        guard let (route, parameters) = fitting.first(where: { $0.route.takes(head.method) })
+        else { return Self.methodRefused(template, fitting.map(\.route.method)) }
+        let exchange = AdminExchange(
+            request: request, parameters: parameters, services: self.services)
+        let response = await self.run(route, exchange)
+        // What is remembered of tokens and people may have changed.
+        if route.method != "GET" { self.services.directory?.authenticator.forget() }
+        return response
     }
 
-    /// Registers the container that gets a schema. Returns a refusal if it was deleted or is being
-    /// reset.
-    private func refusal(toChange container: ContainerReference) async -> HTTPResponse? {
-        guard let people else { return nil }
-        do throws(RouteError) {
-            if try await people.authenticator.registry.admit(container) { return nil }
-            if try await people.authenticator.registry.descriptor(of: container)?.state
-                == .resetting
-            {
-                return AdminAnswer.error(
-                    409, "CONTAINER_RESETTING",
-                    "this environment is being reset: go on with that first")
+    private static func methodRefused(_ template: String, _ methods: [String]) -> HTTPResponse {
+        let allowed = methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
+        var answer = AdminAnswer.error(
+            405, "METHOD_NOT_ALLOWED", "\(template) takes \(allowed.joined(separator: " and "))")
+        answer.headers.append("Allow", allowed.joined(separator: ", "))
+        return answer
+    }
+
+    private func run(_ route: AdminRoute, _ exchange: AdminExchange) async -> HTTPResponse {
+        do {
+            switch route.need {
+            case .node: break
+            case .people: _ = try exchange.directory
+            case .cluster: _ = try exchange.cluster
             }
+            return try await route.run(exchange)
+        } catch let refusal as AdminRefusal {
+            return refusal.answer
+        } catch RouteError.outcomeUnknown {
             return AdminAnswer.error(
-                409, "CONTAINER_DELETED", "this container was deleted: create it again first")
+                500, "OUTCOME_UNKNOWN", "the change may have been made: check before you repeat it")
+        } catch RouteError.notExecuted {
+            return AdminAnswer.error(
+                503, "TRY_AGAIN_LATER",
+                "the node cannot do this now; nothing was changed: try again later")
         } catch {
-            return AdminAnswer.error(
-                503, "TRY_AGAIN_LATER", "the node cannot do it now; nothing happened")
+            self.log.error(
+                "an administrator's request failed",
+                [
+                    "request": .text(exchange.request.identity.uuid),
+                    "route": .text(route.template), "reason": .text("\(error)"),
+                ])
+            return AdminAnswer.error(500, "INTERNAL_ERROR", "\(error)")
         }
     }
 
@@ -231,7 +124,7 @@ package struct AdminHandler: HTTPHandler {
             if self.settings.isToken(token) { return nil }
             reason = "this is not the administrators' token of this node"
         } else {
-            reason = "one 'Authorization: Bearer TOKEN' is wanted, and nothing else"
+            reason = "send exactly one header 'Authorization: Bearer TOKEN'"
         }
         self.log.warning(
             "administrator refused",
@@ -253,60 +146,5 @@ package struct AdminHandler: HTTPHandler {
             return nil
         }
         return Secret(String(parts[1]))
-    }
-
-    // MARK: Pages
-
-    private func configuration() -> HTTPResponse {
-        var json = JSONWriter()
-        json.beginObject()
-        json.key("configuration")
-        json.beginArray()
-        for row in self.control.configuration() {
-            json.beginObject()
-            json.member("key", row.key)
-            json.key("value")
-            if let value = row.value { json.write(raw: value.utf8) } else { json.writeNull() }
-            json.member("origin", row.origin)
-            json.member("reloads", row.reloads)
-            json.endObject()
-        }
-        json.endArray()
-        json.endObject()
-        return AdminAnswer.json(json.finish())
-    }
-
-    private func logLevel() -> HTTPResponse {
-        var json = JSONWriter()
-        json.beginObject()
-        json.member("level", self.control.logLevel.name)
-        json.endObject()
-        return AdminAnswer.json(json.finish())
-    }
-
-    private func setLogLevel(_ request: HTTPRequest) async -> HTTPResponse {
-        let body: Bytes
-        do { body = try await request.body.collect() } catch {
-            return AdminAnswer.error(400, "BAD_REQUEST", "the body could not be read")
-        }
-        let names = LogLevel.allCases.map(\.name)
-        guard let json = try? JSONDocument(parsing: body), let name = json.root["level"]?.string,
-            let level = LogLevel(name: name)
-        else {
-            return AdminAnswer.error(
-                400, "BAD_REQUEST",
-                "the body is {\"level\": …} with one of \(names.joined(separator: ", "))")
-        }
-        let before = self.control.logLevel
-        // Written while the more talkative of the two holds: a change must not hide itself.
-        if level < before { self.control.setLogLevel(level) }
-        self.log.warning(
-            "log level changed by an administrator",
-            [
-                "request": .text(request.identity.uuid), "peer": .text(request.peer),
-                "from": .text(before.name), "to": .text(level.name),
-            ])
-        self.control.setLogLevel(level)
-        return self.logLevel()
     }
 }

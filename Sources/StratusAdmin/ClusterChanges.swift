@@ -6,88 +6,102 @@ import StratusRuntime
 
 /// The changes that administrators make to the cluster. Every change is a line in the log.
 struct ClusterChanges {
-    let cluster: (any ClusterControl)?
-    let log: Log
-    let request: HTTPRequest
-
-    private struct Failed: Error { let answer: HTTPResponse }
+    let cluster: any ClusterControl
+    let exchange: AdminExchange
 
     private static let tokenSecondsMax: Int64 = 30 * 86_400
+    private static let node = "/v1/cluster/nodes/{node}"
+    private static let partition = "/v1/cluster/partitions/{partition}"
+    private static let revision = "the cluster's revision"
 
-    func answer(_ route: ClusterRoute) async -> HTTPResponse {
-        guard let cluster else {
-            return AdminAnswer.error(
-                404, "NOT_CLUSTERED",
-                "this node works alone: it has neither 'cluster.peers' nor 'cluster.join'")
-        }
-        do {
-            if route == .health { return try await ClusterHealth(cluster: cluster).show() }
-            if route == .upgrade, self.request.head.method != "POST" {
-                return AdminAnswer.json(Self.json(UpgradeStanding(try await self.view(cluster))))
+    static let routes: [AdminRoute] = [
+        Self.route(
+            "GET", "/v1/cluster/upgrade", answer: "the feature levels of cluster and nodes"
+        ) { changes, _ in
+            AdminAnswer.json(Self.json(UpgradeStanding(try await changes.view())))
+        },
+        Self.route("POST", "/v1/cluster/upgrade", answer: Self.revision) { changes, _ in
+            try await changes.finalise()
+        },
+        Self.route(
+            "POST", "/v1/cluster/join-tokens", body: "validSeconds",
+            answer: "a token that lets one node in, shown this once"
+        ) { try await $0.makeToken($1) },
+        Self.route("PUT", Self.node, body: "weight, rack", answer: Self.revision) {
+            try await $0.configure($1)
+        },
+        Self.route(
+            "POST", Self.node + "/drain", body: "leave, accept", answer: Self.revision
+        ) { changes, body in
+            let node = try await changes.node()
+            return try await changes.change(
+                .drain(
+                    node.id, leavesWhenEmpty: body?["leave"]?.bool == true,
+                    acceptedReplicaCount: Self.accepted(body)))
+        },
+        Self.route("POST", Self.node + "/undrain", answer: Self.revision) { changes, _ in
+            let node = try await changes.node()
+            return try await changes.change(.undrain(node.id))
+        },
+        Self.route(
+            "POST", Self.node + "/remove", body: "accept", answer: Self.revision
+        ) { changes, body in
+            let node = try await changes.node()
+            return try await changes.change(
+                .remove(node.id, acceptedLossCount: Self.accepted(body)))
+        },
+        Self.route(
+            "POST", Self.partition + "/move", body: "from, to", answer: Self.revision
+        ) { try await $0.move($1) },
+        Self.route(
+            "POST", Self.partition + "/leader", body: "to", answer: "the name of the new leader"
+        ) { try await $0.transfer($1) },
+    ]
+
+    /// - Parameter run: is given the JSON of the body, nil for an empty one.
+    private static func route(
+        _ method: String, _ template: String, body: String = "", answer: String,
+        run: @escaping @Sendable (Self, JSONValue?) async throws -> HTTPResponse
+    ) -> AdminRoute {
+        AdminRoute(method, template, need: .cluster, body: body, answer: answer) { exchange in
+            let changes = Self(cluster: try exchange.cluster, exchange: exchange)
+            do {
+                return try await run(changes, try await changes.body())
+            } catch let failure as NodeControlFailure {
+                throw Self.refusal(failure)
             }
-            let body = try await self.body()
-            switch route {
-            case .joinTokens: return try await self.makeToken(body, cluster)
-            case .health: return AdminAnswer.error(500, "INTERNAL", "answered before")
-            case .upgrade: return try await self.finalise(cluster)
-            case .node(let name):
-                let weight = body?["weight"]?.int64.map { UInt32(clamping: $0) }
-                return try await self.change(
-                    .configure(
-                        try await self.node(name, cluster).id, weight: weight,
-                        rack: body?["rack"]?.string), cluster)
-            case .nodeAction(let name, let action):
-                let node = try await self.node(name, cluster)
-                return try await self.change(
-                    Self.command(action, node.id, body), cluster)
-            case .partitionAction(let name, .move):
-                return try await self.move(name, body, cluster)
-            case .partitionAction(let name, .leader):
-                return try await self.transfer(name, body, cluster)
-            }
-        } catch let failure as Failed {
-            return failure.answer
-        } catch let failure as NodeControlFailure {
-            return Self.answer(failure)
-        } catch {
-            return AdminAnswer.error(400, "BAD_REQUEST", "the body could not be read")
         }
     }
 
     private func body() async throws -> JSONValue? {
-        let bytes = try await self.request.body.collect()
+        let bytes = try await self.exchange.bytes()
         if bytes.isEmpty { return nil }
         guard let document = try? JSONDocument(parsing: bytes) else {
-            throw Failed(answer: AdminAnswer.error(400, "BAD_REQUEST", "the body is not JSON"))
+            throw AdminRefusal.bad("the body is not JSON")
         }
         return document.root
     }
 
-    private static func command(
-        _ action: ClusterRoute.NodeAction, _ node: NodeID, _ body: JSONValue?
-    ) -> SystemCommand {
-        let accepted = body?["accept"]?.int64.map { Int(clamping: $0) }
-        switch action {
-        case .drain:
-            return .drain(
-                node, leavesWhenEmpty: body?["leave"]?.bool == true,
-                acceptedReplicaCount: accepted)
-        case .undrain: return .undrain(node)
-        case .remove: return .remove(node, acceptedLossCount: accepted)
-        }
+    private static func accepted(_ body: JSONValue?) -> Int? {
+        body?["accept"]?.int64.map { Int(clamping: $0) }
     }
 
-    private func view(_ cluster: any ClusterControl) async throws -> ClusterView {
-        guard let view = try await cluster.view() else {
-            throw Failed(
-                answer: AdminAnswer.error(503, "NOT_FORMED", "the cluster is not formed yet"))
+    private func configure(_ body: JSONValue?) async throws -> HTTPResponse {
+        let weight = body?["weight"]?.int64.map { UInt32(clamping: $0) }
+        return try await self.change(
+            .configure(try await self.node().id, weight: weight, rack: body?["rack"]?.string))
+    }
+
+    private func view() async throws -> ClusterView {
+        guard let view = try await self.cluster.view() else {
+            throw AdminRefusal(503, "NOT_FORMED", "the cluster is not formed yet")
         }
         return view
     }
 
     /// A member by its name; a removed one may have had the same.
-    private func node(_ name: String, _ cluster: any ClusterControl) async throws -> ClusterNode {
-        try Self.node(name, in: try await self.view(cluster))
+    private func node() async throws -> ClusterNode {
+        try Self.node(self.exchange.parameter("node"), in: try await self.view())
     }
 
     private static func node(_ name: String, in view: ClusterView) throws -> ClusterNode {
@@ -95,8 +109,7 @@ struct ClusterChanges {
             let node = view.nodes.first(where: { $0.name == name && $0.isMember })
                 ?? view.nodes.last(where: { $0.name == name })
         else {
-            throw Failed(
-                answer: AdminAnswer.error(404, "NO_SUCH_NODE", "there is no node '\(name)'"))
+            throw AdminRefusal(404, "NO_SUCH_NODE", "there is no node '\(name)'")
         }
         return node
     }
@@ -106,10 +119,9 @@ struct ClusterChanges {
         if let number = UInt16(name), Int(number) < view.table.partitionCount {
             return PartitionID(number).group
         }
-        throw Failed(
-            answer: AdminAnswer.error(
-                404, "NO_SUCH_PARTITION",
-                "partitions are 'system' and 0 to \(view.table.partitionCount - 1)"))
+        throw AdminRefusal(
+            404, "NO_SUCH_PARTITION",
+            "partitions are 'system' and 0 to \(view.table.partitionCount - 1)")
     }
 
     private static func word(for outcome: SystemOutcome) -> String {
@@ -120,20 +132,23 @@ struct ClusterChanges {
         }
     }
 
-    private func change(_ command: SystemCommand, _ cluster: any ClusterControl) async throws
+    private func change(_ command: SystemCommand) async throws
         -> HTTPResponse
     {
-        let outcome = try await cluster.change(command)
-        self.log.warning(
+        let outcome = try await self.cluster.change(command)
+        self.exchange.log.warning(
             "cluster changed by an administrator",
             [
-                "request": .text(self.request.identity.uuid), "peer": .text(self.request.peer),
-                "change": .text("\(ChangeWords(command, in: cluster.lastView))"),
+                "request": .text(self.exchange.request.identity.uuid),
+                "peer": .text(self.exchange.request.peer),
+                "change": .text("\(ChangeWords(command, in: self.cluster.lastView))"),
                 "outcome": .text(Self.word(for: outcome)),
             ])
         switch outcome {
         case .refused(let refusal): return Self.answer(refusal)
         case .done(let revision), .joined(_, let revision):
+            await self.exchange.noteAfterwards(
+                "cluster change", "\(ChangeWords(command, in: self.cluster.lastView))")
             var json = JSONWriter()
             json.beginObject()
             json.member("revision", Int64(clamping: revision))
@@ -145,8 +160,8 @@ struct ClusterChanges {
     // MARK: Upgrades
 
     /// Raises the cluster to the level of its newest build, once every member has announced it.
-    private func finalise(_ cluster: any ClusterControl) async throws -> HTTPResponse {
-        let standing = UpgradeStanding(try await self.view(cluster))
+    private func finalise() async throws -> HTTPResponse {
+        let standing = UpgradeStanding(try await self.view())
         guard standing.lagging.isEmpty else {
             return AdminAnswer.error(
                 409, "REFUSED",
@@ -159,7 +174,7 @@ struct ClusterChanges {
                 "the cluster is at feature level \(standing.level) already, which is that of every node"
             )
         }
-        return try await self.change(.raiseFeatureLevel(standing.newest.rawValue), cluster)
+        return try await self.change(.raiseFeatureLevel(standing.newest.rawValue))
     }
 
     private static func json(_ standing: UpgradeStanding) -> Bytes {
@@ -190,18 +205,22 @@ struct ClusterChanges {
 
     // MARK: Tokens
 
-    private func makeToken(_ body: JSONValue?, _ cluster: any ClusterControl) async throws
+    private func makeToken(_ body: JSONValue?) async throws
         -> HTTPResponse
     {
         let seconds = body?["validSeconds"]?.int64 ?? 3_600
         guard (1...Self.tokenSecondsMax).contains(seconds) else {
             return AdminAnswer.error(
-                400, "BAD_REQUEST", "'validSeconds' is 1 to \(Self.tokenSecondsMax)")
+                400, "BAD_REQUEST", "'validSeconds' must be 1 to \(Self.tokenSecondsMax)")
         }
-        let made = try await cluster.makeJoinToken(validFor: .seconds(seconds))
-        self.log.warning(
+        let made = try await self.cluster.makeJoinToken(validFor: .seconds(seconds))
+        self.exchange.log.warning(
             "join token made by an administrator",
-            ["request": .text(self.request.identity.uuid), "peer": .text(self.request.peer)])
+            [
+                "request": .text(self.exchange.request.identity.uuid),
+                "peer": .text(self.exchange.request.peer),
+            ])
+        await self.exchange.noteAfterwards("join token", "good for \(seconds) s")
         var json = JSONWriter()
         json.beginObject()
         json.member("token", made.token)
@@ -212,60 +231,62 @@ struct ClusterChanges {
 
     // MARK: Partitions
 
-    private func observation(of group: GroupID, _ view: ClusterView, _ cluster: any ClusterControl)
+    private func observation(of group: GroupID, _ view: ClusterView)
         async throws -> GroupObservation
     {
         for node in view.replicas(of: group) {
-            if case .observed(let groups)? = await cluster.ask(
+            if case .observed(let groups)? = await self.cluster.ask(
                 .observe(waking: [group]), of: node),
                 let seen = groups.first(where: { $0.group == group })
             {
                 return seen
             }
         }
-        throw Failed(
-            answer: AdminAnswer.error(
-                503, "UNAVAILABLE", "nobody leads the partition now: ask again in a moment"))
+        throw AdminRefusal(
+            503, "UNAVAILABLE", "the partition has no leader now: ask again in a moment")
     }
 
-    private func move(_ name: String, _ body: JSONValue?, _ cluster: any ClusterControl)
+    private func move(_ body: JSONValue?)
         async throws -> HTTPResponse
     {
-        let view = try await self.view(cluster)
-        let group = try Self.group(name, in: view)
+        let view = try await self.view()
+        let group = try Self.group(self.exchange.parameter("partition"), in: view)
         guard let from = body?["from"]?.string, let to = body?["to"]?.string else {
-            return AdminAnswer.error(400, "BAD_REQUEST", "'from' and 'to' name nodes")
+            return AdminAnswer.error(400, "BAD_REQUEST", "'from' and 'to' must name nodes")
         }
-        let seen = try await self.observation(of: group, view, cluster)
+        let seen = try await self.observation(of: group, view)
         return try await self.change(
             .beginMove(
                 ReplicaMove(
                     group, from: try Self.node(from, in: view).id,
-                    to: try Self.node(to, in: view).id, fence: seen.configurationIndex)), cluster)
+                    to: try Self.node(to, in: view).id, fence: seen.configurationIndex)))
     }
 
-    private func transfer(_ name: String, _ body: JSONValue?, _ cluster: any ClusterControl)
+    private func transfer(_ body: JSONValue?)
         async throws -> HTTPResponse
     {
-        let view = try await self.view(cluster)
-        let group = try Self.group(name, in: view)
+        let view = try await self.view()
+        let group = try Self.group(self.exchange.parameter("partition"), in: view)
         guard let to = body?["to"]?.string else {
-            return AdminAnswer.error(400, "BAD_REQUEST", "'to' names a node")
+            return AdminAnswer.error(400, "BAD_REQUEST", "'to' must name a node")
         }
         let heir = try Self.node(to, in: view)
-        let seen = try await self.observation(of: group, view, cluster)
+        let seen = try await self.observation(of: group, view)
         guard seen.configuration.voters.contains(heir.id) else {
             return AdminAnswer.error(
                 409, "REFUSED", "'\(to)' has no replica of the partition that may lead")
         }
         if seen.leader != heir.id {
             guard
-                case .done(true)? = await cluster.ask(
+                case .done(true)? = await self.cluster.ask(
                     .transfer(group, to: heir.id), of: seen.leader)
             else {
-                return AdminAnswer.error(503, "UNAVAILABLE", "the leader changed meanwhile")
+                return AdminAnswer.error(
+                    503, "UNAVAILABLE", "the leader changed in the meantime: ask again")
             }
         }
+        await self.exchange.noteAfterwards(
+            "partition leader", "\(self.exchange.parameter("partition")) to \(to)")
         var json = JSONWriter()
         json.beginObject()
         json.member("leader", to)
@@ -289,7 +310,7 @@ struct ClusterChanges {
             case .holdsReplicas: refusal.limit
             default: nil
             }
-        if let accept { reason += "; to do it all the same, accept \(accept)" }
+        if let accept { reason += "; to do it anyway, accept \(accept)" }
         json.member("reason", reason)
         json.member("cause", "\(refusal.reason)")
         if let accept { json.member("accept", Int64(accept)) }
@@ -298,19 +319,21 @@ struct ClusterChanges {
         return AdminAnswer.json(json.finish(), status: 409)
     }
 
-    private static func answer(_ failure: NodeControlFailure) -> HTTPResponse {
+    static func refusal(_ failure: NodeControlFailure) -> AdminRefusal {
         switch failure {
         case .unavailable:
-            AdminAnswer.error(
+            AdminRefusal(
                 503, "UNAVAILABLE",
                 "the system partition has no leader now: a majority of its replicas is needed")
         case .outcomeUnknown:
-            AdminAnswer.error(
+            AdminRefusal(
                 503, "OUTCOME_UNKNOWN",
-                "the system partition did not answer in time: look before asking again")
-        case .overtaken: AdminAnswer.error(409, "OVERTAKEN", "somebody else changed it meanwhile")
-        case .refused(let reason): AdminAnswer.error(409, "REFUSED", reason)
-        case .failed(let text): AdminAnswer.error(500, "INTERNAL", text)
+                "the system partition did not answer in time: the change may have been made, "
+                    + "so check before you repeat it")
+        case .overtaken:
+            AdminRefusal(409, "OVERTAKEN", "somebody else changed it in the meantime: ask again")
+        case .refused(let reason): AdminRefusal(409, "REFUSED", reason)
+        case .failed(let text): AdminRefusal(500, "INTERNAL", text)
         }
     }
 }

@@ -31,34 +31,59 @@ extension ClusterControl {
     }
 }
 
-/// `/v1/cluster`: nodes, placement and moves.
-struct ClusterPages {
-    let cluster: (any ClusterControl)?
+/// `/v1/cluster`: nodes, placement and moves, and the health of all.
+enum ClusterPages {
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", "/v1/cluster", need: .cluster,
+            answer:
+                "nodes, placement, leaders and moves (lastKnown=1: without a majority too, then `isCurrent` is false)"
+        ) {
+            let acceptsOld = ["1", "true"].contains($0.query?["lastKnown"])
+            return try await Self.show($0.cluster, acceptsOld: acceptsOld)
+        },
+        AdminRoute(
+            "GET", "/v1/cluster/health", need: .cluster,
+            answer: "what every node says of itself, and the leaders of their groups"
+        ) { try await Self.health($0.cluster) },
+    ]
 
-    func show() async -> HTTPResponse {
-        guard let cluster else {
-            return AdminAnswer.error(
-                404, "NOT_CLUSTERED", "this node works alone: it has no 'cluster.peers'")
-        }
+    private static func health(_ cluster: any ClusterControl) async throws -> HTTPResponse {
         do throws(NodeControlFailure) {
-            guard let view = try await cluster.view() else {
+            return try await ClusterHealth(cluster: cluster).show()
+        } catch { throw ClusterChanges.refusal(error) }
+    }
+
+    private static func show(_ cluster: any ClusterControl, acceptsOld: Bool) async throws
+        -> HTTPResponse
+    {
+        do throws(NodeControlFailure) {
+            let patience = Duration.seconds(acceptsOld ? 2 : 5)
+            guard let view = try await cluster.view(within: patience) else {
                 return AdminAnswer.error(
                     503, "NOT_FORMED",
-                    "the cluster is not formed yet: too few of its peers are here")
+                    "the cluster is not formed yet: too few of its peers are reachable")
             }
             return AdminAnswer.json(Self.json(view, cluster))
         } catch {
+            if acceptsOld, error == .unavailable || error == .outcomeUnknown,
+                let view = cluster.lastView
+            {
+                return AdminAnswer.json(Self.json(view, cluster, isCurrent: false))
+            }
             switch error {
-            case .failed(let text): return AdminAnswer.error(500, "INTERNAL", text)
+            case .failed(let text): throw AdminRefusal(500, "INTERNAL", text)
             case .unavailable, .outcomeUnknown, .overtaken, .refused:
-                return AdminAnswer.error(
+                throw AdminRefusal(
                     503, "UNAVAILABLE",
                     "the system partition has no leader now: a majority of its replicas is needed")
             }
         }
     }
 
-    static func json(_ view: ClusterView, _ cluster: any ClusterControl) -> Bytes {
+    static func json(
+        _ view: ClusterView, _ cluster: any ClusterControl, isCurrent: Bool = true
+    ) -> Bytes {
         let plan = MembershipController.plan(for: view)
         let shares = FairShares(
             nodes: view.placementNodes, partitionCount: view.table.partitionCount,
@@ -66,6 +91,7 @@ struct ClusterPages {
         var json = JSONWriter()
         json.beginObject()
         json.member("cluster", "\(view.settings.cluster)")
+        json.member("isCurrent", isCurrent)
         json.member("answeredBy", Int64(cluster.node.raw))
         json.member("revision", Int64(clamping: view.settings.revision))
         json.member("placementEpoch", Int64(clamping: view.table.epoch))

@@ -8,58 +8,79 @@ import StratusRuntime
 ///
 /// An uploaded schema is the complete one. With `dryRun=1` in the query nothing is changed; the
 /// answer is still the difference, so that nobody has to guess what a change does.
-struct SchemaPages {
-    let control: any NodeControl
-    let log: Log
+enum SchemaPages {
+    private static let path = "/v1/containers/{container}/environments/{environment}/schema"
 
-    func show(_ container: ContainerReference) async -> HTTPResponse {
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", Self.path, need: .node, answer: "the schema, in CloudKit's schema language"
+        ) { try await Self.show($0) },
+        AdminRoute(
+            "PUT", Self.path, need: .node, body: "the whole schema, in CloudKit's schema language",
+            answer: "the version and the changes (dryRun=1: nothing is changed)"
+        ) { try await Self.replace($0) },
+        AdminRoute(
+            "POST", Self.path + "/promote", need: .node,
+            answer: "the version and the changes (dryRun=1: nothing is changed)"
+        ) { try await Self.promote($0) },
+    ]
+
+    private static func show(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let container = try exchange.container()
         do throws(NodeControlFailure) {
-            let schema = try await self.control.schema(of: container)
+            let schema = try await exchange.control.schema(of: container)
             return AdminAnswer.text(200, SchemaText.write(schema))
         } catch { return Self.answer(error) }
     }
 
-    func replace(_ container: ContainerReference, _ request: HTTPRequest) async -> HTTPResponse {
+    private static func replace(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let container = try exchange.container()
+        if exchange.services.directory != nil { try await exchange.admit(container) }
         guard container.environment == .development else {
-            return AdminAnswer.error(
+            throw AdminRefusal(
                 409, "PRODUCTION_IS_CLOSED",
-                "production takes development's schema by promotion, and no other")
+                "production's schema changes only by promotion: import into development, then "
+                    + "promote")
         }
-        let body: Bytes
-        do { body = try await request.body.collect() } catch {
-            return AdminAnswer.error(400, "BAD_REQUEST", "the body could not be read")
-        }
+        let body = try await exchange.bytes()
         guard let text = String(validating: body, as: UTF8.self) else {
-            return AdminAnswer.error(400, "BAD_SCHEMA", "the schema is not UTF-8")
+            throw AdminRefusal(400, "BAD_SCHEMA", "the schema is not valid UTF-8")
         }
         let wanted: Schema
         do throws(SchemaTextError) { wanted = try SchemaText.read(text) } catch {
-            return AdminAnswer.error(400, "BAD_SCHEMA", error.description)
+            throw AdminRefusal(400, "BAD_SCHEMA", error.description)
         }
         do throws(NodeControlFailure) {
-            let held = try await self.control.schema(of: container)
-            let production = try await self.control.schema(of: Self.production(container))
-            return try await self.change(
+            let held = try await exchange.control.schema(of: container)
+            let production = try await exchange.control.schema(of: Self.production(container))
+            return try await Self.change(
                 held, SchemaRules.importing(wanted, over: held, production: production),
-                of: container, request)
+                of: container, exchange)
         } catch { return Self.answer(error) }
     }
 
     /// Production becomes what development is, and keeps what only it has.
-    func promote(_ container: ContainerReference, _ request: HTTPRequest) async -> HTTPResponse {
+    private static func promote(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let container = try exchange.container()
+        guard container.environment == .production else {
+            throw AdminRefusal(404, "NOT_FOUND", "a schema is promoted to 'production'")
+        }
+        let development = ContainerReference(
+            container: container.container, environment: .development)
+        if exchange.services.directory != nil {
+            for place in [container, development] { try await exchange.admit(place) }
+        }
         do throws(NodeControlFailure) {
-            let development = ContainerReference(
-                container: container.container, environment: .development)
-            let wanted = try await self.control.schema(of: development)
-            let held = try await self.control.schema(of: container)
-            return try await self.change(
-                held, SchemaRules.promoting(wanted, over: held), of: container, request)
+            let wanted = try await exchange.control.schema(of: development)
+            let held = try await exchange.control.schema(of: container)
+            return try await Self.change(
+                held, SchemaRules.promoting(wanted, over: held), of: container, exchange)
         } catch { return Self.answer(error) }
     }
 
-    private func change(
+    private static func change(
         _ held: Schema, _ decided: Result<Schema, SchemaRefusal>, of container: ContainerReference,
-        _ request: HTTPRequest
+        _ exchange: AdminExchange
     ) async throws(NodeControlFailure) -> HTTPResponse {
         let schema: Schema
         switch decided {
@@ -68,18 +89,24 @@ struct SchemaPages {
             return AdminAnswer.error(409, "SCHEMA_CONFLICT", refusal.text)
         }
         let changes = SchemaChange.between(held, schema)
-        let isDry = ["1", "true"].contains(URLQuery(request.head.query)?["dryRun"])
+        let isDry = ["1", "true"].contains(exchange.query?["dryRun"])
         if !isDry, schema.version != held.version {
-            try await self.control.install(schema, of: container)
-            self.log.warning(
+            try await exchange.control.install(schema, of: container)
+            exchange.log.warning(
                 "schema changed by an administrator",
                 [
-                    "request": .text(request.identity.uuid), "peer": .text(request.peer),
+                    "request": .text(exchange.request.identity.uuid),
+                    "peer": .text(exchange.request.peer),
                     "container": .text(container.container),
                     "environment": .text(container.environment.name),
                     "changes": .count(changes.count),
                     "version": .integer(Int64(clamping: schema.version)),
                 ])
+        }
+        if !isDry, schema.version != held.version {
+            await exchange.noteAfterwards(
+                container.environment == .production ? "schema promote" : "schema import",
+                "version \(schema.version)", container)
         }
         var json = JSONWriter()
         json.beginObject()
@@ -99,12 +126,15 @@ struct SchemaPages {
     private static func answer(_ failure: NodeControlFailure) -> HTTPResponse {
         switch failure {
         case .unavailable:
-            AdminAnswer.error(503, "TRY_AGAIN_LATER", "the node cannot do it now; nothing happened")
+            AdminAnswer.error(
+                503, "TRY_AGAIN_LATER",
+                "the node cannot do this now; nothing was changed: try again later")
         case .outcomeUnknown:
             AdminAnswer.error(
-                500, "OUTCOME_UNKNOWN", "it may have happened: look before asking again")
+                500, "OUTCOME_UNKNOWN", "the change may have been made: check before you repeat it")
         case .overtaken:
-            AdminAnswer.error(409, "OVERTAKEN", "somebody else changed it meanwhile")
+            AdminAnswer.error(
+                409, "OVERTAKEN", "somebody else changed it in the meantime: look again")
         case .refused(let reason): AdminAnswer.error(409, "SCHEMA_CONFLICT", reason)
         case .failed(let text): AdminAnswer.error(500, "INTERNAL_ERROR", text)
         }

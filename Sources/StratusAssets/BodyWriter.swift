@@ -58,7 +58,7 @@ package struct BodyWriter: Sendable {
     private enum Phase: Sendable, Equatable { case writing, confirming, over }
 
     private let limits: Limits
-    private let body: BodyID
+    package let body: BodyID
     private let orphanAfterMilliseconds: Int64
     private let voterSets: [Set<NodeID>]
     private let deadline: MonotonicTime

@@ -113,6 +113,19 @@ package struct CopyWants: Sendable, Equatable {
         }
     }
 
+    /// More happened through this entry than was told, or the rows went back. What is listed counts
+    /// no more, and nothing goes until another comparison is through and the entry is durable.
+    package mutating func unlisted(through index: LogIndex) {
+        self.missing = [:]
+        self.unnamed = [:]
+        self.dropped = [:]
+        self.unlistedFrom = nil
+        self.unlistedBefore = nil
+        self.unlistedDropAt = max(self.unlistedDropAt, index)
+        self.comparedTo = .first
+        self.isCompared = false
+    }
+
     /// Everything through this entry was told.
     package mutating func applied(through index: LogIndex) {
         self.applied = max(self.applied, index)
@@ -213,6 +226,10 @@ package struct CopyWants: Sendable, Equatable {
     }
 
     package var missingCount: Int { self.missing.count }
+    /// Copies that no row names.
+    package var unnamedCount: Int { self.unnamed.count }
+    /// When the first of them is an orphan: a time of the log.
+    package var firstOrphanMilliseconds: Int64? { self.unnamed.values.min() }
     /// Whether there are more than are listed.
     package var hasUnlisted: Bool {
         self.unlistedFrom != nil || self.unlistedBefore != nil

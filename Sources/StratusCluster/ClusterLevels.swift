@@ -14,6 +14,8 @@ extension NodeQuestion: Levelled {
         case .changed: 5
         case .health: 6
         case .offer: 7
+        case .attend: 8
+        case .stirred: 9
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeQuestion.needed(by: self.number) }

@@ -268,7 +268,8 @@ package final class Replica {
             return RaftGroup.Proposal(
                 token: request, kind: isMail ? .mail : .command, payload: command.encoded(),
                 wallMilliseconds: wallMilliseconds,
-                after: isMail ? Self.latestTime(in: command) : .zero)
+                after: isMail ? Self.latestTime(in: command) : .zero,
+                heldBy: self.state.holdings(in: command))
         }
         self.run(.proposed(proposals), at: now, into: &effects)
     }
@@ -372,7 +373,8 @@ package final class Replica {
         }
         if self.raft.lacksState {
             return
-                "its rows are gone, and the log has let go of what made them: it asks for a snapshot"
+                "its rows are lost, and the log no longer holds the entries to rebuild them: "
+                + "it asks for a snapshot"
         }
         if let end = self.raft.mustReach {
             return
@@ -776,6 +778,8 @@ package enum ReplicaRefusal: Error, Sendable, Equatable {
     case upgrading
     /// The membership is changing already, or the change makes no sense.
     case membershipRefused
+    /// It did not happen: too few members are known to hold the copies that it names.
+    case notHeld
 
     init(_ refusal: RaftGroup.Refusal) {
         self =
@@ -785,6 +789,7 @@ package enum ReplicaRefusal: Error, Sendable, Equatable {
             case .overloaded: .overloaded
             case .tooLarge: .tooLarge
             case .changing, .badConfiguration: .membershipRefused
+            case .notHeld: .notHeld
             }
     }
 }
@@ -795,7 +800,7 @@ extension PeerResponse.Answer {
         self =
             switch refusal {
             case .notLeader(let leader): .notLeader(leader == node ? nil : leader)
-            case .notExecuted: .notExecuted(retryAfterMilliseconds: 100)
+            case .notExecuted, .notHeld: .notExecuted(retryAfterMilliseconds: 100)
             case .outcomeUnknown: .outcomeUnknown
             case .overloaded: busy
             case .upgrading: .notExecuted(retryAfterMilliseconds: 5_000)

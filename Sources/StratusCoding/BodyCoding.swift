@@ -152,17 +152,9 @@ package enum BodyCoding {
 
 extension ByteWriter {
     /// Sixteen bytes, the high one first: names sort as their bytes do.
-    package mutating func write(body: BodyID) {
-        for shift in stride(from: 120, through: 0, by: -8) {
-            self.write(UInt8(truncatingIfNeeded: body.raw >> UInt128(shift)))
-        }
-    }
+    package mutating func write(body: BodyID) { self.write(name: body.raw) }
 }
 
 extension ByteReader {
-    package mutating func body() throws(DecodingError) -> BodyID {
-        var raw: UInt128 = 0
-        for byte in try self.raw(16) { raw = raw << 8 | UInt128(byte) }
-        return BodyID(raw)
-    }
+    package mutating func body() throws(DecodingError) -> BodyID { BodyID(try self.name()) }
 }

@@ -11,7 +11,8 @@ package import StratusModel
 //
 // | kind | message   | what follows                                                  |
 // | ---- | --------- | ------------------------------------------------------------- |
-// | 1    | put       | 16 body, varint ordinal, signed orphanAfter, 4 CRC-32C of the bytes, prefixed bytes |
+// | 1    | put       | 16 body, varint ordinal, signed orphanAfter,                  |
+// |      |           | 4 CRC-32C of the bytes, prefixed bytes                        |
 // | 2    | confirm   | 16 body, varint number of chunks                              |
 // | 3    | stored    | 8 index                                                       |
 // | 4    | refused   | 1 reason                                                      |

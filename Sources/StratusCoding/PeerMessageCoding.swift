@@ -26,6 +26,8 @@ package import StratusModel
 // | 12   | snapshot chunk   | identity, varint sequence, 1 is last, prefixed bytes         |
 // | 13   | snapshot answer  | varint index, varint next, 1 unneeded                        |
 // | 14   | digest           | varint index, 8 + 8 digest; from feature level 2             |
+// | 15   | held ask         | nothing; from feature level 2                                |
+// | 16   | held             | varint index; from feature level 2                           |
 //
 // A point is varint index, varint term. The entries of an append follow `previous` without a gap,
 // so their indices are not written. An identity is point, hybrid time (signed, 2), configuration
@@ -62,7 +64,7 @@ extension ConsensusMessage {
             hint.write(into: &writer)
         case .probe(let round), .probeAnswer(let round):
             writer.write(varint: round)
-        case .transferNow, .resigned:
+        case .transferNow, .resigned, .heldAsk:
             break
         case .snapshotChunk(let chunk):
             chunk.identity.write(into: &writer)
@@ -77,6 +79,7 @@ extension ConsensusMessage {
             writer.write(varint: index.raw)
             writer.write(fixed: digest.high)
             writer.write(fixed: digest.low)
+        case .held(let index): writer.write(varint: index.raw)
         }
         return writer.bytes
     }
@@ -135,6 +138,8 @@ extension ConsensusMessage {
             body = .digest(
                 index: LogIndex(try reader.varint()),
                 StateDigest(high: try reader.fixed64(), low: try reader.fixed64()))
+        case 15: body = .heldAsk
+        case 16: body = .held(through: LogIndex(try reader.varint()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -198,6 +203,8 @@ extension ConsensusMessage.Body {
         case .snapshotChunk: 12
         case .snapshotAnswer: 13
         case .digest: 14
+        case .heldAsk: 15
+        case .held: 16
         }
     }
 }

@@ -22,8 +22,9 @@ package import StratusModel
 // |           | 4 altitude, 8 speed, 16 course, 32 timestamp), latitude and longitude as      |
 // |           | doubles, then what is present, in that order; the timestamp a signed varint   |
 // | reference | 1 byte action, text record name, text zone name, text zone owner              |
-// | asset     | 1 byte of presence bits (1 receipt, 2 reference checksum, 4 wrapping key),    |
-// |           | text file checksum, signed varint size, then the present texts in that order  |
+// | asset     | 1 byte of presence bits (1 receipt, 2 reference checksum, 4 wrapping key,     |
+// |           | 8 asset: feature level 2), text file checksum, signed varint size, then the   |
+// |           | present texts in that order, then the asset: 16 bytes, the high one first     |
 
 extension ByteWriter {
     package mutating func write(_ value: FieldValue) {
@@ -91,12 +92,21 @@ extension ByteWriter {
         if asset.receipt != nil { presence |= 1 }
         if asset.referenceChecksum != nil { presence |= 2 }
         if asset.wrappingKey != nil { presence |= 4 }
+        if asset.asset != nil { presence |= 8 }
         self.write(presence)
         self.write(text: asset.fileChecksum)
         self.write(signed: asset.size)
         if let receipt = asset.receipt { self.write(text: receipt) }
         if let checksum = asset.referenceChecksum { self.write(text: checksum) }
         if let key = asset.wrappingKey { self.write(text: key) }
+        if let name = asset.asset { self.write(name: name.raw) }
+    }
+
+    /// A drawn name of 128 bits, the high byte first: names sort as their bytes do.
+    package mutating func write(name: UInt128) {
+        for shift in stride(from: 120, through: 0, by: -8) {
+            self.write(UInt8(truncatingIfNeeded: name >> UInt128(shift)))
+        }
     }
 
     package mutating func write(_ type: FieldType) {
@@ -193,12 +203,19 @@ extension ByteReader {
 
     package mutating func asset() throws(DecodingError) -> AssetReference {
         let presence = try self.byte()
-        guard presence < 8 else { throw DecodingError(.malformed, at: self.offset - 1) }
+        guard presence < 16 else { throw DecodingError(.malformed, at: self.offset - 1) }
         let checksum = try self.text()
         var asset = AssetReference(fileChecksum: checksum, size: try self.signed())
         if presence & 1 != 0 { asset.receipt = try self.text() }
         if presence & 2 != 0 { asset.referenceChecksum = try self.text() }
         if presence & 4 != 0 { asset.wrappingKey = try self.text() }
+        if presence & 8 != 0 { asset.asset = AssetID(try self.name()) }
         return asset
+    }
+
+    package mutating func name() throws(DecodingError) -> UInt128 {
+        var name: UInt128 = 0
+        for byte in try self.raw(16) { name = name << 8 | UInt128(byte) }
+        return name
     }
 }

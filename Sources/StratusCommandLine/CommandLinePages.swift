@@ -1,17 +1,18 @@
-/// `Docs/reference/command-line.md`, made from the declarations of the programs. A test keeps it in step.
+/// The text of `Docs/reference/command-line.md`, made from the declarations of the programs. A test
+/// fails when the page differs.
 package enum CommandLinePages {
     package static func reference(of programs: [CommandDefinition]) -> String {
         var text = """
             # Command line
 
-            What the programs take: this is what their `--help` says, made from the same declarations. \
-            Options take their value as `--name value` or `--name=value`; `--` ends the options; a program's \
-            options may stand before or after its commands. A word that is not understood is answered with \
-            the nearest one that would be.
+            This page shows the `--help` of every program and command, made from the same declarations. \
+            Give an option's value as `--name value` or `--name=value`; `--` ends the options. A program's \
+            options may stand before or after its commands. For an unknown word, the program suggests the \
+            nearest known one.
 
             ## Exit codes
 
-            Those of `sysexits.h` where it has one.
+            The codes are those of `sysexits.h`, where it has one.
 
             | Code | Meaning |
             | --- | --- |

@@ -34,7 +34,7 @@ package enum ExitCode: Int32, Sendable, CaseIterable {
         switch self {
         case .success: "done"
         case .refused: "the command ran and the answer is no"
-        case .usage: "the arguments make no sense; nothing was done"
+        case .usage: "the arguments are wrong; nothing was done"
         case .malformedInput: "the input was read and is malformed"
         case .missingInput: "a named file does not exist or cannot be read"
         case .unavailable: "nobody answers at the address"

@@ -53,7 +53,7 @@ package enum HelpText {
     static func right(_ option: OptionDefinition) -> String {
         var text = option.summary
         if option.required { text += " (required)" }
-        if option.repeats { text += " (may stand more than once)" }
+        if option.repeats { text += " (may be given more than once)" }
         if let value = option.default { text += " (default: \(value))" }
         return text
     }

@@ -4,9 +4,9 @@ package enum ConfigurationPages {
     /// A file to start from: it parses, sets nothing, and shows every key with its default.
     package static func example() -> String {
         var lines = [
-            "// Stratus: every key there is, with its default. Lines that begin with '//' and a space",
-            "// explain; take the '//' away from one that does not to change a value. The file is",
-            "// JSON5. 'stratus config check FILE' says what is wrong with it.",
+            "// Stratus: every key, with its default. Lines that begin with '//' and a space explain.",
+            "// To change a value, remove the '//' in front of its key. The file is JSON5; 'stratus",
+            "// config check FILE' says what is wrong with it.",
             "{",
         ]
         for key in ConfigurationKey.all where key.section.isEmpty {
@@ -55,23 +55,25 @@ package enum ConfigurationPages {
         var text = """
             # Configuration
 
-            A node reads one JSON5 file: `stratus serve --config FILE`. Every key has a default; a file \
-            holds only what differs. This page is made from the table in the code, as is the commented \
-            [example](../../Config/stratus.example.json5).
+            A node reads one JSON5 file: `stratus serve --config FILE`. Most keys have a default, so a file \
+            holds only what differs. This page and the commented [example](../../Config/stratus.example.json5) \
+            are made from the table in the code.
 
             ## How values are found
+
+            Each of these overrides the ones before it:
 
             1. The default.
             2. The file. A relative path in it counts from the file's own directory.
             3. An environment variable: `STRATUS_` and the key in capitals, with `_` for the dots and \
             before the capitals of the key. Lists are separated by commas. A `STRATUS_…` variable that \
-            is no key is reported and ignored, because orchestrators invent some.
+            names no key is reported and ignored, because orchestrators set variables of their own.
             4. An option of the command line, where the command has one.
 
-            `stratus config check FILE` holds a file against all rules without starting anything: exit \
-            code 0, or 78 and one line for each problem. `stratus config print --config FILE` shows \
-            every value and where it comes from. An unknown key, a value of the wrong type or outside \
-            its range, a missing file, or a combination that cannot be meant stops the start:
+            `stratus config check FILE` checks a file against all rules without starting a node. Its exit \
+            code is 0, or 78 with one line for each problem. `stratus config print --config FILE` shows \
+            every value and where it comes from. A node does not start with an unknown key, a value of \
+            the wrong type or outside its range, a missing file, or a contradiction between keys:
 
             ```text
             stratus.json5:4:9: log.levle: there is no such key; did you mean 'log.level'?
@@ -80,9 +82,9 @@ package enum ConfigurationPages {
             **Secrets** never stand in the file: keys ending in `File` name a file that holds one. Such \
             a file must not be readable by everybody or writable by its group: mode 0600 or 0640.
 
-            **SIGHUP** reads the file again. Keys marked *reloads* take effect at once; a change to any \
-            other is reported in the log and waits for a restart. If the file has a problem, nothing \
-            changes and the node runs on.
+            **SIGHUP** makes the node read the file again. A changed key marked *Reloads on SIGHUP* takes \
+            effect at once. A change to any other key is reported in the log and waits for a restart. If \
+            the file has a problem, nothing changes and the node continues.
 
 
             """

@@ -15,6 +15,11 @@ package enum ConfigurationRules {
                 "'\(base)' is not an address of the sign-in pages: write https://host[:port], without a "
                     + "path")
         }
+        if let origin = settings.text("assets.url"), WebOrigin(origin) == nil {
+            refuse(
+                "assets.url",
+                "'\(origin)' is not an origin: write https://host[:port], without a path")
+        }
         let clients = settings.addresses("client.listen")
         if clients.isEmpty { refuse("client.listen", "needs one address at least") }
         for listener in ["client", "admin"] {
@@ -72,9 +77,16 @@ package enum ConfigurationRules {
                         + "their own")
             }
         }
+        let others = clients + [settings.address("admin.listen")].compactMap { $0 }
+        for address in settings.addresses("metrics.listen")
+        where others.contains(where: { Self.collide($0, address) }) {
+            refuse(
+                "metrics.listen",
+                "'\(address)' is the address of another listener: metrics have one of their own")
+        }
         for (index, address) in clients.enumerated()
         where clients[..<index].contains(where: { Self.collide($0, address) }) {
-            refuse("client.listen", "'\(address)' stands twice")
+            refuse("client.listen", "'\(address)' is listed twice")
         }
         Self.checkCluster(settings, refuse)
         return problems
@@ -85,7 +97,7 @@ package enum ConfigurationRules {
     ) {
         let count = settings.integer("cluster.partitionCount")
         if count & (count - 1) != 0 {
-            refuse("cluster.partitionCount", "\(count) is no power of two")
+            refuse("cluster.partitionCount", "\(count) is not a power of two")
         }
         let texts = settings.texts("cluster.peers")
         let members = settings.texts("cluster.join")
@@ -97,23 +109,25 @@ package enum ConfigurationRules {
         guard !texts.isEmpty || !members.isEmpty else {
             for key in needed + joinOnly + ["cluster.listen", "cluster.address"]
             where settings.isSet(key) {
-                refuse(key, "means nothing without 'cluster.peers' or 'cluster.join'")
+                refuse(key, "has no effect without 'cluster.peers' or 'cluster.join'")
             }
             return
         }
         let list = texts.isEmpty ? "cluster.join" : "cluster.peers"
         if !texts.isEmpty && !members.isEmpty {
-            refuse("cluster.join", "a node that joins does not form: leave 'cluster.peers' out")
+            refuse(
+                "cluster.join",
+                "a node that joins a cluster does not form one: leave 'cluster.peers' out")
         }
         let asked = texts.isEmpty ? needed + joinOnly + ["cluster.address"] : needed
         for key in asked where !settings.isSet(key) {
             refuse(list, "needs '\(key)' too")
         }
         for text in texts where PeerPlace(text) == nil {
-            refuse("cluster.peers", "'\(text)' is not NAME@HOST:PORT")
+            refuse("cluster.peers", "'\(text)' is not of the form NAME@HOST:PORT")
         }
         for text in members where PeerPlace(text) == nil {
-            refuse("cluster.join", "'\(text)' is not NAME@HOST:PORT")
+            refuse("cluster.join", "'\(text)' is not of the form NAME@HOST:PORT")
         }
         if let address = settings.address("cluster.address") {
             if case .tcp(_, port: 1...) = address {
@@ -123,13 +137,15 @@ package enum ConfigurationRules {
         }
         let names = texts.compactMap { PeerPlace($0)?.name }
         for (index, name) in names.enumerated() where names[..<index].contains(name) {
-            refuse("cluster.peers", "'\(name)' stands twice")
+            refuse("cluster.peers", "'\(name)' is listed twice")
         }
         if let name = settings.text("cluster.name") {
             if !texts.isEmpty, !names.contains(name) {
                 refuse("cluster.name", "'\(name)' is not in 'cluster.peers'")
             } else if !NodeName.isName(name) {
-                refuse("cluster.name", "'\(name)' is no name: lower-case letters, digits and '-'")
+                refuse(
+                    "cluster.name",
+                    "'\(name)' is not a node's name: use lower-case letters, digits and '-'")
             }
         }
     }

@@ -21,7 +21,7 @@ package struct JSON5Parser {
         let value = try parser.value()
         try parser.skipSpace()
         guard parser.peek == nil else {
-            throw parser.error("nothing may follow the value, but here is '\(parser.shown)'")
+            throw parser.error("nothing may follow the value, but '\(parser.shown)' does")
         }
         return value
     }
@@ -47,7 +47,7 @@ package struct JSON5Parser {
             case "null": return JSON5Value(kind: .null, position: start)
             case let word:
                 throw JSON5Error(
-                    position: start, text: "'\(word)' is no value: a string needs quotes")
+                    position: start, text: "'\(word)' is not a value: a string needs quotes")
             }
         }
     }
@@ -63,7 +63,7 @@ package struct JSON5Parser {
             if let first = members.first(where: { $0.key == key }) {
                 throw JSON5Error(
                     position: start,
-                    text: "'\(key)' stands twice: the first is in line \(first.position.line)")
+                    text: "'\(key)' is given twice: first in line \(first.position.line)")
             }
             try self.skipSpace()
             guard self.take(":") else { throw self.error("':' must follow the key '\(key)'") }
@@ -211,7 +211,8 @@ package struct JSON5Parser {
             self.advance()
         }
         guard let number = Self.number(word), number.isFinite else {
-            throw JSON5Error(position: start, text: "'\(word)' is no number: a string needs quotes")
+            throw JSON5Error(
+                position: start, text: "'\(word)' is not a number: a string needs quotes")
         }
         return number
     }

@@ -50,6 +50,9 @@ extension RaftGroup {
         /// The membership is changing already, or no entry of the own term is committed yet.
         case changing
         case badConfiguration
+        /// Too few members are known to hold what the entry names. Let the nodes confirm that they
+        /// do, and propose it again.
+        case notHeld
     }
 
     package enum Alarm: Sendable, Equatable {
@@ -95,5 +98,6 @@ package enum RarePath: String, Sendable, Equatable, CaseIterable {
     case sentFromLog, resent, inFlightFull, overloaded
     case steppedDownNoQuorum, resignedInhibited, leaderRestarted, answerGatedOnVote
     case appendDropped, followerGivenUp, intakeSlowed
+    case copiesNotHeld, gateWaits
     case stateAskedFor, stateRegained, voteRefusedLogDamaged, logWholeAgain, diverged
 }

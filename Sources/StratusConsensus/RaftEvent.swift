@@ -18,6 +18,9 @@ extension RaftGroup {
         case configurationProposed(
             RequestToken, voters: [NodeID], learners: [NodeID], wallMilliseconds: Int64)
         case transferRequested(to: NodeID)
+        /// This replica has every copy that entries through here have named, synced. It may be less
+        /// than before: copies rot. Said only with ``RaftTuning/awaitsCopies``.
+        case copiesHeld(through: LogIndex)
         /// This replica must not lead now, for these reasons, each until it is `.permitted` again.
         case inhibited(Inhibition)
         case permitted(Inhibition)
@@ -63,11 +66,15 @@ extension RaftGroup {
         /// The entry's time is later than this too: what comes from another group was there before
         /// it is here.
         package var after: HybridTime
+        /// The nodes that hold what the entry names: it is appended only if they are enough. Nil:
+        /// it names nothing that is outside the log.
+        package var heldBy: [CopyHolding]?
 
         package init(
             token: RequestToken, kind: Entry.Kind = .command, payload: Bytes,
-            wallMilliseconds: Int64, after: HybridTime = .zero
+            wallMilliseconds: Int64, after: HybridTime = .zero, heldBy: [CopyHolding]? = nil
         ) {
+            self.heldBy = heldBy
             self.token = token
             self.kind = kind
             self.payload = payload

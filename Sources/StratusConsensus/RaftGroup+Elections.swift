@@ -6,13 +6,14 @@ extension RaftGroup {
     /// There is a leader, and by the pair heartbeats its node is well.
     private var hasLiveLeader: Bool {
         if self.role == .leader { return true }
-        guard let leader = self.leader, self.resignedTerm != self.term else { return false }
+        guard let leader = self.leader, self.resignedTerm != self.term, !self.isLeaderUnconfirmed
+        else { return false }
         return !self.suspects.contains(leader) && !self.decliners.contains(leader)
     }
 
-    /// Whether this replica may stand for election. One that its newest configuration leaves out still
-    /// may while that is not committed: it can be the only one with the entries the others need
-    /// (§4.2.2).
+    /// Whether this replica may stand for election. A replica that its newest configuration leaves
+    /// out still may until that configuration is committed. It can be the only one with the entries
+    /// that the others need (§4.2.2).
     var mayCampaign: Bool {
         if self.isInhibited || self.installing != nil || self.isImpaired || self.isSilent {
             return false
@@ -69,9 +70,9 @@ extension RaftGroup {
         self.electionAt = now + .nanoseconds(delay * self.electionBackoff)
     }
 
-    /// Grows with every term after the first that brought no leader. A pair of waits of the same length
-    /// would meet again and again when disks are slower than they are (§9.3 asks for timeouts well above
-    /// the time of a broadcast, and that is not known beforehand).
+    /// Grows with every term after the first that brought no leader. When disks are slower than the
+    /// time-outs, two candidates with equal time-outs would collide again and again. §9.3 asks for
+    /// time-outs well above the time of a broadcast, which is not known beforehand.
     private var electionBackoff: Int64 {
         if self.bugs.contains(.electionsNeverBackOff) { return 1 }
         let doublings = min(62, max(0, self.leaderlessTermCount - 1))
@@ -130,9 +131,9 @@ extension RaftGroup {
         if self.bugs.contains(.voteNotSynced) { self.countOwnVote(at: now, into: &actions) }
     }
 
-    /// Asks every other voter, once the vote for oneself is durable: called when the campaign begins and
-    /// again when it is. The questions are not held back among other messages, where a small bound
-    /// would drop those to the same voters in every term.
+    /// Asks every other voter, once this replica's own vote is durable. Called when the campaign
+    /// begins, and again when the vote is durable. The questions are not held back among other
+    /// messages, where a small bound would drop those to the same voters in every term.
     mutating func askForVotes(into actions: inout [Action]) {
         guard self.mayBeSaid(speaksOfVote: true) else {
             actions.append(.reached(.answerGatedOnVote))
@@ -153,8 +154,8 @@ extension RaftGroup {
         into actions: inout [Action]
     ) {
         if self.leader == from, self.role != .leader, term > self.term {
-            // The leader itself asks for a later term: it leads no more. A late question of the time
-            // before its reign says nothing.
+            // The leader itself asks for a later term, so it no longer leads. A delayed question
+            // from before its term says nothing.
             self.loseLeader(at: now, into: &actions)
         }
         if term > self.term, !self.hasLiveLeader, !self.isSilent, self.mustReach == nil,
@@ -276,8 +277,8 @@ extension RaftGroup {
         self.setRole(.leader, leader: self.node, into: &actions)
         self.syncPeers(into: &actions)
         self.uncommittedSize = self.uncommittedTailSize
-        // An entry of the own term: only through it do older ones become committed (§3.6.2), and only
-        // then is `commit` known to be current (§6.4).
+        // An entry of this leader's own term. Only through it do older entries become committed
+        // (§3.6.2), and only then is `commit` known to be current (§6.4).
         self.termStart = self.log.last.next
         self.appendOwn(.noop, payload: [], wallMilliseconds: 0, into: &actions)
         self.quorumAt = now + self.tuning.quorumTimeout
@@ -313,7 +314,9 @@ extension RaftGroup {
             actions.append(.alarm(.twoLeadersInOneTerm(self.term, node)))
             return false
         }
-        if self.role != .follower || self.leader != node {
+        let wasUnconfirmed = self.isLeaderUnconfirmed
+        self.isLeaderUnconfirmed = false
+        if self.role != .follower || self.leader != node || wasUnconfirmed {
             self.becomeFollower(in: self.term, of: node, at: now, into: &actions)
         }
         return true
@@ -374,6 +377,7 @@ extension RaftGroup {
 
     mutating func setRole(_ role: Role, leader: NodeID?, into actions: inout [Action]) {
         guard role != self.role || leader != self.leader else { return }
+        if leader != self.leader { self.isLeaderUnconfirmed = false }
         self.role = role
         self.leader = leader
         if leader != nil { self.leaderlessTermCount = 0 }
@@ -393,8 +397,8 @@ extension RaftGroup {
         }
     }
 
-    /// The node is silent from now on, and nobody need wait to see it. Whether it leads no more the others are asked
-    /// by a pre-vote: who still hears it refuses.
+    /// Takes the node as silent at once, without waiting for its time-out. If it was the leader, a
+    /// pre-vote asks the others whether it is gone: a replica that still hears it refuses.
     mutating func noteEnded(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
         self.suspect(node, at: now, into: &actions)
         guard self.role == .follower, self.leader == node, self.mayCampaign else { return }
@@ -404,12 +408,28 @@ extension RaftGroup {
 
     mutating func trust(_ node: NodeID, at now: MonotonicTime, into actions: inout [Action]) {
         if self.bugs.contains(.endedSuspectedForEver) { return }
+        let wasSuspect = self.suspects.contains(node)
         self.suspects.removeAll { $0 == node }
         if self.role == .leader {
             self.peerBecameReachable(node, at: now, into: &actions)
+        } else if wasSuspect, self.leader == node {
+            self.awaitWordOfLeader(at: now, into: &actions)
         } else {
             self.standDownIfLed(at: now, into: &actions)
         }
+    }
+
+    /// The leader's node is heard again. What it said meanwhile is lost, and it may have said that
+    /// it leads no more. A leader sends to a peer that it hears again, or answers its pre-vote; one
+    /// that leads no more does neither.
+    private mutating func awaitWordOfLeader(at now: MonotonicTime, into actions: inout [Action]) {
+        self.isLeaderUnconfirmed = true
+        self.promptElectionCount = 0
+        if self.role == .preCandidate {
+            self.setRole(.follower, leader: self.leader, into: &actions)
+        }
+        self.electionAt = nil
+        self.armElection(at: now)
     }
 
     mutating func decline(_ node: NodeID, at now: MonotonicTime) {

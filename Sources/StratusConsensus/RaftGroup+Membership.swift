@@ -52,6 +52,7 @@ extension RaftGroup {
     mutating func membershipCommitted(at now: MonotonicTime, into actions: inout [Action]) {
         guard self.log.configurationIndex <= self.commit else { return }
         if self.configuration.isJoint {
+            guard self.incomingHold(at: now, into: &actions) else { return }
             actions.append(.reached(.jointLeft))
             let joint = self.configuration
             let next = Configuration(voters: joint.incoming, learners: joint.learners)

@@ -11,6 +11,7 @@ extension RaftGroup {
         for proposal in proposals {
             if let refusal = self.refusal(of: proposal) {
                 if refusal == .overloaded { actions.append(.reached(.overloaded)) }
+                if refusal == .notHeld { actions.append(.reached(.copiesNotHeld)) }
                 actions.append(.refused(proposal.token, refusal))
                 continue
             }
@@ -31,6 +32,7 @@ extension RaftGroup {
         if size > self.tuning.proposalSizeMax || !self.isPlausible(proposal.after) {
             return .tooLarge
         }
+        if let holdings = proposal.heldBy, !self.isHeld(by: holdings) { return .notHeld }
         // Mail is never gated: its sender waits for it and cannot be told to try again later.
         if proposal.kind != .mail, self.uncommittedSize > 0,
             self.uncommittedSize + size > self.tuning.uncommittedSizeMax

@@ -3,14 +3,15 @@ package import StratusModel
 /// One replica's part in one Raft group, after Ongaro's thesis ("Consensus: Bridging Theory and
 /// Practice", 2014): sections are cited where a rule is carried out.
 ///
-/// A `RaftGroup` performs no I/O, reads no clock and draws only from the generator it was given. Pass
-/// each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order.
+/// A `RaftGroup` performs no I/O, reads no clock and draws only from the generator it was given.
+/// Pass each ``Event`` to ``handle(_:at:into:)`` and carry out the ``Action``s in order.
 ///
 /// Where it differs from the thesis:
-/// - Writes to the log are asynchronous (§10.2.1): entries are sent and written at the same time, and
-///   a replica, the leader too, counts only for what its own log has reported durable.
-/// - There are no heartbeats of the group. Pair heartbeats (``NodeLiveness``) say which nodes are
-///   silent; a follower's election timer runs only while its leader is. A silent group costs nothing.
+/// - Writes to the log are asynchronous (§10.2.1): entries are sent and written at the same time.
+///   A replica, the leader too, counts only for what its own log has reported durable.
+/// - A group sends no heartbeats. Heartbeats between pairs of nodes (``NodeLiveness``) say which
+///   nodes are silent. A follower's election timer runs only while its leader is silent, so an idle
+///   group costs nothing.
 /// - A leader confirms itself by rounds of `probe` messages that name the group and the term: for
 ///   reads (§6.4) and to learn that it is cut off (§6.2). No leases (§6.4.1).
 /// - Membership changes are joint (§4.3), never single-server steps.
@@ -23,22 +24,22 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// The state that a replica finds on its own disk when it starts.
     package struct Recovered: Sendable, Equatable {
         package var hardState: HardState
-        /// What the state stands for; the log holds what follows. A state that was lost stands at zero,
-        /// before `base`.
+        /// The identity of the state as a snapshot; the log holds what follows. For a state that
+        /// was lost it is zero, before `base`.
         package var snapshot: SnapshotIdentity
         /// The log starts here: at or before the snapshot, unless the state was lost.
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
-        /// Entries of the log after `base` that a start does not read back, because the state stands for them: their
-        /// terms.
+        /// The terms of entries after `base` that a start does not read back, because the state
+        /// already contains them.
         package var passedTerms: [Term] = []
         /// Those of them that changed who votes.
         package var passedConfigurations: [LogIndex: Configuration] = [:]
         /// Every entry of the log after those, all durable.
         package var entries: [Entry]
-        /// Of a log that has lost entries behind those: the last one it ever held, which may have been
-        /// acknowledged. Its term may not be known: zero.
+        /// The last entry that the log ever held, if entries after those above were lost. It may
+        /// have been acknowledged. A term of zero means that its term is unknown.
         package var lost: LogPoint?
         /// See ``RaftGroup/silentThrough``.
         package var silentThrough = LogIndex.zero
@@ -61,10 +62,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package let tuning: RaftTuning
     let bugs: PlantedBugs
     var random: SeededGenerator
-    /// This replica begins anew, perhaps on a node that deleted an earlier one: what that one held and
-    /// acknowledged is not here. Until everything through this index is known to be committed here, it
-    /// neither votes nor stands for election: a candidate that never heard of it could win by a vote
-    /// that the deleted replica would have refused.
+    /// The index through which this replica, which begins anew, neither votes nor stands for
+    /// election until it knows everything up to there as committed. Its node may have deleted an
+    /// earlier replica, and what that one acknowledged is not here. A candidate that lacks it could
+    /// win by a vote that the deleted replica would have refused.
     package let silentThrough: LogIndex
 
     // MARK: What is remembered across a restart
@@ -84,6 +85,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
     package internal(set) var leader: NodeID?
     /// The leader of this term is known to lead no more: late messages do not bring it back.
     var resignedTerm: Term?
+    /// The leader's node was silent and is heard again, and the leader has said nothing in its term
+    /// since: it may have resigned in the silence, and tells that for two seconds only.
+    var isLeaderUnconfirmed = false
     /// Own log, through here, is known to agree with the log of the current term's leader.
     var verified: LogIndex
     /// Nodes that the pair heartbeats do not trust now, sorted.
@@ -93,16 +97,18 @@ package struct RaftGroup: ConsensusCore, Equatable {
     /// Why this replica must not lead now; empty when it may.
     package internal(set) var inhibition: Inhibition = []
     package var isInhibited: Bool { !self.inhibition.isEmpty }
-    /// The state is gone, and the log has let go of what would make it again. What the log holds stands:
-    /// this replica votes and acknowledges by it, but applies nothing and leads nothing until a snapshot
-    /// has come that reaches to where the log begins.
+    /// Whether the state is lost and the log no longer holds the entries that would rebuild it. The
+    /// log is intact, so this replica votes and acknowledges. It applies nothing and does not lead
+    /// until a snapshot reaches to where the log begins.
     package internal(set) var lacksState: Bool
-    /// The rows differ from those of a majority of the voters. Beside what ``lacksState`` means, nobody gets its vote.
+    /// Whether the rows differ from those of a majority of the voters. In addition to what
+    /// ``lacksState`` forbids, this replica votes for nobody.
     package internal(set) var hasDiverged = false
     /// While it does: when the leader is asked for one again.
     var stateWantedAt: MonotonicTime?
-    /// The log has lost entries, this one the last, which may have been acknowledged: no vote for anybody,
-    /// and no word for oneself, until a leader that was elected without it has filled the log as far.
+    /// The last of the entries that the log has lost, which may have been acknowledged. This
+    /// replica votes for nobody, itself included, until a leader elected without it has filled the
+    /// log up to there.
     package internal(set) var mustReach: LogPoint?
     /// A snapshot is being made the state; no entries are taken meanwhile.
     var installing: SnapshotIdentity?
@@ -114,8 +120,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var promptElectionCount = 0
     /// Terms entered since there was last a leader.
     var leaderlessTermCount = 0
-    /// The nodes that said yes to this pre-candidate or candidate, itself included once its own vote
-    /// is durable.
+    /// The nodes that said yes to this pre-candidate or candidate. It includes itself once its own
+    /// vote is durable.
     var votes: [NodeID] = []
     /// Whether the campaign of this term was asked for by the leader before.
     var campaignIsTransfer = false
@@ -134,6 +140,10 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var round: Round?
     var roundCount: UInt64 = 0
     var waitingReads: [RequestToken] = []
+    /// While a joint configuration waits for copies.
+    var gate: Gate?
+    /// This replica has every copy that entries through here have named, synced.
+    var copiesHeld = LogIndex.zero
 
     // MARK: What this call to `handle` has gathered
 
@@ -151,10 +161,20 @@ package struct RaftGroup: ConsensusCore, Equatable {
         var deadline: MonotonicTime
     }
 
+    /// "Do you have the copies?", asked of the incoming voters of a joint configuration.
+    struct Gate: Sendable, Equatable {
+        var term: Term
+        /// The entry of the joint configuration.
+        var index: LogIndex
+        /// Those who have every copy that was named before it.
+        var holders: [NodeID]
+        var resendAt: MonotonicTime
+    }
+
     /// "Do you still follow me?", asked once for all reads that wait.
     struct Round: Sendable, Equatable {
         var number: UInt64
-        /// What was committed when the round began: the reads it serves must see at least that.
+        /// The index that was committed when the round began: its reads must see at least that.
         var index: LogIndex
         var tokens: [RequestToken]
         var answers: [NodeID]
@@ -185,7 +205,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         self.durable = self.log.last
         self.lacksState = recovered.snapshot.index < self.log.base.index
         self.mustReach = recovered.lost.map { lost in
-            // Of an entry whose term is lost too, no more is known than that it is none of a later term.
+            // If the entry's term is lost too, all we know is that it is at most the current term.
             lost.term > .zero ? lost : LogPoint(index: lost.index, term: recovered.hardState.term)
         }
         if bugs.contains(.termForgottenOnRestart) {
@@ -197,7 +217,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if snapshot.index > self.log.last
             || self.log.term(at: snapshot.index).map({ $0 != snapshot.term }) == true
         {
-            // The state is ahead of the log: a snapshot was installed and the log not yet restarted.
+            // The state is ahead of the log: the process ended after a snapshot was installed and
+            // before the log was restarted.
             self.log.restart(after: snapshot)
             self.durable = snapshot.index
         }
@@ -208,14 +229,14 @@ package struct RaftGroup: ConsensusCore, Equatable {
     }
 
     package var term: Term { self.hardState.term }
-    /// Whether a leader sends to the node: false while the node is silent. Nil for who is no member.
+    /// Whether a leader sends to the node: false while the node is silent, nil if it is no member.
     package func isReachable(_ node: NodeID) -> Bool? {
         self.peers.first { $0.node == node }?.isReachable
     }
     package var configuration: Configuration { self.log.configuration }
 
-    /// What a snapshot of the state at `index` stands for; nil where that is nothing: a leader that has just begun has
-    /// applied no entry yet, and who lacks its own state asks again.
+    /// The identity of a snapshot of the state at `index`, or nil if there is none. A leader that
+    /// has just begun has applied no entry yet; a replica without a state asks it again.
     package func snapshotIdentity(at index: LogIndex, time: HybridTime, digest: StateDigest)
         -> SnapshotIdentity?
     {
@@ -254,6 +275,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.proposeConfiguration(
                 token, voters: voters, learners: learners, wallMilliseconds: wallMilliseconds,
                 at: now, into: &actions)
+        case .copiesHeld(let index):
+            self.copiesHeld = index
+            if self.openGate != nil { self.membershipCommitted(at: now, into: &actions) }
         case .transferRequested(let target):
             self.requestTransfer(to: target, at: now, into: &actions)
         case .inhibited(let reasons):
@@ -329,6 +353,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         if self.role == .leader {
             consider(self.quorumAt)
             consider(self.transfer?.deadline)
+            consider(self.openGate?.resendAt)
             consider(self.round.map { min($0.resendAt, $0.deadline) })
             for peer in self.peers {
                 consider(peer.resendAt)
@@ -352,6 +377,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
         guard self.role == .leader else { return }
         for position in self.peers.indices {
             self.resendIfDue(toPeerAt: position, at: now, into: &actions)
+        }
+        if let gate = self.openGate, now >= gate.resendAt {
+            self.askHolders(at: now, into: &actions)
         }
     }
 
@@ -428,11 +456,15 @@ package struct RaftGroup: ConsensusCore, Equatable {
         case .snapshotAnswer(let index, let next, let unneeded):
             self.peerTookChunk(
                 from, index: index, next: next, unneeded: unneeded, at: now, into: &actions)
+        case .heldAsk: self.say(.held(through: self.copiesHeld), to: from, into: &actions)
+        case .held(let index):
+            self.peerHolds(from, through: index, at: now, into: &actions)
         }
     }
 
-    /// Terms rise by one in an election and times by the clock: what is beyond these bounds comes from a broken or
-    /// hostile peer, and taken in it would leave no term or time to go on with.
+    /// Whether the message's terms and times are within bounds. Terms rise by one in an election
+    /// and times by the clock, so anything beyond comes from a broken or hostile peer. Accepting it
+    /// would use up the terms or times that are left.
     private func isPlausible(_ message: ConsensusMessage) -> Bool {
         let (termMax, isEndless) = self.term.raw.addingReportingOverflow(Self.termLeap)
         guard message.term.raw <= (isEndless ? .max - Self.termLeap : termMax) else { return false }
@@ -467,8 +499,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
 
     // MARK: Speaking
 
-    /// Sends in the current term, once the term (and the vote, if the message speaks of it) is durable
-    /// (thesis §3.8): what is said must not be forgotten in a crash.
+    /// Sends in the current term, once the term is durable, and the vote too if the message reports
+    /// it (thesis §3.8). A crash must not make the replica forget what it told others.
     mutating func say(
         _ body: ConsensusMessage.Body, to node: NodeID, speaksOfVote: Bool = false,
         into actions: inout [Action]
@@ -549,8 +581,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
                 self.countOwnVote(at: now, into: &actions)
             }
         }
-        // Writes become durable in order. While an older term is the durable one, entries written in
-        // it may since have been cut and written again: their report proves nothing about the present.
+        // Writes become durable in order. While an older term is the durable one, entries written
+        // in it may since have been truncated and rewritten. Their report proves nothing now.
         guard self.durableHardState.term == self.term || self.bugs.contains(.durableIgnoresTerm)
         else {
             actions.append(.reached(.lateDurableIgnored))
@@ -582,14 +614,14 @@ extension ConsensusMessage {
     /// Said only by the leader of the message's term.
     var isFromLeader: Bool {
         switch self.body {
-        case .append, .probe, .transferNow, .resigned, .snapshotChunk: true
+        case .append, .probe, .transferNow, .resigned, .snapshotChunk, .heldAsk: true
         case .preVoteRequest, .preVoteAnswer, .voteRequest, .voteAnswer, .appendAccepted,
-            .appendRefused, .probeAnswer, .snapshotAnswer, .digest:
+            .appendRefused, .probeAnswer, .snapshotAnswer, .digest, .held:
             false
         }
     }
 
-    /// What a correct sender always keeps to; anything else comes from a broken or hostile peer.
+    /// Whether a correct sender could have sent this; otherwise the peer is broken or hostile.
     var isWellFormed: Bool {
         guard self.term > .zero else { return false }
         switch self.body {
@@ -612,7 +644,7 @@ extension ConsensusMessage {
             return chunk.identity.term <= self.term && chunk.identity.index > .zero
                 && !chunk.identity.configuration.voters.isEmpty
         case .preVoteAnswer, .voteAnswer, .probe, .probeAnswer, .transferNow, .resigned,
-            .snapshotAnswer, .digest:
+            .snapshotAnswer, .digest, .heldAsk, .held:
             return true
         }
     }

@@ -41,6 +41,10 @@ package struct RaftTuning: Sendable, Equatable {
     package var followerPatience: Duration = .seconds(10)
     /// Messages held back until the term or vote they speak of is on stable storage.
     package var heldMessageCountMax = 64
+    /// Whether a joint configuration is left only when a majority of the incoming voters has every
+    /// copy that was named before it. The shells must then say `.copiesHeld`, and all members must
+    /// be of feature level 2.
+    package var awaitsCopies = false
 
     package init() {}
 }

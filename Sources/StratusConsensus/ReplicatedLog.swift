@@ -56,6 +56,22 @@ package struct ReplicatedLog: Sendable, Equatable {
         return change.configuration
     }
 
+    /// Whether the node is a member in the configuration in force at `index` and in each one since,
+    /// committed or not. False where the log cannot tell.
+    ///
+    /// A node that was removed and came back has deleted what it stored before. So what it stored
+    /// counts only if it has been a member ever since.
+    package func isMember(_ node: NodeID, since index: LogIndex) -> Bool {
+        guard index <= self.last else { return false }
+        // Nothing has changed behind it, whatever was in force before.
+        if index >= self.configurationIndex { return self.configuration.members.contains(node) }
+        // The oldest one that is known may have been in force only from its own index on.
+        guard let first = self.changes.lastIndex(where: { $0.index <= index }) else {
+            return false
+        }
+        return self.changes[first...].allSatisfy { $0.configuration.members.contains(node) }
+    }
+
     /// The term of the entry at `index`; nil when it is before `base` or after `last`.
     package func term(at index: LogIndex) -> Term? {
         if index == self.base.index { return self.base.term }

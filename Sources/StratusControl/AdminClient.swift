@@ -106,12 +106,16 @@ package struct AdminClient: Sendable {
         case .unreachable:
             Failure(.unavailable, "nobody answers at \(self.node): is the node running?")
         case .notSecure(let error):
-            Failure(.denied, "\(self.node) is not who it should be: \(error)")
+            Failure(.denied, "the certificate of \(self.node) cannot be trusted: \(error)")
         case .deadlinePassed: Failure(.temporary, "\(self.node) did not answer in time")
         case .cutShort:
-            Failure(.inputOutput, "\(self.node) broke off; what was asked may have happened")
+            Failure(
+                .inputOutput,
+                "\(self.node) closed the connection before it answered; the change may have been "
+                    + "made")
         case .malformed, .tooLarge:
-            Failure(.inputOutput, "\(self.node) does not speak as a node does")
+            Failure(
+                .inputOutput, "\(self.node) did not answer as a Stratus node: check the address")
         case .cancelled, .bodyFailed: Failure(.interrupted, "interrupted")
         }
     }
@@ -119,7 +123,9 @@ package struct AdminClient: Sendable {
     /// The endpoint of a node's URL, with the name looked up and the authority read.
     package static func endpoint(_ target: Target) async throws(Failure) -> HTTPEndpoint {
         let wrong = Failure(
-            .usage, "'\(target.node)' is no node: http://HOST:PORT, https://HOST:PORT or unix:PATH")
+            .usage,
+            "'\(target.node)' is not a node's address: write http://HOST:PORT, "
+                + "https://HOST:PORT or unix:PATH")
         if target.node.hasPrefix("unix:") {
             guard let address = ListenAddress(target.node) else { throw wrong }
             return HTTPEndpoint(await Endpoints.addresses(address), host: "localhost")
@@ -132,7 +138,9 @@ package struct AdminClient: Sendable {
             throw wrong
         }
         let addresses = await Endpoints.addresses(address)
-        guard !addresses.isEmpty else { throw Failure(.unavailable, "'\(name)' is not known") }
+        guard !addresses.isEmpty else {
+            throw Failure(.unavailable, "the name '\(name)' cannot be resolved")
+        }
         var endpoint = HTTPEndpoint(addresses, host: String(rest))
         if isSecure { endpoint.tls = HTTPEndpoint.TLS(try Self.context(target), name: name) }
         return endpoint

@@ -8,25 +8,27 @@ enum ClusterControlCommands {
             "cluster", "The cluster a node is in",
             subcommands: [
                 CommandDefinition(
-                    "status", "Nodes, replicas, moves, and what is wrong with them",
+                    "status", "Nodes, replicas, moves, and problems with them",
                     examples: [
-                        .init("stratusctl cluster status", "What any node of the cluster says")
+                        .init("stratusctl cluster status", "Any node of the cluster can answer")
                     ])
             ] + MembershipCommands.clusterCommands),
         CommandDefinition(
             "node", "The nodes of the cluster",
             subcommands: [
                 CommandDefinition(
-                    "list", "Every node: state, weight, rack, partitions and its share")
+                    "list", "Every node: state, weight, rack, partitions and share of the data")
             ] + MembershipCommands.nodeCommands),
         CommandDefinition(
-            "partition", "Where the data is",
+            "partition", "Partitions and their replicas",
             subcommands: [
                 CommandDefinition(
-                    "list", "Every partition: its replicas and who leads it",
+                    "list", "Every partition: its replicas and its leader",
                     options: [
-                        .value("on", .text("NAME"), "Only those with a replica on this node"),
-                        .flag("leaderless", nil, "Only those whose leader the node does not know"),
+                        .value("on", .text("NAME"), "Only partitions with a replica on this node"),
+                        .flag(
+                            "leaderless", nil, "Only partitions whose leader the node does not know"
+                        ),
                     ])
             ] + MembershipCommands.partitionCommands),
     ]
@@ -35,11 +37,14 @@ enum ClusterControlCommands {
         ["cluster", "node", "partition"].contains(path.first ?? "")
     }
 
+    /// - Parameter health: `/v1/cluster/health`; nil if it did not come.
     /// - Returns: nil when `--on` names no node.
-    static func text(_ invocation: Invocation, _ cluster: JSONValue) -> String? {
+    static func text(_ invocation: Invocation, _ cluster: JSONValue, _ health: JSONValue?)
+        -> String?
+    {
         switch invocation.path {
-        case ["cluster", "status"]: self.status(cluster)
-        case ["node", "list"]: self.nodes(cluster)
+        case ["cluster", "status"]: self.status(cluster, health)
+        case ["node", "list"]: self.nodes(cluster, health)
         default: self.partitions(cluster, invocation)
         }
     }
@@ -48,7 +53,14 @@ enum ClusterControlCommands {
         value[key]?.array.map(Array.init) ?? []
     }
 
-    private static func status(_ cluster: JSONValue) -> String {
+    /// Said before what may be old.
+    static func remark(_ cluster: JSONValue) -> String? {
+        guard cluster["isCurrent"]?.bool == false else { return nil }
+        return
+            "As last known: the system partition has no leader now. 'stratusctl doctor' says why.\n"
+    }
+
+    private static func status(_ cluster: JSONValue, _ health: JSONValue?) -> String {
         var table = TextTable([.init(""), .init("")])
         table.append(["cluster", cluster["cluster"]?.string ?? ""])
         table.append(["partitions", cluster["partitionCount"]?.numberText ?? ""])
@@ -61,13 +73,14 @@ enum ClusterControlCommands {
         for shortfall in self.array(cluster, "shortfalls") {
             table.append(["attention", shortfall.string ?? ""])
         }
-        return table.write() + "\n" + self.nodes(cluster)
+        return table.write() + "\n" + self.nodes(cluster, health)
     }
 
-    private static func nodes(_ cluster: JSONValue) -> String {
+    private static func nodes(_ cluster: JSONValue, _ health: JSONValue?) -> String {
+        let seen = health.map { ClusterFacts.nodes($0) } ?? []
         var table = TextTable([
             .init("NODE", alignsRight: true), .init("NAME"), .init("ADDRESS"), .init("STATE"),
-            .init("WEIGHT", alignsRight: true), .init("RACK"),
+            .init("UP"), .init("WEIGHT", alignsRight: true), .init("RACK"),
             .init("PARTITIONS", alignsRight: true), .init("SHARE", alignsRight: true),
         ])
         for node in self.array(cluster, "nodes") {
@@ -76,11 +89,20 @@ enum ClusterControlCommands {
                 node["node"]?.numberText ?? "", node["name"]?.string ?? "",
                 node["address"]?.string ?? "",
                 (node["state"]?.string ?? "") + (isHeard ? "" : ", never heard of"),
+                Self.up(node, in: seen),
                 node["weight"]?.numberText ?? "", node["rack"]?.string ?? "",
                 node["partitions"]?.numberText ?? "", self.share(node),
             ])
         }
         return table.write()
+    }
+
+    /// Whether the node that was asked hears this one.
+    private static func up(_ node: JSONValue, in seen: [JSONValue]) -> String {
+        guard let found = seen.first(where: { $0["node"]?.int64 == node["node"]?.int64 }),
+            let isReachable = found["reachable"]?.bool
+        else { return "-" }
+        return isReachable ? "yes" : "NO"
     }
 
     /// Formats a share with as many digits as are significant: a whole share has none.

@@ -53,6 +53,46 @@ enum ClusterFacts {
         return table.write()
     }
 
+    /// What ``partition(_:_:_:)`` shows, for scripts.
+    static func partitionJSON(_ name: String, _ cluster: JSONValue, _ health: JSONValue)
+        -> String?
+    {
+        func named(_ value: JSONValue) -> Bool { value["partition"]?.string == name }
+        guard let found = self.array(cluster, "partitions").first(where: named) else { return nil }
+        let names = self.names(cluster)
+        func write(_ id: Int64?, to json: inout JSONWriter) {
+            if let id { json.write(names[id] ?? "\(id)") } else { json.writeNull() }
+        }
+        func list(_ value: JSONValue?, _ key: String, to json: inout JSONWriter) {
+            json.key(key)
+            json.array { array in
+                for id in value.map({ self.array($0, key) }) ?? [] {
+                    write(id.int64, to: &array)
+                }
+            }
+        }
+        let seen = self.array(health, "groups").first(where: named)
+        let move = self.array(cluster, "moves").first(where: named)
+        var json = JSONWriter()
+        json.object { json in
+            json.member("partition", name)
+            list(found, "replicas", to: &json)
+            json.key("leader")
+            write(seen?["leader"]?.int64, to: &json)
+            list(seen, "behind", to: &json)
+            if let move {
+                json.key("move")
+                json.object { json in
+                    for end in ["from", "to"] {
+                        json.key(end)
+                        write(move[end]?.int64, to: &json)
+                    }
+                }
+            }
+        }
+        return String(decoding: json.finish(), as: UTF8.self)
+    }
+
     /// The text that `top` shows.
     static func overview(_ cluster: JSONValue, _ health: JSONValue) -> String {
         var table = TextTable([

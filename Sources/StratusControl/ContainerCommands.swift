@@ -20,23 +20,23 @@ struct ContainerCommands {
 
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
-            "container", "Containers: what apps keep their records in",
+            "container", "Containers, which hold the records of apps",
             subcommands: [
                 CommandDefinition(
-                    "create", "Take a name into use",
+                    "create", "Create a container",
                     discussion: [
-                        "Not needed before 'token create', 'key add' or 'schema import', which make a "
-                            + "container known themselves; needed to use the name of a deleted one again, and "
-                            + "to choose buckets.",
-                        "Every save to a public database goes through one partition. With buckets its records are "
-                            + "spread by their names over so many parts, placed each for itself, which take saves "
-                            + "side by side. It is "
-                            + "chosen here and never changed; development and production choose for themselves.",
+                        "Not needed before 'token create', 'key add' or 'schema import', "
+                            + "which create the container themselves. Needed to choose buckets, "
+                            + "and to use the name of a deleted container again.",
+                        "Every save to a public database goes through one partition. With "
+                            + "buckets, its records are spread by name over several partitions, "
+                            + "which accept saves in parallel. The number is chosen here and never "
+                            + "changes. Development and production have their own.",
                     ],
                     options: Self.place + [
                         .value(
                             "buckets", .choice(Self.bucketCounts), default: "1",
-                            "Parts of the public database")
+                            "The number of buckets of the public database")
                     ],
                     examples: [
                         .init(
@@ -45,44 +45,48 @@ struct ContainerCommands {
                         .init(
                             "stratusctl container create --container iCloud.org.example.busy "
                                 + "--environment production --buckets 16",
-                            "Where many people write into the public database at once"),
+                            "When many people save to the public database at once"),
                     ]),
                 CommandDefinition("list", "Every container, and whether it may be used"),
                 CommandDefinition(
-                    "show", "One container: its schema, tokens, keys and users in numbers",
+                    "show", "One container: its schema, and its numbers of tokens, keys and users",
                     options: Self.place),
                 CommandDefinition(
-                    "usage", "What the databases of a container hold",
+                    "usage", "How many records and bytes a container's databases hold",
                     discussion: [
-                        "Live records and the bytes of their rows: what the quotas limits.privateDatabaseSizeMax and "
-                            + "limits.publicDatabaseSizeMax count. Indexes, deleted records and copies are not in it."
+                        "Counts live records and the bytes of their rows, as the quotas "
+                            + "limits.privateDatabaseSizeMax and limits.publicDatabaseSizeMax do. "
+                            + "Indexes, deleted records and replicas are not counted."
                     ],
                     options: Self.place + [
-                        .flag("all", nil, "Every user, not only the twenty who hold most")
+                        .flag("all", nil, "Every user, not only the twenty who use most")
                     ]),
                 CommandDefinition(
-                    "audit", "Compare and mend the references between a public database's buckets",
+                    "audit",
+                    "Compare and repair the references between a public database's buckets",
                     discussion: [
-                        "A reference from one bucket to another is known at both ends. 'stratus cluster recover' may "
-                            + "leave them in disagreement, and has this done for every container; should you "
-                            + "doubt, do it again, at any time. Records are not touched, and clients go on. The "
-                            + "command begins the work, which goes on by itself."
+                        "A reference from one bucket to another is stored in both. 'stratus "
+                            + "cluster recover' may leave the two in disagreement, and starts this "
+                            + "repair for every container by itself. It may be repeated at any "
+                            + "time. It changes no records and does not disturb clients. The "
+                            + "command starts the work, which continues in the background."
                     ],
                     options: Self.place),
                 CommandDefinition(
-                    "delete", "Shut a container for everybody and remove everything it holds",
+                    "delete", "Close a container and remove everything it holds",
                     discussion: [
-                        "Records, zones, tokens, keys, users and sessions of one environment. Every node "
-                            + "refuses them within two seconds; removing begins once requests that were let in "
-                            + "before have ended, half a minute later, and goes on piece by piece for as long as "
-                            + "this command runs. Interrupted, it is continued by the same command. There is no "
-                            + "way back."
+                        "Removes the records, zones, tokens, keys, users and sessions of one "
+                            + "environment. Every node refuses requests within two seconds. "
+                            + "Removing begins half a minute later, when requests that were "
+                            + "accepted before have ended. It proceeds piece by piece while this "
+                            + "command runs; after an interruption, run the command again. This "
+                            + "cannot be undone."
                     ],
                     options: Self.place + [
                         .value(
                             "confirm", .text("ID"), required: true,
-                            "The container's name again: this is meant"),
-                        .flag("no-wait", nil, "Shut it, and remove nothing yet"),
+                            "The container's name again, to confirm"),
+                        .flag("no-wait", nil, "Close it, and remove nothing yet"),
                     ],
                     examples: [
                         .init(
@@ -234,8 +238,8 @@ struct ContainerCommands {
         let count = try self.document(answer)["buckets"]?.int64 ?? 0
         return self.show(
             count == 0
-                ? "there are no buckets that anything was written to\n"
-                : "\(count) buckets compare their references now\n")
+                ? "no bucket holds anything\n"
+                : "\(count) buckets have started to compare their references\n")
     }
 
     // MARK: Deleting
@@ -247,8 +251,8 @@ struct ContainerCommands {
             return self.show(
                 self.isJSON
                     ? shut.text + "\n"
-                    : "shut for everybody within two seconds; the same command without --no-wait "
-                        + "removes what it holds\n")
+                    : "closed within two seconds on every node; run the command without "
+                        + "--no-wait to remove what it holds\n")
         }
         var removal = RemovalLoop()
         let document = try await removal.run { () throws(AdminClient.Failure) in
@@ -273,7 +277,7 @@ struct ContainerCommands {
             }
             return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
         }
-        var text = "removed \(records) records in \(zones) zones beside the default ones, and "
+        var text = "removed \(records) records, \(zones) custom zones and "
         text += "\(users) users\nnot removed by this:\n"
         for line in outstanding { text += "  \(line)\n" }
         return self.show(text)

@@ -23,7 +23,7 @@ struct ControlCommands {
                 invocation: invocation, client: client, isJSON: invocation.flag("json"))
             return try await commands.run()
         } catch {
-            if invocation.flag("json"), UpgradeCommands.serves(invocation.path) {
+            if invocation.flag("json") {
                 Terminal.write(UpgradeCommands.json(error) + "\n")
             } else {
                 Terminal.write("stratusctl: \(error)\n", to: Terminal.errors)
@@ -94,11 +94,17 @@ struct ControlCommands {
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
         case let path where ClusterControlCommands.serves(path):
-            let answer = try await self.ask("GET", "/v1/cluster")
+            let answer = try await self.ask("GET", "/v1/cluster?lastKnown=1")
             if self.isJSON { return self.show(answer.text + "\n") }
+            let cluster = try self.document(answer)
+            if let remark = ClusterControlCommands.remark(cluster) {
+                Terminal.write(remark, to: Terminal.errors)
+            }
+            let health = try? await self.client.send("GET", "/v1/cluster/health")
             guard
                 let text = ClusterControlCommands.text(
-                    self.invocation, try self.document(answer))
+                    self.invocation, cluster,
+                    health.flatMap { $0.status == 200 ? try? self.document($0) : nil })
             else { throw AdminClient.Failure(.usage, "there is no node of this name") }
             return self.show(text)
         case let path where ContainerCommands.serves(path):
@@ -265,7 +271,7 @@ struct ControlCommands {
         let version = document["version"]?.numberText ?? ""
         let end =
             changes.isEmpty
-            ? "nothing to change: version \(version) stands"
+            ? "nothing to change: version \(version) remains in force"
             : isDry ? "nothing was changed" : "version \(version) is in force"
         return self.show((changes + [end]).map { $0 + "\n" }.joined())
     }

@@ -5,11 +5,12 @@ import StratusProcess
 /// The program `stratusctl`: what it takes, and where each command goes.
 package enum ControlProgram {
     package static let definition = CommandDefinition(
-        "stratusctl", "See and change a node that runs",
+        "stratusctl", "Administer a running node",
         discussion: [
-            "Talks to the administrators' listener of a node. The node is --node or the variable "
-                + "STRATUSCTL_NODE; the token's file is --token-file or STRATUSCTL_TOKEN_FILE. Tables "
-                + "for people; with --json what the node answered, for scripts."
+            "Talks to the administrators' listener of a node. Name the node with --node or "
+                + "STRATUSCTL_NODE, and the token's file with --token-file or "
+                + "STRATUSCTL_TOKEN_FILE. Prints tables for people; with --json it prints the "
+                + "node's answer, for scripts."
         ],
         options: [
             .value(
@@ -24,7 +25,7 @@ package enum ControlProgram {
         ],
         subcommands: [
             CommandDefinition(
-                "status", "What the node is, whether it is ready, and why not",
+                "status", "The node's state: readiness and its reasons, version, disk, partitions",
                 examples: [
                     .init(
                         "stratusctl --token-file /var/lib/stratus/admin.token status",
@@ -33,7 +34,9 @@ package enum ControlProgram {
             CommandDefinition(
                 "ready", "Whether the node can serve: exit code 0, or 75 when it cannot",
                 options: [
-                    .value("wait", .duration, "Wait this long for it, with progress on a terminal")
+                    .value(
+                        "wait", .duration,
+                        "Wait at most this long until it can, with progress on a terminal")
                 ],
                 examples: [.init("stratusctl ready --wait 30s", "In a script that starts a node")]),
             CommandDefinition("metrics", "The node's metrics, as Prometheus reads them"),
@@ -42,7 +45,8 @@ package enum ControlProgram {
                 subcommands: [
                     CommandDefinition(
                         "show", "Every value and where it comes from",
-                        options: [.flag("changed", nil, "Only what is not the default")])
+                        options: [.flag("changed", nil, "Only values that differ from the default")]
+                    )
                 ]),
             CommandDefinition(
                 "schema", "The schema of a container, in CloudKit's schema language",
@@ -50,7 +54,7 @@ package enum ControlProgram {
                     .value("container", .text("ID"), required: true, "The container"),
                     .value(
                         "environment", .choice(["development", "production"]),
-                        default: "development", "The environment; promote is always into production"
+                        default: "development", "The environment; promote always changes production"
                     ),
                 ],
                 subcommands: [
@@ -62,13 +66,14 @@ package enum ControlProgram {
                                 "To keep it beside the app's sources")
                         ]),
                     CommandDefinition(
-                        "import", "Replace the schema by a file's, whole",
+                        "import", "Replace the whole schema with that of a file",
                         discussion: [
-                            "What is missing in the file is removed. A field keeps the type it has. "
-                                + "Only the development environment takes a schema."
+                            "Removes types and fields that the file lacks. A field cannot "
+                                + "change its type. Only the development environment can be "
+                                + "imported into."
                         ],
                         options: [
-                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                            .flag("dry-run", nil, "Show what would change, and change nothing")
                         ],
                         positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")],
                         examples: [
@@ -77,16 +82,17 @@ package enum ControlProgram {
                                 "After a change")
                         ]),
                     CommandDefinition(
-                        "diff", "What an import of the file would change",
+                        "diff", "Show what an import of the file would change",
                         positionals: [PositionalDefinition("FILE", .file, "the schema, .ckdb")]),
                     CommandDefinition(
-                        "promote", "Make production's schema what development's is",
+                        "promote", "Add development's schema to production's",
                         discussion: [
-                            "Production keeps what only it has. Look first with --dry-run; there is no "
-                                + "way back: what is in production stays in it."
+                            "Production keeps types and fields that only it has. Look first "
+                                + "with --dry-run: this cannot be undone, because types and fields "
+                                + "are never removed from production."
                         ],
                         options: [
-                            .flag("dry-run", nil, "Say what would change, and change nothing")
+                            .flag("dry-run", nil, "Show what would change, and change nothing")
                         ]
                     ),
                     SchemaResetCommand.definition,
@@ -96,7 +102,7 @@ package enum ControlProgram {
             + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(
-                    "log-level", "What the node writes to its log",
+                    "log-level", "Show or change what the node writes to its log",
                     subcommands: [
                         CommandDefinition("show", "The level in force"),
                         CommandDefinition(

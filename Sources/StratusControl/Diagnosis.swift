@@ -52,19 +52,21 @@ struct Diagnosis {
             + "and \(required) are needed"
         guard here.count < required else {
             return Finding(
-                what: what + ". \(list(here, ", ")) are there",
+                what: what + ". Answering: \(list(here, ", "))",
                 advice:
-                    "Ask again in a few seconds: they may be electing one. If it lasts, see by '/readyz' of each "
-                    + "whether they reach each other, and whether their clocks agree.")
+                    "Ask again in a few seconds: an election may be under way. If it lasts, "
+                    + "check on each node's '/readyz' whether the nodes reach each other and "
+                    + "whether their clocks agree.")
         }
         return Finding(
-            what: what + ". There: \(list(here, ", ")). Silent: \(list(silent, ", "))",
+            what: what + ". Answering: \(list(here, ", ")). Silent: \(list(silent, ", "))",
             advice:
-                "Start \(list(silent, " or ")): \(required - here.count) of them will do. Until then nothing of the "
-                + "cluster can be changed, and what has no majority left can neither be read nor written. Only if "
-                + "no disk of theirs can be had any more: stop the nodes that are left and say 'stratus cluster "
-                + "recover --lost \(lost.joined(separator: ","))' on each. What only the lost ones had is lost by that, and "
-                + "they must never be started again.")
+                "Start \(list(silent, " or ")): \(required - here.count) of them are enough. "
+                + "Until then the cluster cannot be changed, and partitions without a majority "
+                + "can neither be read nor written. Only if none of their disks can be "
+                + "recovered: stop the remaining nodes and run 'stratus cluster recover --lost "
+                + "\(lost.joined(separator: ","))' on each. That loses whatever only the lost "
+                + "nodes had; never start those again.")
     }
 
     private var nodes: [JSONValue] { ClusterFacts.nodes(self.health) }
@@ -79,8 +81,9 @@ struct Diagnosis {
                     Finding(
                         what: "node '\(name)' does not answer",
                         advice:
-                            "Start it, or look at its log and the network. If its machine is gone: let "
-                            + "another join, then 'stratusctl node replace \(name) NEW'."))
+                            "Start it, or look at its log and the network. If its machine is "
+                            + "gone, let another node join, then run 'stratusctl node replace "
+                            + "\(name) NEW'."))
                 continue
             }
             for complaint in ClusterFacts.array(node, "complaints") {
@@ -99,10 +102,10 @@ struct Diagnosis {
                     all.append(
                         Finding(
                             what: "the certificate of node '\(name)' "
-                                + (end < now ? "has ended" : "ends in \(days) days"),
+                                + (end < now ? "has expired" : "expires in \(days) days"),
                             advice:
-                                "Issue another with 'stratus cluster certificates', put it in its place, "
-                                + "and send the node SIGHUP."))
+                                "Issue a new one with 'stratus cluster certificates', replace "
+                                + "the files, and send SIGHUP to the node."))
                 }
             }
             if let free = node["freeBytes"]?.int64, let whole = node["diskBytes"]?.int64,
@@ -113,7 +116,8 @@ struct Diagnosis {
                         what:
                             "node '\(name)' has \(free >> 20) MiB of disk left, of \(whole >> 20)",
                         advice:
-                            "Give it more, or lower its weight: 'stratusctl node weight \(name) N'."
+                            "Give it more disk, or lower its weight: 'stratusctl node weight "
+                            + "\(name) N'."
                     ))
             }
         }
@@ -122,26 +126,30 @@ struct Diagnosis {
 
     private static func advice(_ component: String, _ name: String) -> String {
         switch component {
-        case "storage": "Look at the disk of '\(name)', then restart the node: only that mends it."
+        case "storage":
+            "Look at the disk of '\(name)', then restart the node: only a restart brings it back."
         case "disk":
-            "Give '\(name)' more disk, or delete what is not needed: that is still done. What adds is refused "
-                + "where most replicas have no room, and goes on by itself."
+            "Give '\(name)' more disk, or delete data, which is still possible. Where most "
+                + "replicas lack space, requests that add data are refused. They succeed again by "
+                + "themselves once there is space."
         case "log":
-            "Look at the disk of '\(name)': it is slow, or something else keeps it busy. It goes on by itself."
+            "Look at the disk of '\(name)': it is slow, or something else keeps it busy. The "
+                + "node recovers by itself."
         case "data":
-            "Stop '\(name)'. Bring the data directory back that it had last, or remove it with 'stratusctl "
-                + "node remove \(name) --now' and let it join anew with an empty one."
+            "Stop '\(name)'. Bring back its latest data directory. Otherwise remove it with "
+                + "'stratusctl node remove \(name) --now' and let it join anew with an empty one."
         case "level":
             "Install the release that the other nodes run on '\(name)', and restart it."
         case "peers":
-            "Stop the node that is refused. If its build is too old, install the release of the others on it. "
-                + "Otherwise bring the data directory back that it had last, or remove it with 'stratusctl node "
-                + "remove NAME --now' and let it join anew with an empty one."
+            "Stop the node that is refused. If its build is too old, install the release of "
+                + "the others on it. Otherwise bring back its latest data directory, or remove it "
+                + "with 'stratusctl node remove NAME --now' and let it join anew with an empty one."
         case "mail":
-            "If nobody answers, mend the partition that the mail is for: see what else is said of it. If the "
-                + "receiver cannot read it, bring every node to the newest version. Of another epoch, or with "
-                + "mail missing, a partition was put back alone: restore the whole cluster."
-        case "cluster", "member": "Stop '\(name)': the cluster does not count it any more."
+            "If the receiver does not answer, repair its partition: see the other findings "
+                + "about it. If the receiver cannot read the mail, bring every node to the newest "
+                + "release. If the epoch differs or mail is missing, one partition was restored "
+                + "alone: restore the whole cluster."
+        case "cluster", "member": "Stop '\(name)': it is no longer a member of the cluster."
         default: "Look at the log of '\(name)'."
         }
     }
@@ -156,10 +164,12 @@ struct Diagnosis {
         return [
             Finding(
                 what:
-                    "every node reads feature level \(lowest), and the cluster still writes level \(level)",
+                    "every node reads feature level \(lowest), but the cluster still writes "
+                    + "level \(level)",
                 advice:
-                    "Once nobody wants to go back to the release before: 'stratusctl upgrade finalise'. Until "
-                    + "then what is new in the release is refused.")
+                    "When you no longer want to go back to the previous release, run "
+                    + "'stratusctl upgrade finalise'. Until then the features that are new in "
+                    + "this release are refused.")
         ]
     }
 
@@ -173,7 +183,7 @@ struct Diagnosis {
         return clocks.filter { abs($0.1 - median) > Self.skewMaxMilliseconds }.map { name, clock in
             Finding(
                 what: "the clock of node '\(name)' is \(clock - median) ms off the others'",
-                advice: "Set it by NTP. Until then the node leads nothing.")
+                advice: "Synchronise it with NTP. Until then the node leads no partition.")
         }
     }
 
@@ -198,7 +208,8 @@ struct Diagnosis {
             all.append(
                 Finding(
                     what:
-                        "\(count) replicas on node '\(name)' are behind, or were not heard of yet",
+                        "\(count) replicas on node '\(name)' are behind, or have not been "
+                        + "heard of yet",
                     advice:
                         "If the node has just started, wait. Otherwise look at its disk and its log."
                 ))
@@ -214,8 +225,8 @@ struct Diagnosis {
             all.append(
                 Finding(
                     what:
-                        "partition \(name) has \(left) of \(replicas.count) replicas, which is no "
-                        + "majority: it can neither be read nor written",
+                        "partition \(name) has \(left) of \(replicas.count) replicas, which "
+                        + "is not a majority: it can neither be read nor written",
                     advice: "Start "
                         + replicas.filter { unreachable.contains($0) }
                         .map { "'\(names[$0] ?? "\($0)")'" }.joined(separator: " or ") + "."))
@@ -235,8 +246,8 @@ struct Diagnosis {
             Finding(
                 what: "the move of partition \($0["partition"]?.string ?? "") makes no progress",
                 advice:
-                    "Look whether its nodes answer. A newcomer that stays silent is given up after "
-                    + "30 s; a partition without a majority waits for its nodes.")
+                    "Check whether its nodes answer. A new replica that stays silent is given "
+                    + "up after 30 s; a partition without a majority waits for its nodes.")
         }
     }
 }

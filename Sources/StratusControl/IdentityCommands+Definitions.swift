@@ -16,25 +16,26 @@ extension IdentityCommands {
 
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
-            "token", "API tokens: which container an app or page belongs to",
+            "token", "API tokens, by which apps and pages name their container",
             options: Self.container,
             subcommands: [
                 CommandDefinition(
-                    "create", "Make a token and print it; it is shown this once",
+                    "create", "Make a token and print it; it is shown only once",
                     discussion: [
-                        "A production token says where sign-in may lead: --origins, --callback, or --any-origin. "
-                            + "With --any-origin every page that knows the token may ask people to sign in, and "
-                            + "gets what they sign in with."
+                        "A production token must say where sign-in may send its result: "
+                            + "--origins, --callback, or --any-origin. With --any-origin, any page "
+                            + "that knows the token may ask people to sign in, and receives their "
+                            + "web-auth token."
                     ],
                     options: [
-                        .value("name", .text("NAME"), required: true, "What it is called"),
+                        .value("name", .text("NAME"), required: true, "Its name"),
                         .value(
                             "callback", .text("URL"),
-                            "Where sign-in leads back to; otherwise the page that opened the "
-                                + "sign-in window is sent a message"),
+                            "Where sign-in sends people afterwards; without it, the page that "
+                                + "opened the sign-in window gets a message"),
                         .value(
                             "origins", .text("LIST"),
-                            "The sites that may use it, with commas between: https://host[:port]"),
+                            "The sites that may use it, separated by commas: https://host[:port]"),
                         .flag("any-origin", nil, "Any site may use it"),
                         .flag("names", nil, "The app receives people's names"),
                     ],
@@ -44,11 +45,11 @@ extension IdentityCommands {
                                 + "--origins https://app.example.org",
                             "For a web page")
                     ]),
-                CommandDefinition("list", "The container's tokens, by what names them"),
+                CommandDefinition("list", "The container's tokens, with their IDs"),
                 CommandDefinition(
-                    "revoke", "End a token: it is refused everywhere within two seconds",
+                    "revoke", "Revoke a token: every node refuses it within two seconds",
                     positionals: [
-                        PositionalDefinition("ID", .text("ID"), "as 'token list' shows it")
+                        PositionalDefinition("ID", .text("ID"), "its ID in 'token list'")
                     ]),
             ]),
         CommandDefinition(
@@ -56,13 +57,14 @@ extension IdentityCommands {
             options: Self.container,
             subcommands: [
                 CommandDefinition(
-                    "add", "Register a public key and print what requests name it by",
+                    "add", "Register a public key and print the key ID that requests send",
                     discussion: [
-                        "ECDSA over P-256, in PEM. Two live keys may share a name, so that one can "
-                            + "follow the other without a gap."
+                        "The key must be an EC P-256 key in PEM form. Two live keys may have "
+                            + "the same name, so that a new key can replace an old one without a "
+                            + "gap."
                     ],
                     options: [
-                        .value("name", .text("NAME"), required: true, "What it is called"),
+                        .value("name", .text("NAME"), required: true, "Its name"),
                         .value("public-key", .file, required: true, "The public key, PEM"),
                     ],
                     examples: [
@@ -73,10 +75,12 @@ extension IdentityCommands {
                             "stratusctl key add --container iCloud.org.example.app --name import "
                                 + "--public-key public.pem", "To register it"),
                     ]),
-                CommandDefinition("list", "The container's keys, and whom each acts as"),
+                CommandDefinition("list", "The container's keys, and the user each acts as"),
                 CommandDefinition(
-                    "revoke", "End a key: it is refused everywhere within two seconds",
-                    positionals: [PositionalDefinition("ID", .text("ID"), "its 64 digits")]),
+                    "revoke", "Revoke a key: every node refuses it within two seconds",
+                    positionals: [
+                        PositionalDefinition("ID", .text("ID"), "its 64 hexadecimal digits")
+                    ]),
             ]),
         CommandDefinition(
             "user", "People who sign in",
@@ -94,15 +98,15 @@ extension IdentityCommands {
                         .flag(
                             "discoverable", nil, "Others who know the address may find this person"),
                     ]),
-                CommandDefinition("list", "Everybody, by address"),
+                CommandDefinition("list", "All accounts, by e-mail address"),
                 CommandDefinition(
                     "show", "One person: names, sessions, record names", options: [Self.email]),
                 CommandDefinition(
-                    "disable", "Shut somebody out, sessions included", options: [Self.email]),
-                CommandDefinition("enable", "Let somebody in again", options: [Self.email]),
+                    "disable", "Disable an account and end its sessions", options: [Self.email]),
+                CommandDefinition("enable", "Enable an account again", options: [Self.email]),
                 CommandDefinition(
                     "delete", "Erase a person: private data in every container, sessions, account",
-                    discussion: ["Prints the receipt: what was erased, and what is outstanding."],
+                    discussion: ["Prints what was erased, and what remains to be erased."],
                     options: [Self.email]),
                 CommandDefinition(
                     "export", "Print everything a container holds about a person, as JSON lines",
@@ -110,65 +114,78 @@ extension IdentityCommands {
                     examples: [
                         .init(
                             "stratusctl user export --email mara@example.org --container "
-                                + "iCloud.org.example.app > mara.jsonl", "To hand it out")
+                                + "iCloud.org.example.app > mara.jsonl",
+                            "To give a person their data")
                     ]),
                 CommandDefinition(
-                    "reset-link", "Print the path of a page that sets a new password, once",
+                    "reset-link",
+                    "Print the path of a page that sets a new password; it works once",
                     options: [Self.email]),
                 CommandDefinition(
-                    "sign-out", "End every session of somebody", options: [Self.email]),
+                    "sign-out", "End every session of a person", options: [Self.email]),
                 CommandDefinition(
                     "sign-in", "Print a web-auth token, for scripts and tests",
                     options: [Self.email] + Self.container + [
-                        .flag("stay", nil, "Good for two weeks unused instead of a day")
+                        .flag("stay", nil, "Valid for two weeks without use instead of a day")
                     ]),
             ]),
         CommandDefinition(
             "role", "Custom roles of a container's users",
-            discussion: ["The schema creates roles and grants to them; here people get them."],
+            discussion: [
+                "The schema defines roles and what they may do; these commands give them to "
+                    + "users."
+            ],
             options: Self.container,
             subcommands: [
-                CommandDefinition("list", "Who has which roles"),
+                CommandDefinition("list", "Users and their roles"),
                 CommandDefinition(
                     "grant", "Give a role to a user",
                     options: [Self.member],
                     positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")]),
                 CommandDefinition(
-                    "revoke", "Take a role away", options: [Self.member],
+                    "revoke", "Take a role away from a user", options: [Self.member],
                     positionals: [PositionalDefinition("ROLE", .text("ROLE"), "the role")]),
             ]),
         CommandDefinition(
-            "explain-access", "Why somebody may read, create or write records of a type, or not",
+            "explain-access",
+            "Explain why somebody may or may not read, create or write records of a type",
             options: Self.container + [
                 .value("type", .text("TYPE"), required: true, "The record type"),
                 .value(
                     "user", .text("USER"),
-                    "E-mail address, record name or key; without it: an API token alone"),
-                .value("creator", .text("NAME"), "The record name of who created the record"),
+                    "E-mail address, record name or key; without it, a caller with only an "
+                        + "API token"),
+                .value(
+                    "creator", .text("NAME"), "The record name of the user who created the record"),
             ]),
         CommandDefinition(
-            "sealing-key", "What web-auth tokens, sign-in links and sync tokens are sealed with",
+            "sealing-key", "The keys that seal web-auth tokens, sign-in links and sync tokens",
             subcommands: [
-                CommandDefinition("list", "Every key: which one seals, which ones open"),
+                CommandDefinition(
+                    "list", "Every key: which one seals, and which ones still open tokens"),
                 CommandDefinition(
                     "rotate", "Make a new key; nobody is signed out",
                     discussion: [
-                        "The new key seals once every node has read it, ten seconds later. Older ones still "
-                            + "open what they sealed, until they are revoked."
+                        "The new key seals once every node has read it, ten seconds later. "
+                            + "Older keys still open the tokens that they sealed, until they are "
+                            + "revoked."
                     ]),
                 CommandDefinition(
-                    "revoke", "End older keys: what they sealed opens nowhere within two seconds",
+                    "revoke",
+                    "Revoke older keys: their tokens are refused everywhere within two "
+                        + "seconds",
                     discussion: [
-                        "People whose token was sealed with one of them sign in again, and clients whose sync "
-                            + "token was begin their feeds anew. Where a key may have become known."
+                        "Use this if a key may have become known. People whose token was "
+                            + "sealed with a revoked key sign in again. Clients whose sync token "
+                            + "was sealed with one fetch everything from the beginning."
                     ],
                     options: [
                         .value("before", .integer(1...1_000_000), "Every key with a lower number"),
-                        .flag("all", nil, "Make a new key and end every other"),
+                        .flag("all", nil, "Make a new key and revoke all others"),
                     ]),
             ]),
         CommandDefinition(
-            "audit", "What administrators did",
+            "audit", "Show the changes that administrators made",
             options: [
                 .value("limit", .integer(1...1_000), "Entries to show (default: 100)"),
                 .flag("verify", nil, "Check that no entry was changed, dropped or added"),

@@ -86,7 +86,8 @@ struct IdentityCommands {
         case ["sealing-key", "rotate"]:
             return try await self.change(
                 "POST", "/v1/sealing-keys",
-                said: "made; it seals in ten seconds, and older ones still open what they sealed")
+                said: "made; it seals in ten seconds, and older keys still open the tokens that "
+                    + "they sealed")
         case ["sealing-key", "revoke"]: return try await self.revokeSealingKeys()
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
@@ -133,7 +134,9 @@ struct IdentityCommands {
         let text = String(decoding: pem, as: UTF8.self)
         guard !text.contains("PRIVATE KEY") else {
             throw AdminClient.Failure(
-                .usage, "this is a private key: keep it, and send 'openssl ec -pubout' of it")
+                .usage,
+                "this is a private key: keep it secret, and give the output of 'openssl ec "
+                    + "-pubout'")
         }
         var json = JSONWriter()
         json.object {
@@ -194,7 +197,7 @@ struct IdentityCommands {
         }
         var text = "roles: \(words(document["roles"]))\n"
         if document["isInSchema"]?.bool != true {
-            text += "the schema has no such type: the default grants count\n"
+            text += "the schema has no such type: the default grants apply\n"
         }
         for permission in ["read", "create", "write"] {
             let entry = document[permission]
@@ -234,7 +237,7 @@ struct IdentityCommands {
     private func revokeSealingKeys() async throws(AdminClient.Failure) -> ExitCode {
         let all = self.invocation.flag("all")
         guard all != (self.invocation["before"] != nil) else {
-            throw AdminClient.Failure(.usage, "one of '--before NUMBER' and '--all' is wanted")
+            throw AdminClient.Failure(.usage, "give either '--before NUMBER' or '--all'")
         }
         var json = JSONWriter()
         json.object {
@@ -246,7 +249,7 @@ struct IdentityCommands {
         }
         return try await self.change(
             "POST", "/v1/sealing-keys/revocation", body: json.finish(),
-            said: "revoked: what they sealed opens nowhere within two seconds")
+            said: "revoked: their tokens are refused everywhere within two seconds")
     }
 
     // MARK: Asking and showing

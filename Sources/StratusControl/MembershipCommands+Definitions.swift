@@ -6,9 +6,9 @@ extension MembershipCommands {
         "PARTITION", .text("PARTITION"), "its number, or 'system'")
     private static let accept = OptionDefinition.value(
         "accept", .text("N"),
-        "Do it although it costs something: the number that the refusal named")
+        "Do it anyway; N is the number that the refusal named")
     private static let noWait = OptionDefinition.flag(
-        "no-wait", nil, "Ask for it and return; 'cluster status' shows how far it is")
+        "no-wait", nil, "Return at once; 'cluster status' shows the progress")
 
     static let paths: [[String]] = [
         ["cluster", "join-token"], ["node", "drain"], ["node", "undrain"], ["node", "remove"],
@@ -18,76 +18,82 @@ extension MembershipCommands {
 
     static let clusterCommands = [
         CommandDefinition(
-            "join-token", "Make a token that lets one node join; it is shown this once",
+            "join-token", "Make a token that lets one node join; it is shown only once",
             options: [
-                .value("valid", .duration, default: "1h", "How long it may be used")
+                .value("valid", .duration, default: "1h", "How long it is valid")
             ],
             examples: [.init("stratusctl cluster join-token > d.token", "For the new node's file")])
     ]
 
     static let nodeCommands = [
         CommandDefinition(
-            "drain", "Move everything off a node; it stays a member",
+            "drain", "Move all replicas off a node; it stays a member",
             options: [Self.accept, Self.noWait], positionals: [Self.name]),
         CommandDefinition(
-            "undrain", "Let a node carry data again", positionals: [Self.name]),
+            "undrain", "Let a node hold replicas again", positionals: [Self.name]),
         CommandDefinition(
-            "remove", "Move everything off a node, then remove it for good",
+            "remove", "Move all replicas off a node, then remove it for good",
             discussion: [
-                "With --now it is removed at once, with what it still holds: for a machine that is gone. "
-                    + "What that costs is said, and wants --accept."
+                "With --now, the node is removed at once, with the replicas it still holds. "
+                    + "Use this for a machine that is gone. The command says how many partitions "
+                    + "lose a replica or their majority, and asks for that number as --accept."
             ],
             options: [
-                .flag("now", nil, "Remove it with what it holds"), Self.accept, Self.noWait,
+                .flag("now", nil, "Remove it at once, with the replicas it holds"), Self.accept,
+                Self.noWait,
             ], positionals: [Self.name],
             examples: [.init("stratusctl node remove e", "Before the machine is switched off")]),
         CommandDefinition(
-            "replace", "Move everything off a node whose successor has joined, then remove it",
+            "replace", "Move all replicas off a node whose successor has joined, then remove it",
             discussion: [
-                "The successor joins first, under a name of its own. The old node need not run."
+                "The successor must join first, under a name of its own. The old node need "
+                    + "not run."
             ],
             options: [Self.accept, Self.noWait],
             positionals: [
-                PositionalDefinition("OLD", .text("NODE"), "the node that goes"),
-                PositionalDefinition("NEW", .text("NODE"), "the node that has joined for it"),
+                PositionalDefinition("OLD", .text("NODE"), "the node to remove"),
+                PositionalDefinition("NEW", .text("NODE"), "its successor, which has joined"),
             ]),
         CommandDefinition(
-            "weight", "Change how much a node carries, relative to the others",
-            options: [.value("rack", .text("RACK"), "Its rack too")],
+            "weight", "Change how much data a node holds, relative to the others",
+            options: [.value("rack", .text("RACK"), "Change its rack too")],
             positionals: [
-                Self.name, PositionalDefinition("WEIGHT", .text("N"), "1 to 100000; 100 is usual"),
+                Self.name,
+                PositionalDefinition("WEIGHT", .text("N"), "1 to 100000; a new node has 100"),
             ]),
     ]
 
     static let partitionCommands = [
         CommandDefinition(
-            "show", "One partition: replicas, leader, who lags, its move",
+            "show", "One partition: replicas, leader, lag, and its move",
             positionals: [Self.partition]),
         CommandDefinition(
             "move", "Move one replica to another node",
             discussion: [
-                "The planner keeps nodes level: a move that leaves them uneven is followed by others."
+                "The planner keeps the nodes balanced: if this move unbalances them, others "
+                    + "follow."
             ],
             options: [
-                .value("from", .text("NODE"), required: true, "Who gives it"),
-                .value("to", .text("NODE"), required: true, "Who gets it"), Self.noWait,
+                .value("from", .text("NODE"), required: true, "The node that gives up its replica"),
+                .value("to", .text("NODE"), required: true, "The node that gets a replica"),
+                Self.noWait,
             ], positionals: [Self.partition]),
         CommandDefinition(
-            "leader", "Hand a partition's leadership to another of its replicas",
-            options: [.value("to", .text("NODE"), required: true, "Who is to lead")],
+            "leader", "Transfer a partition's leadership to another of its replicas",
+            options: [.value("to", .text("NODE"), required: true, "The node that is to lead")],
             positionals: [Self.partition]),
     ]
 
     static let definitions = [
         CommandDefinition(
             "doctor",
-            "Find what is wrong with the cluster, and say what to do: exit code 1 if anything is",
+            "Find problems of the cluster and say what to do: exit code 1 if there are any",
             examples: [.init("stratusctl doctor", "When something is odd, and before an upgrade")]),
         CommandDefinition(
-            "top", "The nodes of the cluster, again and again, until interrupted",
+            "top", "Show the nodes of the cluster continuously, until interrupted",
             options: [
-                .value("every", .duration, default: "2s", "How often"),
-                .value("count", .text("N"), "Stop after so many times"),
+                .value("every", .duration, default: "2s", "The time between two updates"),
+                .value("count", .text("N"), "Stop after this many updates"),
             ]),
     ]
 }

@@ -24,7 +24,7 @@ struct MembershipCommands {
             return try await self.waitUntilEmpty("NODE", isRemoved: false)
         case ["node", "undrain"]:
             try await self.send("POST", try self.node("NODE", "undrain"))
-            return self.say("undrained: it carries its share again")
+            return self.say("undrained: its share of the replicas moves back to it")
         case ["node", "remove"] where self.invocation.flag("now"):
             try await self.send("POST", try self.node("NODE", "remove"), try self.body())
             return self.say("removed")
@@ -68,6 +68,15 @@ struct MembershipCommands {
         }
     }
 
+    private func fetch(_ path: String) async throws(AdminClient.Failure) -> (
+        bytes: Bytes, json: JSONValue
+    ) {
+        let answer = try self.client.require(try await self.client.send("GET", path))
+        do throws(JSONError) {
+            return (answer.body, try JSONDocument(parsing: answer.body).root)
+        } catch { throw Failure(.inputOutput, "the node's answer is not JSON") }
+    }
+
     private static func object(_ write: (inout JSONWriter) -> Void) -> Bytes {
         var json = JSONWriter()
         json.object { write(&$0) }
@@ -93,7 +102,7 @@ struct MembershipCommands {
     {
         let name = self.value(positional)
         guard NodeName.isName(name) else {
-            throw Failure(.usage, "'\(name)' is no node's name")
+            throw Failure(.usage, "'\(name)' is not a node's name")
         }
         return "/v1/cluster/nodes/\(name)/\(action)"
     }
@@ -125,18 +134,18 @@ struct MembershipCommands {
                 ? .success : .inputOutput
         }
         Terminal.write(
-            "Good for one node, for \(DurationText.write(.seconds(seconds))).\n",
+            "Valid for one node, for \(DurationText.write(.seconds(seconds))).\n",
             to: Terminal.errors)
         return Terminal.write((made["token"]?.string ?? "") + "\n") ? .success : .inputOutput
     }
 
     private func weight() async throws(AdminClient.Failure) -> ExitCode {
         guard let weight = Int64(self.value("WEIGHT")), (1...100_000).contains(weight) else {
-            throw Failure(.usage, "a weight is a whole number from 1 to 100000")
+            throw Failure(.usage, "the weight must be a whole number from 1 to 100000")
         }
         let name = self.value("NODE")
         guard NodeName.isName(name) else {
-            throw Failure(.usage, "'\(name)' is no node's name")
+            throw Failure(.usage, "'\(name)' is not a node's name")
         }
         try await self.send(
             "PUT", "/v1/cluster/nodes/\(name)",
@@ -156,7 +165,7 @@ struct MembershipCommands {
             }), successor["wasHeard"]?.bool == true
         else {
             throw Failure(
-                .refused, "'\(new)' is no active node of the cluster: it has to join first")
+                .refused, "'\(new)' is not an active node of the cluster: let it join first")
         }
         try await self.send("POST", try self.node("OLD", "drain"), try self.body(leaves: true))
         return try await self.waitUntilEmpty("OLD", isRemoved: true)
@@ -190,7 +199,7 @@ struct MembershipCommands {
             if isRemoved ? isGone : held == 0 {
                 if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
                 return self.say(
-                    isRemoved ? "removed: stop the node" : "drained: it holds nothing")
+                    isRemoved ? "removed: stop the node" : "drained: it holds no replicas")
             }
             try? await Task.sleep(for: .milliseconds(200))
         }
@@ -201,6 +210,12 @@ struct MembershipCommands {
     private func showPartition() async throws(AdminClient.Failure) -> ExitCode {
         let cluster = try await self.send("GET", "/v1/cluster")
         let health = try await self.send("GET", "/v1/cluster/health")
+        if self.isJSON {
+            guard
+                let text = ClusterFacts.partitionJSON(self.value("PARTITION"), cluster, health)
+            else { throw Failure(.refused, "there is no partition '\(self.value("PARTITION"))'") }
+            return Terminal.write(text + "\n") ? .success : .inputOutput
+        }
         guard let text = ClusterFacts.partition(self.value("PARTITION"), cluster, health) else {
             throw Failure(.refused, "there is no partition '\(self.value("PARTITION"))'")
         }
@@ -229,7 +244,12 @@ struct MembershipCommands {
     // MARK: Looking
 
     private func doctor() async throws(AdminClient.Failure) -> ExitCode {
-        switch try await self.look() {
+        let first: Look
+        do throws(AdminClient.Failure) { first = try await self.look() } catch {
+            guard error.name == "NOT_FORMED" else { throw error }
+            return self.tell([try await self.unformed()])
+        }
+        switch first {
         case .withoutLeader(let finding): return self.tell([finding])
         case .whole(let cluster, let health):
             // A move is stuck if it is still the same one a while later.
@@ -245,6 +265,18 @@ struct MembershipCommands {
                     Diagnosis(cluster: later, earlier: cluster, health: health).findings)
             }
         }
+    }
+
+    /// Why the cluster is not formed, in the words of the node.
+    private func unformed() async throws(AdminClient.Failure) -> Diagnosis.Finding {
+        let ready = try await self.client.send("GET", "/readyz")
+        let reasons = ready.text.split(separator: "\n").dropFirst().joined(separator: "; ")
+        return Diagnosis.Finding(
+            what: "the cluster is not formed yet. The node says: \(reasons)",
+            advice:
+                "Start the other founders. Each needs the same 'cluster.peers' and the same secret, and must "
+                + "reach the others at the addresses of that list. Ask those that run too: "
+                + "'stratusctl --node URL doctor'.")
     }
 
     private enum Look {
@@ -312,7 +344,7 @@ struct MembershipCommands {
             }
             Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
         } else if findings.isEmpty {
-            Terminal.write("Nothing is wrong that can be seen from here.\n")
+            Terminal.write("No problems found.\n")
         } else {
             for finding in findings {
                 Terminal.write("- \(finding.what)\n  \(finding.advice)\n")
@@ -325,11 +357,25 @@ struct MembershipCommands {
         let pause = self.invocation.duration("every") ?? .seconds(2)
         var left = self.invocation["count"].flatMap { Int($0) }
         while true {
-            let cluster = try await self.send("GET", "/v1/cluster")
-            let health = try await self.send("GET", "/v1/cluster/health")
-            let isTerminal = Terminal.isTerminal(Terminal.output)
-            let text = ClusterFacts.overview(cluster, health)
-            Terminal.write((isTerminal ? "\u{1B}[H\u{1B}[2J" : "") + text)
+            let cluster = try await self.fetch("/v1/cluster?lastKnown=1")
+            let health = try await self.fetch("/v1/cluster/health")
+            if self.isJSON {
+                // A line for each look, so that a script can read them as they come.
+                var json = JSONWriter()
+                json.object {
+                    $0.key("cluster")
+                    $0.write(raw: cluster.bytes)
+                    $0.key("health")
+                    $0.write(raw: health.bytes)
+                }
+                Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
+            } else {
+                let isTerminal = Terminal.isTerminal(Terminal.output)
+                let text =
+                    (ClusterControlCommands.remark(cluster.json) ?? "")
+                    + ClusterFacts.overview(cluster.json, health.json)
+                Terminal.write((isTerminal ? "\u{1B}[H\u{1B}[2J" : "") + text)
+            }
             if let count = left {
                 left = count - 1
                 if count <= 1 { return .success }

@@ -10,17 +10,19 @@ struct SchemaResetCommand {
     let isJSON: Bool
 
     static let definition = CommandDefinition(
-        "reset", "Take development back to production's schema and remove all of its records",
+        "reset", "Reset development to production's schema and remove all its records",
         discussion: [
-            "Every record and zone of the development environment, in the public and in every private database, "
-                + "and every type and field that production does not have. Tokens, keys, users and sessions stay.",
-            "While it lasts nobody gets in: requests are answered TRY_AGAIN_LATER. Removing begins once requests "
-                + "that were let in before have ended, half a minute later, and goes on piece by piece for as long "
-                + "as this command runs. Interrupted, it is continued by the same command. There is no way back.",
+            "Removes every record and zone of the development environment, in the public and "
+                + "in every private database, and every type and field that production does not "
+                + "have. Tokens, keys, users and sessions stay.",
+            "Meanwhile every request is answered TRY_AGAIN_LATER. Removing begins half a "
+                + "minute later, when requests that were accepted before have ended. It proceeds "
+                + "piece by piece while this command runs; after an interruption, run the command "
+                + "again. This cannot be undone.",
         ],
         options: [
-            .value("confirm", .text("ID"), "The container's name again: this is meant"),
-            .flag("dry-run", nil, "Say what the schema would lose, and change nothing"),
+            .value("confirm", .text("ID"), "The container's name again, to confirm"),
+            .flag("dry-run", nil, "Show what the schema would lose, and change nothing"),
         ],
         examples: [
             .init(
@@ -48,7 +50,8 @@ struct SchemaResetCommand {
         let begun = try await self.ask(target + "?confirm=" + PercentCoding.encode(confirmed))
         if !self.isJSON {
             _ = self.show(
-                try self.lines(begun, end: "nobody gets in until the records are removed"))
+                try self.lines(begun, end: "every request is refused until the records are removed")
+            )
         }
         var removal = RemovalLoop()
         let document = try await removal.run { () throws(AdminClient.Failure) in
@@ -70,7 +73,7 @@ struct SchemaResetCommand {
             return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
         }
         return self.show(
-            "removed \(records) records and \(zones) zones beside the default ones; version \(version) is in "
+            "removed \(records) records and \(zones) custom zones; version \(version) is in "
                 + "force\n")
     }
 

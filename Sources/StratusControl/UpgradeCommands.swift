@@ -14,24 +14,25 @@ struct UpgradeCommands {
     static let definition = CommandDefinition(
         "upgrade", "Upgrade a cluster to a new release",
         discussion: [
-            "Install the release on one node after the other. Until 'finalise' the cluster writes nothing "
-                + "that the release before cannot read, so the way back is open."
+            "Install the release on one node after the other. Until 'finalise', the cluster "
+                + "writes nothing that the previous release cannot read, so you can go back."
         ],
         subcommands: [
             CommandDefinition(
                 "status", "The release and feature level of every node, and the cluster's level"),
             CommandDefinition(
-                "check", "Whether the upgrade can be finalised: exit code 1 if not"),
+                "check", "Check whether the upgrade can be finalised: exit code 1 if not"),
             CommandDefinition(
                 "finalise",
-                "Raise the cluster to the level of the new release; there is no way back",
+                "Raise the cluster to the feature level of the new release; this cannot be undone",
                 discussion: [
-                    "Refused while a member has announced a lower level, and, without --anyway, while "
-                        + "'check' finds anything."
+                    "Refused while a member has announced a lower level. Also refused, "
+                        + "without --anyway, while 'check' finds a problem."
                 ],
                 options: [
                     .flag(
-                        "anyway", nil, "Although nodes do not answer or the doctor finds something")
+                        "anyway", nil,
+                        "Finalise although nodes do not answer or the doctor finds problems")
                 ]),
         ])
 
@@ -134,8 +135,8 @@ struct UpgradeCommands {
         _ = try await self.document("POST", "/v1/cluster/upgrade")
         let level = standing["newestLevel"]?.int64 ?? 0
         return self.done(
-            "Finalised: the cluster is at feature level \(level). Nodes of the release before cannot join "
-                + "it any more.", level)
+            "Finalised: the cluster is at feature level \(level). Nodes of the previous "
+                + "release can no longer join.", level)
     }
 
     // MARK: Asking and telling
@@ -185,7 +186,7 @@ struct UpgradeCommands {
             }
             _ = self.write(String(decoding: json.finish(), as: UTF8.self))
         } else if findings.isEmpty {
-            _ = self.write("Nothing speaks against finalising.")
+            _ = self.write("No problems found: the upgrade can be finalised.")
         } else {
             for finding in findings { _ = self.write("- \(finding.what)\n  \(finding.advice)") }
         }

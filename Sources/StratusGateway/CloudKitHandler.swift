@@ -21,10 +21,16 @@ package final class CloudKitHandler: HTTPHandler {
     let operations: OperationTable
     /// The sign-in service; nil where nobody can sign in (tests of everything else).
     let people: SignInService?
+    /// Nil where nothing keeps assets (tests of everything else).
+    let assets: AssetKit?
     let schemas = SchemaCache()
     let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
+    /// The polls that are held at this node.
+    let seats: PollSeats
+    /// What poll tokens are proved by: the same for as long as the installation lives.
+    let tokens: TokenCipher
     /// Look-ups that need more than one answer of a partition. This many keep the storage thread
     /// and the loops busy.
     let longReads = LongWork(4)
@@ -39,16 +45,20 @@ package final class CloudKitHandler: HTTPHandler {
     /// - Parameter feeds: what seals them instead, where its keys change; made with `tokenKey`.
     /// - Parameter bodies: shared by every handler of a node, so that one that follows another
     ///   counts what the other still holds; nil: one of its own, by the limits.
+    /// - Parameter polls: the same of polls.
     /// - Parameter answers: the same of answers, shared with the node's replicas.
     package init(
         router: any PartitionRouter, authenticator: any Authenticator, world: any World,
         tokenKey: Bytes, feeds: TokenCipher? = nil, settings: GatewaySettings = GatewaySettings(),
         limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
-        people: SignInService? = nil, operations: OperationTable = .standard,
+        people: SignInService? = nil, assets: AssetKit? = nil,
+        operations: OperationTable = .standard, polls: HeldPolls = HeldPolls(),
         log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
+        self.seats = polls.seats
+        self.tokens = TokenCipher(key: tokenKey)
         self.router = router
         self.authenticator = authenticator
         self.world = world
@@ -58,14 +68,21 @@ package final class CloudKitHandler: HTTPHandler {
         self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.limits = limits
         self.people = people
+        self.assets = assets
         self.operations = operations
         self.log = log
     }
 
     package func bodyLimit(for head: RequestHead) -> ByteCount {
         if self.people != nil, SignInService.isPage(head.path) { return SignInService.bodySizeMax }
+        if PollService.isPoll(head.path) { return PollService.bodySizeMax }
         // What goes nowhere need not be read.
         return self.operations.operation(at: head.path)?.bodySizeMax(self.limits) ?? .kibibytes(64)
+    }
+
+    package func patience(for head: RequestHead) -> RequestPatience {
+        if PollService.isPoll(head.path) { return .held }
+        return self.operations.operation(at: head.path)?.patience ?? .usual
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -78,6 +95,9 @@ package final class CloudKitHandler: HTTPHandler {
         var response: HTTPResponse
         if request.head.method == "OPTIONS" {
             response = CrossOrigin.preflight()
+        } else if PollService.isPoll(request.head.path) {
+            response = await PollService(handler: self).respond(to: request)
+            response.headers.set("Cache-Control", "no-store")
         } else {
             // Known once the credentials were found good; then its token comes back with errors
             // too.
@@ -157,6 +177,9 @@ package final class CloudKitHandler: HTTPHandler {
             return try await run(exchange, needsBody ? CollectedBody(body) : request.body)
         }
     }
+
+    /// Wakes the polls that follow a database, here and at other nodes.
+    func stirred(_ database: DatabaseID) { self.seats.changed(database, at: self.world.now) }
 
     private func response(
         _ answer: GatewayAnswer, _ room: AnswerRoom

@@ -224,6 +224,11 @@ struct Exchange {
         case .expired: throw RouteError.notExecuted(retryAfter: .seconds(1))
         case .unreadable, .none: throw RouteError.refused("the partition cannot read the command")
         }
+        switch command {
+        case .modifyRecords(let modify): self.handler.stirred(modify.database)
+        case .modifyZones(let modify): self.handler.stirred(modify.database)
+        default: break
+        }
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
 

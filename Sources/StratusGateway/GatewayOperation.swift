@@ -1,5 +1,5 @@
 package import StratusModel
-import StratusRuntime
+package import StratusRuntime
 
 /// One operation that clients may ask for: its path, who may ask, how its body comes, and what it
 /// does.
@@ -54,17 +54,14 @@ package struct GatewayOperation: Sendable {
     package let methods: HTTPMethods
     package let scopes: Scopes
     package let need: Need
-    /// The longest time from a request's head to the last byte of its answer.
-    package let patience: Duration
-    /// Whether the server may hold a request until something happens: its time says nothing about
-    /// the server.
-    package let mayBeHeld: Bool
+    /// How long a request may take, and whether the server may hold it until something happens.
+    package let patience: RequestPatience
     let action: Action
 
     init(
         _ name: String, of service: GatewayService = .database, label: String? = nil,
         methods: HTTPMethods = .post, in scopes: Scopes, needs need: Need,
-        patience: Duration = Self.patienceNormally, mayBeHeld: Bool = false, _ action: Action
+        patience: RequestPatience = .usual, _ action: Action
     ) {
         self.service = service
         self.name = name
@@ -73,7 +70,6 @@ package struct GatewayOperation: Sendable {
         self.scopes = scopes
         self.need = need
         self.patience = patience
-        self.mayBeHeld = mayBeHeld
         self.action = action
     }
 
@@ -87,9 +83,6 @@ package struct GatewayOperation: Sendable {
             name, of: service, methods: methods, in: scopes, needs: need,
             .collected { .json(try await json($0, $1)) })
     }
-
-    /// The longest time of a request, unless its operation says otherwise.
-    package static let patienceNormally: Duration = .seconds(300)
 
     func bodySizeMax(_ limits: Limits) -> ByteCount {
         switch self.action {

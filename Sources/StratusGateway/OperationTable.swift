@@ -8,7 +8,8 @@ package struct OperationTable: Sendable {
     /// The operations that the program serves.
     package static let standard = OperationTable(
         RecordService.operations, QueryService.operations, ZoneService.operations,
-        FeedService.operations, UserService.operations, UsageService.operations)
+        FeedService.operations, SubscriptionService.operations, TokenService.operations,
+        UserService.operations, UsageService.operations, AssetService.operations)
 
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]

@@ -7,7 +7,7 @@ import StratusProcess
 import StratusRuntime
 import StratusSimulation
 
-/// What the commands of `stratus-load` do.
+/// Runs the commands of `stratus-load`.
 struct LoadCommands {
     private let invocation: Invocation
     private let loops = EventLoop.group(count: 2, name: "load")

@@ -11,7 +11,8 @@ package enum LoadProgram {
     private static let place: [OptionDefinition] = [
         .value(
             "url", .text("URL"), repeats: true,
-            "A server; more of them are tried in turn when one does not answer"),
+            "The server's URL; if several are given, a client tries the next one when one "
+                + "does not answer"),
         .value("authority", .file, "The authority of the servers' certificates, PEM"),
         .value(
             "container", .text("ID"), default: "iCloud.org.example.load", "The container to use"),
@@ -24,49 +25,59 @@ package enum LoadProgram {
             "An API token; 'stratus dev' takes any"),
         .value(
             "web-auth-token", .text("TOKEN"), repeats: true,
-            "Who the clients are; more of them are spread over the clients"),
-        .value("clients", .integer(1...10_000), default: "16", "Clients at once"),
-        .value("seconds", .integer(1...86_400), default: "10", "How long"),
-        .value("seed", .integer(0...1_000_000_000), default: "1", "Draws the same load again"),
-        .value("json", .text("FILE"), "Write what was measured"),
-        .value("html", .text("FILE"), "Write a page with plots"),
+            "The clients' web-auth token; if several are given, the clients share them out"),
+        .value("clients", .integer(1...10_000), default: "16", "The number of concurrent clients"),
+        .value("seconds", .integer(1...86_400), default: "10", "How many seconds to run"),
+        .value(
+            "seed", .integer(0...1_000_000_000), default: "1",
+            "The seed of the load: the same seed gives the same operations"),
+        .value("json", .text("FILE"), "Write the results as JSON"),
+        .value("html", .text("FILE"), "Write the results as a page with plots"),
         .value(
             "marks", .file,
-            "What was done to the servers, marked in the plots: a line is milliseconds since 1970, then a text"
+            "Events to mark in the plots, such as faults: each line holds milliseconds since "
+                + "1970, then a text"
         ),
     ]
 
     private static let load: [OptionDefinition] = [
         .value(
-            "workload", .choice(Workload.all.map(\.name)), default: "cloudkit", "What clients do"),
+            "workload", .choice(Workload.all.map(\.name)), default: "cloudkit",
+            "The operations that clients send"),
         .value(
-            "records", .integer(1...10_000_000), default: "10000", "Records there are to begin with"
+            "records", .integer(1...10_000_000), default: "10000",
+            "The number of records at the start"
         ),
-        .value("value-size", .integer(1...900_000), default: "300", "Bytes of text in a record"),
-        .flag("no-prepare", nil, "The records are there from an earlier load"),
+        .value(
+            "value-size", .integer(1...900_000), default: "300", "The bytes of text in a record"),
+        .flag("no-prepare", nil, "Do not create the records: an earlier run has"),
     ]
 
     package static let definition = CommandDefinition(
         "stratus-load", "Puts load on a server and measures what its clients see",
         discussion: [
-            "A client tries again, at the next server, until it has its answer, and the time that takes is one "
-                + "latency. What was refused for good is counted and named."
+            "A client repeats an operation, at the next server, until it is answered; that "
+                + "whole time is one latency. Operations that are refused for good are counted and "
+                + "listed."
         ],
         subcommands: [
             CommandDefinition(
-                "run", "One workload against one kind of server",
+                "run", "Run one workload against one kind of server",
                 discussion: ["Workloads:"]
                     + Workload.all.map { "\($0.name): \($0.summary)." }
                     + [
-                        "Clients wait for their answers. With --rate requests are sent when they are due, and "
-                            + "latencies begin then, so that a server that stalls cannot hide it; --clients is then "
-                            + "how many may be under way."
+                        "Without --rate, each client waits for its answer before it sends the "
+                            + "next request. With --rate, requests are sent when they are due, and "
+                            + "latencies begin then, so that a stalled server cannot hide its "
+                            + "delay. --clients then limits how many are in flight."
                     ],
                 options: Self.place + Self.load + [
                     .value(
                         "target", .choice(["stratus", "etcd", "pocketbase"]), default: "stratus",
-                        "What the servers are"),
-                    .value("rate", .integer(1...1_000_000), "Operations a second, come what may"),
+                        "The kind of server"),
+                    .value(
+                        "rate", .integer(1...1_000_000),
+                        "The operations per second to send, however slow the answers are"),
                 ],
                 examples: [
                     .init(
@@ -74,31 +85,37 @@ package enum LoadProgram {
                             + "--workload ycsb-b --html load.html", "Against 'stratus dev'")
                 ]),
             CommandDefinition(
-                "registers", "Reads and writes of few records, checked for linearizability",
+                "registers",
+                "Read and write a few records, and check the history for linearizability",
                 discussion: [
-                    "Every answer is remembered with the times of the question and the answer. At the end one order of "
-                        + "operations must explain them all. Meant to run while nodes are killed and cut off."
+                    "Records every request and answer with its time. At the end, one order of "
+                        + "operations must explain them all. Run it while nodes are killed and cut "
+                        + "off."
                 ],
                 options: Self.place + [
-                    .value("registers", .integer(1...1_000), default: "8", "Records"),
-                    .value("history", .text("FILE"), "Write what the clients saw"),
+                    .value("registers", .integer(1...1_000), default: "8", "The number of records"),
+                    .value("history", .text("FILE"), "Write the history that the clients saw"),
                 ]),
             CommandDefinition(
-                "check", "Whether a history is linearizable",
+                "check", "Check whether a history is linearizable",
                 positionals: [
-                    PositionalDefinition("FILE", .file, "written by 'registers --history'")
+                    PositionalDefinition(
+                        "FILE", .file, "a history, written by 'registers --history'")
                 ]
             ),
             CommandDefinition(
-                "compare", "The same workload against several servers, in turn",
+                "compare", "Run the same workload against several servers, in turn",
                 discussion: [
-                    "Rounds alternate, so that whatever else the machine does hits all of them. Shown are medians and "
-                        + "ratios of the rounds. --url is the Stratus everything is held against."
+                    "Rounds alternate between the servers, so that other load on the machine "
+                        + "affects all of them. Prints medians and ratios of the rounds. --url is "
+                        + "the Stratus that the others are compared with."
                 ],
                 options: Self.place + Self.load + [
-                    .value("etcd", .text("URL"), "An etcd"),
-                    .value("pocketbase", .text("URL"), "A PocketBase with a collection 'items'"),
-                    .value("rounds", .integer(1...100), default: "5", "Rounds"),
+                    .value("etcd", .text("URL"), "The URL of an etcd"),
+                    .value(
+                        "pocketbase", .text("URL"),
+                        "The URL of a PocketBase with a collection 'items'"),
+                    .value("rounds", .integer(1...100), default: "5", "The number of rounds"),
                 ]),
             CommandDefinition("schema", "Print the schema that the container needs"),
         ])

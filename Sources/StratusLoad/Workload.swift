@@ -52,41 +52,42 @@ package struct Workload: Sendable, Equatable {
 
     package static let all: [Workload] = [
         Workload(
-            name: "save", summary: "saves of single records", parts: [(.save, 1)], keys: .uniform),
+            name: "save", summary: "single saves", parts: [(.save, 1)], keys: .uniform),
         Workload(
             name: "batch", summary: "saves of eight records each", parts: [(.batch, 1)],
             keys: .uniform),
         Workload(
-            name: "lookup", summary: "look-ups of single records", parts: [(.lookup, 1)],
+            name: "lookup", summary: "single lookups", parts: [(.lookup, 1)],
             keys: .uniform),
         Workload(
-            name: "query", summary: "the next twenty by an index, sorted", parts: [(.query, 1)],
+            name: "query", summary: "queries for the next twenty records by an index, sorted",
+            parts: [(.query, 1)],
             keys: .uniform),
         Workload(
-            name: "sync", summary: "one save to four fetches of what changed",
+            name: "sync", summary: "one save for every four fetches of changes",
             parts: [(.save, 1), (.sync, 4)], keys: .uniform),
         Workload(
             name: "cloudkit",
             summary:
-                "batches, queries, look-ups and fetches of changes, as clients of CloudKit mix them",
+                "batches, queries, lookups and fetches of changes, as clients of CloudKit mix them",
             parts: [(.batch, 3), (.query, 2), (.lookup, 2), (.sync, 3)], keys: .zipfian),
         Workload(
-            name: "ycsb-a", summary: "half saves, half look-ups",
+            name: "ycsb-a", summary: "half saves, half lookups",
             parts: [(.lookup, 1), (.save, 1)],
             keys: .zipfian),
         Workload(
-            name: "ycsb-b", summary: "one save to nineteen look-ups",
+            name: "ycsb-b", summary: "one save for every nineteen lookups",
             parts: [(.lookup, 19), (.save, 1)], keys: .zipfian),
         Workload(
-            name: "ycsb-c", summary: "look-ups only", parts: [(.lookup, 1)], keys: .zipfian),
+            name: "ycsb-c", summary: "lookups only", parts: [(.lookup, 1)], keys: .zipfian),
         Workload(
-            name: "ycsb-d", summary: "look-ups of the youngest, and new records",
+            name: "ycsb-d", summary: "mostly lookups of the newest records, and some new records",
             parts: [(.lookup, 19), (.insert, 1)], keys: .latest),
         Workload(
-            name: "ycsb-e", summary: "short ranges, and new records",
+            name: "ycsb-e", summary: "mostly short range queries, and some new records",
             parts: [(.query, 19), (.insert, 1)], keys: .zipfian),
         Workload(
-            name: "ycsb-f", summary: "half look-ups, half reads with a save after",
+            name: "ycsb-f", summary: "half lookups, half lookups followed by a save",
             parts: [(.lookup, 1), (.readModifyWrite, 1)], keys: .zipfian),
     ]
 

@@ -39,6 +39,10 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
     case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
+    // Assets.
+    case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
+    case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
+    case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.

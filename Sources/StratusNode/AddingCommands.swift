@@ -29,10 +29,16 @@ package enum AddingCommands {
     private static func adds(_ command: RecordCommand) -> Bool {
         switch command {
         case .modifyRecords(let modify): !modify.operations.allSatisfy(\.kind.isDelete)
+        case .modifySubscriptions(let modify):
+            modify.operations.contains { if case .delete = $0 { false } else { true } }
         case .modifyZones(let modify): modify.operations.contains { $0.kind == .create }
-        case .schema(.extend), .reserveReferences: true
+        case .schema(.extend), .reserveReferences, .pinAsset, .holdAssets: true
         // Without the schema in force nothing could be deleted either.
-        case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks: false
+        case .schema(.install), .continueJobs, .eraseDatabase, .recover, .auditLinks,
+            .followNews:
+            false
+        // Without its key nothing could be read that a database holds already.
+        case .putKey, .loseBody: false
         }
     }
 }

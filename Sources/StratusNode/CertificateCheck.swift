@@ -40,7 +40,7 @@ enum CertificateCheck {
             return "'\(certificate)' holds no certificate in PEM"
         }
         if end < Int64(time(nil)) {
-            return "the certificate in '\(certificate)' has ended: issue another"
+            return "the certificate in '\(certificate)' has expired: issue another"
         }
         do throws(TLSError) {
             _ = try TLSContextSource(TLSServerConfiguration(identity: identity))

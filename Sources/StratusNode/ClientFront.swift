@@ -1,4 +1,5 @@
 import StratusAdmin
+import StratusGateway
 package import StratusHTTP
 package import StratusModel
 package import StratusRuntime
@@ -10,32 +11,54 @@ import Synchronization
 /// A request keeps the gateway it began with. Nothing here leads to the administrators' API.
 package final class ClientFront: HTTPHandler {
     private let health: Health
-    private let gateway: Mutex<any HTTPHandler>
+    private struct Handlers {
+        var gateway: any HTTPHandler
+        var assets: (any HTTPHandler)?
+    }
 
-    package init(_ gateway: any HTTPHandler, health: Health) {
+    private let handlers: Mutex<Handlers>
+
+    /// - Parameter assets: serves uploads and downloads; nil: there are none.
+    package init(
+        _ gateway: any HTTPHandler, assets: (any HTTPHandler)? = nil, health: Health
+    ) {
         self.health = health
-        self.gateway = Mutex(gateway)
+        self.handlers = Mutex(Handlers(gateway: gateway, assets: assets))
     }
 
     /// For requests from now on.
-    package func replaceGateway(with gateway: any HTTPHandler) {
-        self.gateway.withLock { $0 = gateway }
+    package func replaceGateway(
+        with gateway: any HTTPHandler, assets: (any HTTPHandler)? = nil
+    ) {
+        self.handlers.withLock { $0 = Handlers(gateway: gateway, assets: assets) }
     }
 
-    private var current: any HTTPHandler { self.gateway.withLock { $0 } }
+    private func current(_ head: RequestHead) -> any HTTPHandler {
+        let handlers = self.handlers.withLock { $0 }
+        guard AssetHandler.isPath(head.path), let assets = handlers.assets else {
+            return handlers.gateway
+        }
+        return assets
+    }
 
     package func bodyLimit(for head: RequestHead) -> ByteCount {
-        Self.isHealth(head) ? .kibibytes(1) : self.current.bodyLimit(for: head)
+        Self.isHealth(head) ? .kibibytes(1) : self.current(head).bodyLimit(for: head)
+    }
+
+    package func patience(for head: RequestHead) -> RequestPatience {
+        Self.isHealth(head) ? .usual : self.current(head).patience(for: head)
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
-        guard Self.isHealth(request.head) else { return await self.current.respond(to: request) }
+        guard Self.isHealth(request.head) else {
+            return await self.current(request.head).respond(to: request)
+        }
         return request.head.path == HealthPages.healthPath
             ? HealthPages.alive() : HealthPages.ready(self.health, withReasons: false)
     }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
-        self.current.form(of: refusal)
+        self.handlers.withLock { $0.gateway }.form(of: refusal)
     }
 
     private static func isHealth(_ head: RequestHead) -> Bool {

@@ -9,6 +9,12 @@ package enum ClientRoutes {
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
         guard let route = try? Route(path: head.path) else {
             if SignInService.isPage(head.path) { return ObservedHandler.Route(head.path) }
+            if head.path == "/aps" { return ObservedHandler.Route(head.path) }
+            if AssetHandler.isPath(head.path) {
+                // The rest of the path is a permission: never in a log.
+                return ObservedHandler.Route(
+                    head.path.hasPrefix("/assets/u/") ? "assets/u" : "assets/d")
+            }
             return head.path == "/healthz" || head.path == "/readyz"
                 ? ObservedHandler.Route(head.path, level: .debug) : ObservedHandler.Route("other")
         }

@@ -19,7 +19,7 @@ final class MendedCount: Sendable {
         guard mended > 0 else { return }
         let all = self.count.wrappingAdd(mended, ordering: .relaxed).newValue
         self.log.warning(
-            "an audit has mended references between buckets",
+            "an audit has repaired references between buckets",
             ["count": .count(mended), "all": .count(all)])
     }
 }

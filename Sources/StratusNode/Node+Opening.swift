@@ -1,10 +1,14 @@
+import StratusAdmin
+import StratusCluster
 import StratusCommandLine
 import StratusConfiguration
 import StratusHTTP
 import StratusHTTP2
+import StratusIdentity
 import StratusModel
 import StratusProcess
 import StratusRuntime
+import StratusSealing
 import StratusStorage
 
 /// The steps of a start, each with the words for when it fails.
@@ -25,12 +29,38 @@ extension Node {
         }
     }
 
-    static func openToken(_ plan: NodePlan, _ world: RealWorld) throws(NodeFailure) -> AdminToken {
+    /// - Parameter secret: the cluster's. The nodes of one cluster make the same token from it, so
+    ///   that one credential is good for all of them.
+    static func openToken(_ plan: NodePlan, _ world: RealWorld, _ secret: Bytes?)
+        throws(NodeFailure) -> AdminToken
+    {
         do throws(AdminToken.Failure) {
-            return try AdminToken(path: plan.adminTokenFile, draw: { Self.draw(world) })
+            return try AdminToken(
+                path: plan.adminTokenFile,
+                draw: {
+                    secret.map { ClusterFormation.key(for: "administrators' token", secret: $0) }
+                        ?? Self.draw(world)
+                })
         } catch {
             throw NodeFailure(.configuration, "the administrators' token: \(error)")
         }
+    }
+
+    /// The server of `metrics.listen`; nil where that is empty.
+    static func metricsServer(
+        _ settings: ConfigurationSettings, state: NodeState, log: Log, world: RealWorld,
+        loop: EventLoop
+    ) async throws(NodeFailure) -> HTTPServer? {
+        let listen = settings.addresses("metrics.listen")
+        if listen.isEmpty { return nil }
+        let handler = ObservedHandler(
+            MetricsHandler(health: state.health, metrics: state.metrics), listener: "metrics",
+            log: log, metrics: state.metrics, writesLines: false, now: { world.now },
+            route: MetricsHandler.route)
+        return HTTPServer(
+            configuration: HTTPServerConfiguration(
+                listeners: try await Self.addresses(listen).map { .init($0) }),
+            loops: [loop], world: world, handler: handler)
     }
 
     /// The key that seals clients' sync tokens. It is drawn once and stays the same for the life of
@@ -49,6 +79,21 @@ extension Node {
         throw NodeFailure(.inputOutput, "'\(path)' must hold 32 bytes: restore it from a backup")
     }
 
+    /// The master key. It must be the one that this data directory was used with before.
+    static func openMaster(_ secret: Bytes, _ world: RealWorld) throws(NodeFailure)
+        -> InstallationMaster
+    {
+        let master = InstallationMaster(secret: secret)
+        for version in 0...master.newest {
+            guard let key = master.key(version) else { continue }
+            do throws(MasterKeyFile.Refusal) {
+                try MasterKeyFile.check(
+                    version, is: SealedKey.check(of: key), in: world.files)
+            } catch { throw NodeFailure(.configuration, error.description) }
+        }
+        return master
+    }
+
     /// 256 unpredictable bits.
     static func draw(_ world: RealWorld) -> Bytes {
         (0..<4).flatMap { _ in
@@ -61,7 +106,8 @@ extension Node {
         var all: [SocketAddress] = []
         for address in listen {
             guard let first = await Endpoints.addresses(address).first else {
-                throw NodeFailure(.system, "cannot listen on \(address): the name is not known")
+                throw NodeFailure(
+                    .system, "cannot listen on \(address): the name cannot be resolved")
             }
             all.append(first)
         }

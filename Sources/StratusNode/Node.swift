@@ -1,7 +1,9 @@
 import StratusAdmin
+import StratusAssets
 import StratusCluster
 import StratusCommandLine
 import StratusConfiguration
+import StratusContainers
 import StratusGateway
 import StratusIdentity
 import StratusModel
@@ -27,7 +29,7 @@ package final class Node: Sendable {
     private let state: NodeState
     private let clients: ObservedHandler
     private let front: ClientFront
-    private let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler
+    private let makeGateway: @Sendable (ConfigurationSettings) -> Gateway
     private let token: AdminToken
     private let directory: DataDirectory
     private let cluster: NodeCluster
@@ -35,15 +37,24 @@ package final class Node: Sendable {
     private let loops: [EventLoop]
     private let clientServer: HTTPServer
     private let adminServer: HTTPServer
+    /// Nil where `metrics.listen` is empty.
+    private let metricsServer: HTTPServer?
     private let certificates: Certificates
     private let jobs: Task<Void, Never>
     private let mail: Task<Void, Never>
+    private let attending: Task<Void, Never>
     private let scrubbing: Task<Void, Never>
     private let watchingRoom: Task<Void, Never>
     private let watchingThreads: Task<Void, Never>
     private let watchingCluster: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
+
+    /// The handlers of clients' requests, by one set of settings.
+    private struct Gateway {
+        var cloudKit: CloudKitHandler
+        var assets: AssetHandler
+    }
 
     /// The URLs where clients connect, in the order configured, with the ports that the system
     /// chose.
@@ -56,7 +67,7 @@ package final class Node: Sendable {
     package init(_ plan: NodePlan, log: Log) async throws(NodeFailure) {
         let settings = plan.settings
         let (world, directory) = try Self.openDataDirectory(plan)
-        let token = try Self.openToken(plan, world)
+        let token = try Self.openToken(plan, world, try PeerCertificates.secret(settings))
         let certificates = try Certificates(settings)
 
         let peerCertificates = try PeerCertificates.make(settings)
@@ -74,6 +85,7 @@ package final class Node: Sendable {
         } else {
             tokenKey = try Self.openTokenKey(plan, world)
         }
+        let master = try Self.openMaster(tokenKey, world)
         let state = NodeState(plan, log: log, world: world, health: health, cluster: cluster)
         let systemPartition = SystemPartition(
             cluster, world: world, log: log, health: health, settings: settings,
@@ -81,13 +93,14 @@ package final class Node: Sendable {
 
         let isOpen = settings.bool("development")
         let feeds = TokenCipher(key: tokenKey)
+        let assetCiphers = AssetCiphers(master: tokenKey)
         let authenticator = CredentialAuthenticator(
             accounts: Accounts(
                 store: IdentityStore(
                     router: router, world: world, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
             development: isOpen ? Self.developmentUsers(settings) : nil,
-            signInBase: settings.text("signIn.url"), feeds: feeds)
+            signInBase: settings.text("signIn.url"), feeds: feeds, assets: assetCiphers)
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
@@ -98,7 +111,21 @@ package final class Node: Sendable {
             // it takes a while.
             Task.detached { ProcessFacts.returnMemory() }
         }
-        let makeGateway: @Sendable (ConfigurationSettings) -> CloudKitHandler = { settings in
+        let polls = HeldPolls()
+        let containerKeys = ContainerKeys(store: authenticator.store, master: master)
+        let databaseKeys = DatabaseKeys(
+            store: authenticator.store, containers: containerKeys)
+        let makeGateway: @Sendable (ConfigurationSettings) -> Gateway = { settings in
+            let kit = AssetKit(
+                ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
+                buffers: cluster.copies.buffers,
+                members: { cluster.bodyMembers(of: $0) },
+                keepUp: { try await authenticator.keepUp() },
+                isOpen: { container, _ in
+                    let descriptor = try await authenticator.registry.descriptor(of: container)
+                    return descriptor.map { $0.state == .active } ?? true
+                }, sleep: { try? await Task.sleep(for: $0) },
+                settings: NodePlan.assets(settings))
             var gateway = GatewaySettings()
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
@@ -111,12 +138,19 @@ package final class Node: Sendable {
             gateway.tokenRequestRateMax = rate("limits.tokenRequestRateMax")
             gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
             gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
-            return CloudKitHandler(
-                router: router, authenticator: authenticator, world: world, tokenKey: tokenKey,
-                feeds: feeds, settings: gateway, limits: NodePlan.limits(settings), bodies: bodies,
-                answers: cluster.answers, people: people, log: log)
+            let limits = NodePlan.limits(settings)
+            return Gateway(
+                cloudKit: CloudKitHandler(
+                    router: router, authenticator: authenticator, world: world,
+                    tokenKey: tokenKey, feeds: feeds, settings: gateway, limits: limits,
+                    bodies: bodies, answers: cluster.answers, people: people, assets: kit,
+                    polls: polls, log: log),
+                assets: AssetHandler(
+                    kit, router: router, world: world, limits: limits, log: log))
         }
-        let front = ClientFront(makeGateway(settings), health: state.health)
+        let gateway = makeGateway(settings)
+        let front = ClientFront(
+            gateway.cloudKit, assets: gateway.assets, health: state.health)
         let clients = ObservedHandler(
             front, listener: "client", log: log, metrics: state.metrics,
             writesLines: settings.bool("log.access"), now: { world.now },
@@ -137,7 +171,8 @@ package final class Node: Sendable {
                 control: state, health: state.health, metrics: state.metrics, log: log,
                 settings: AdminHandler.Settings(
                     isToken: { token.matches($0) },
-                    metricsAreOpen: settings.bool("admin.openMetrics")), people: people,
+                    metricsAreOpen: settings.bool("admin.openMetrics")),
+                directory: people.directory,
                 cluster: systemPartition),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now }, route: AdminHandler.route)
@@ -151,13 +186,24 @@ package final class Node: Sendable {
                 }),
             loops: [adminLoop], world: world, handler: admin)
 
-        try await cluster.join(settings, admitting: systemPartition)
+        let metricsServer = try await Self.metricsServer(
+            settings, state: state, log: log, world: world, loop: adminLoop)
+
+        let attendance = PollAttendance(polls, cluster, in: world)
+        try await cluster.join(settings, admitting: systemPartition, polls: attendance)
         let adminBound = try await Self.listen(adminServer, [adminAddress])
         let bound: [SocketAddress]
         do throws(NodeFailure) {
+            if let metricsServer {
+                state.scrapers(
+                    try await Self.listen(metricsServer, settings.addresses("metrics.listen")).map {
+                        Endpoints.url($0, isSecure: false)
+                    })
+            }
             bound = try await Self.listen(clientServer, settings.addresses("client.listen"))
         } catch {
             await adminServer.stop(deadline: .zero)
+            await metricsServer?.stop(deadline: .zero)
             throw error
         }
         state.listening(
@@ -179,8 +225,10 @@ package final class Node: Sendable {
         self.certificates = certificates
         self.clientServer = clientServer
         self.adminServer = adminServer
+        self.metricsServer = metricsServer
         self.jobs = state.runJobs()
         self.mail = state.runMail()
+        self.attending = attendance.run()
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
         let threads = ThreadWatch(
@@ -190,7 +238,7 @@ package final class Node: Sendable {
         self.watchingCluster = partitions.run()
         systemPartition?.awaitFormation()
         self.announcing = systemPartition.map { part in
-            Task { await part.takePart { try await LinkAudit(people).beginEverywhere() } }
+            Task { await part.takePart { try await LinkAudit(people.directory).beginEverywhere() } }
         }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         NodeMetrics.register(threads, in: state.metrics)
@@ -240,13 +288,17 @@ package final class Node: Sendable {
         self.state.settings.withLock { $0 = settings }
         let (replicas, reserve) = (self.cluster.replicas, settings.size("storage.reserve"))
         let rate = settings.size("storage.snapshotRate")
+        let keeper = self.cluster.copies.keeper
+        let compaction = settings.size("assets.compactionRate")
         Task {
+            await keeper.compact(at: compaction)
             await replicas.keepFree(reserve)
             await replicas.paceSnapshots(at: rate)
         }
         self.log.level = LogLevel(name: settings.text("log.level") ?? "") ?? .info
         self.clients.writeLines(settings.bool("log.access"))
-        self.front.replaceGateway(with: self.makeGateway(settings))
+        let gateway = self.makeGateway(settings)
+        self.front.replaceGateway(with: gateway.cloudKit, assets: gateway.assets)
         self.clientServer.replaceLimits(with: Self.serverLimits(settings))
         for key in changes where !key.reloads {
             self.log.warning(
@@ -278,6 +330,7 @@ package final class Node: Sendable {
         self.state.health.raise("stopping", "the node is stopping")
         self.jobs.cancel()
         self.mail.cancel()
+        self.attending.cancel()
         self.scrubbing.cancel()
         self.watchingRoom.cancel()
         self.watchingThreads.cancel()
@@ -289,6 +342,7 @@ package final class Node: Sendable {
         hurrying.cancel()
         await self.cluster.stop()
         await self.adminServer.stop(deadline: .milliseconds(200))
+        await self.metricsServer?.stop(deadline: .milliseconds(200))
         self.cluster.stopThreads()
         for loop in self.loops { loop.stop() }
         self.log.info("stopped")

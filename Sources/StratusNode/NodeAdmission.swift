@@ -38,8 +38,8 @@ struct NodeAdmission {
             if let kept = try ClusterFormation.kept(in: self.world) {
                 guard kept.name == name else {
                     throw ClusterFormation.Refusal.another(
-                        "the data directory belongs to node '\(kept.name)'; the configuration is "
-                            + "that of '\(name)'")
+                        "the data directory belongs to node '\(kept.name)'; the configuration "
+                            + "is for '\(name)'")
                 }
                 return
             }

@@ -1,3 +1,4 @@
+import StratusAssets
 import StratusCluster
 import StratusCommandLine
 import StratusConfiguration
@@ -25,6 +26,8 @@ final class NodeCluster: Sendable {
     let mail = MailWatch()
     /// The memory budget for answers to reads, here and on their way to clients.
     let answers: AnswerBudget
+    /// The copies of files that this node keeps.
+    let copies: NodeCopies
     private let receivers: PeerReceivers
     private let world: RealWorld
     private let log: Log
@@ -179,14 +182,18 @@ final class NodeCluster: Sendable {
         setup.retainedLogSizeMax = settings.size("storage.retainedLogSizeMax")
         setup.tuning.retainedSizeMax = settings.size("storage.retainedSizeMax")
         setup.adds = AddingCommands.contains
+        let copies = NodeCopies(settings, own: formation.node, in: world, log: log)
+        setup.bodies = copies.feed
         setup.events.reserveChanged = { isLow, free in
             if isLow {
                 let why = "\(free >> 20) MiB are left, less than 'storage.reserve'"
                 health.warn("disk", why)
-                log.error("the disk is low: what adds may be refused", ["reason": .text(why)])
+                log.error(
+                    "little disk space is left: requests that add data may be refused",
+                    ["reason": .text(why)])
             } else {
                 health.dropWarning("disk")
-                log.info("the disk has more than its reserve again")
+                log.info("the free space exceeds the reserve again")
             }
         }
         setup.events.clockChanged = { isOff, lead in
@@ -208,13 +215,14 @@ final class NodeCluster: Sendable {
                 log.error("log", ["reason": .text(why)])
             } else {
                 health.dropWarning("log")
-                log.info("the log waits for the disk no longer")
+                log.info("the log no longer waits for the disk")
             }
         }
         setup.events.fenced = { why in
             health.raise("storage", why)
             log.error(
-                "storage takes no more writes; only a restart mends it", ["reason": .text(why)])
+                "storage refuses everything after a failed write: only a restart brings it back",
+                ["reason": .text(why)])
             if let linksMade { Task { await linksMade.stop() } }
         }
         setup.events.stopped = { group, newer in
@@ -224,9 +232,9 @@ final class NodeCluster: Sendable {
         setup.events.roomChanged = { hasRoom in
             if hasRoom {
                 health.clear("disk")
-                log.info("the disk has room again")
+                log.info("the disk has free space again")
             } else {
-                let why = "the disk is full: make room, and writes go on by themselves"
+                let why = "the disk is full; writes continue by themselves once there is free space"
                 health.raise("disk", why)
                 log.error("storage", ["reason": .text(why)])
             }
@@ -255,6 +263,7 @@ final class NodeCluster: Sendable {
         receivers.router.withLock { $0 = router }
 
         self.formation = formation
+        self.copies = copies
         self.replicas = replicas
         self.router = router
         self.answers = answers
@@ -269,8 +278,10 @@ final class NodeCluster: Sendable {
         self.health = health
         self.memory = memory
         var events = ClusterFollower.Events()
+        let listed = ClusterPeers.parse(settings)
         events.changed = { view in
-            Self.follow(view, directory, memory, linksMade, log, health)
+            Self.follow(view, directory, memory, log, health)
+            linksMade?.setPeers(Self.peers(directory, listed))
             refusals.follow(directory.peers.map(\.name))
             reach.look()
         }
@@ -281,7 +292,17 @@ final class NodeCluster: Sendable {
         self.sharedTokenKey = secret.map {
             ClusterFormation.key(for: "sync tokens", secret: $0)
         }
+        await copies.begin(replicas, router)
         await replicas.start()
+    }
+
+    /// The members of the partition that holds a database. Nil in a cluster: nothing takes copies
+    /// to other nodes yet, and one node is no majority.
+    func bodyMembers(of database: DatabaseID) -> BodyMembers? {
+        guard self.links == nil else { return nil }
+        let place = self.directory.place(of: .database(database))
+        let own: Set<NodeID> = [self.formation.node]
+        return BodyMembers(group: place.group, all: own, voterSets: [own])
     }
 
     private static func formation(
@@ -318,7 +339,7 @@ final class NodeCluster: Sendable {
         guard kept.map({ $0.cluster == formation.cluster }) ?? true else {
             throw NodeFailure(
                 .configuration,
-                "a recovery of this node was cut off: say 'stratus cluster recover' again")
+                "a recovery of this node was interrupted: run 'stratus cluster recover' again")
         }
         return kept
     }
@@ -331,7 +352,7 @@ final class NodeCluster: Sendable {
         let addresses = ClusterPeers.addresses(settings)
         guard let view = ClusterView.formed(by: formation.formation(addresses: addresses)) else {
             throw NodeFailure(
-                .configuration, "'cluster.peers': two nodes cannot have one address")
+                .configuration, "'cluster.peers': two nodes cannot have the same address")
         }
         return view
     }
@@ -352,19 +373,35 @@ final class NodeCluster: Sendable {
         guard level > .build else { return }
         throw NodeFailure(
             .configuration,
-            "the cluster was finalised at feature level \(level), and this build reads level "
-                + "\(FeatureLevel.build) at most: install the release that the other nodes run")
+            "the cluster was finalised at feature level \(level), and this build reads at "
+                + "most level \(FeatureLevel.build): install the release that the other nodes run")
     }
 
-    /// Makes links and memory follow a view. On the follower's executor.
+    /// The peers, and where each may be found: where the configuration says, and where the
+    /// cluster's view does.
+    ///
+    /// A whole cluster may have moved. Then a view that tells where one of its nodes is now still
+    /// has the old addresses of the others. A node that believed it would lose the links on which
+    /// it would have heard of the next view.
+    static func peers(
+        _ directory: ClusterDirectory, _ listed: [ClusterFormation.Peer]
+    ) -> [PeerAddress] {
+        directory.peers.map { peer in
+            guard let place = listed.first(where: { $0.name == peer.name }) else { return peer }
+            return PeerAddress(
+                node: peer.node, name: peer.name, host: place.host, port: place.port,
+                otherPlace: PeerAddress.Place(host: peer.host, port: peer.port))
+        }
+    }
+
+    /// Makes the memory follow a view. On the follower's executor.
     private static func follow(
-        _ view: ClusterView, _ directory: ClusterDirectory, _ memory: PeerMemory,
-        _ links: PeerLinks?, _ log: Log, _ health: Health
+        _ view: ClusterView, _ directory: ClusterDirectory, _ memory: PeerMemory, _ log: Log,
+        _ health: Health
     ) {
         do throws(DiskError) {
             try memory.follow(view)
         } catch { log.error("membership", ["reason": .text("PEERS: \(error)")]) }
-        links?.setPeers(directory.peers)
         if view.node(directory.own)?.isMember == false {
             let why = "this node was removed from the cluster: stop it"
             health.raise("cluster", why)
@@ -380,37 +417,31 @@ final class NodeCluster: Sendable {
     }
 
     /// Listens for peers, opens links to them, and takes part in what the cluster does.
-    func join(_ settings: ConfigurationSettings, admitting: SystemPartition?)
-        async throws(NodeFailure)
-    {
+    func join(
+        _ settings: ConfigurationSettings, admitting: SystemPartition?, polls: PollAttendance
+    ) async throws(NodeFailure) {
         guard let links, let sockets else { return }
         guard let listen = ClusterPeers.listen(settings, name: self.formation.name) else {
             throw NodeFailure(
-                .configuration, "'cluster.listen' or 'cluster.address' must say where peers connect"
+                .configuration,
+                "set 'cluster.listen' or 'cluster.address' to say where peers connect"
             )
         }
         guard let address = await Endpoints.addresses(listen).first else {
-            throw NodeFailure(.system, "cannot listen on \(listen): the name is not known")
+            throw NodeFailure(.system, "cannot listen on \(listen): the name cannot be resolved")
         }
         let log = self.log
         self.receivers.become(
             questions: NodeQuestions(
                 self.directory, replicas: self.replicas, follower: self.follower,
-                health: { [self] in await self.ownHealth() }), sender: links,
+                polls: { polls.hear($0) }, health: { [self] in await self.ownHealth() }),
+            sender: links,
             admission: admitting)
         do throws(SocketError) { _ = try await sockets.listen(on: address, for: links) } catch {
             throw NodeFailure(.system, "cannot listen for peers on \(listen): \(error)")
         }
-        // A whole cluster may have moved to other addresses, and have no majority to hear that
-        // from: until there is a newer view the configuration knows best.
-        let listed = ClusterPeers.parse(settings)
-        Self.follow(self.directory.view, self.directory, self.memory, nil, log, self.health)
-        links.setPeers(
-            self.directory.peers.map { peer in
-                guard let place = listed.first(where: { $0.name == peer.name }) else { return peer }
-                return PeerAddress(
-                    node: peer.node, name: peer.name, host: place.host, port: place.port)
-            })
+        Self.follow(self.directory.view, self.directory, self.memory, log, self.health)
+        links.setPeers(Self.peers(self.directory, ClusterPeers.parse(settings)))
         let follower = self.follower
         let keeper = MembershipKeeper(
             self.directory, replicas: self.replicas, router: self.router, follower: follower,
@@ -521,6 +552,7 @@ final class NodeCluster: Sendable {
     func stop() async {
         let tasks = self.tasks.withLock { $0 }
         for task in tasks { task.cancel() }
+        await self.copies.stop()
         await self.replicas.stop()
         // What hands leadership over must still leave.
         if let links {
@@ -537,6 +569,7 @@ final class NodeCluster: Sendable {
         self.storage.stop()
         self.logThread.stop()
         self.checkpoints.stop()
+        self.copies.stopThreads()
         self.ownLoop?.stop()
     }
 }

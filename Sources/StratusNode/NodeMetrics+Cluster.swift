@@ -27,14 +27,16 @@ extension NodeMetrics {
         gauge("stratus_replicas_open", "Open replicas; those of idle partitions are closed") {
             $0.openCount
         }
-        gauge("stratus_replicas_without_leader", "Open replicas that know no leader") {
+        gauge("stratus_replicas_without_leader", "Open replicas that know of no leader") {
             $0.leaderlessCount
         }
-        gauge("stratus_replicas_behind", "Replicas of partitions led here that lag behind") {
+        gauge("stratus_replicas_behind", "Replicas that lag, of partitions led by this node") {
             $0.behindCount
         }
         gauge("stratus_partitions_led", "Partitions led by this node") { $0.ledCount }
-        gauge("stratus_partitions_changing", "Partitions led here whose members change") {
+        gauge(
+            "stratus_partitions_changing", "Partitions led by this node whose members are changing"
+        ) {
             $0.changingCount
         }
         gauge("stratus_leads_system", "1 on the node that leads the system partition") {
@@ -42,22 +44,22 @@ extension NodeMetrics {
         }
         metrics.counter(
             "stratus_leaderships_taken_total",
-            "Partitions found led here that were not led here two seconds before"
+            "Partitions that this node had begun to lead, looked at every two seconds"
         ) { Double(watch.figures.takenCount) }
         metrics.gauge(
             "stratus_peer_certificate_end_seconds",
-            "When the certificate among peers ends, in seconds since 1970; 0 for a node alone"
+            "When the peer certificate expires, in seconds since 1970; 0 for a node alone"
         ) { Double(cluster.certificateEnd) }
         metrics.gauge(
-            "process_start_time_seconds", "When the process began, in seconds since 1970"
+            "process_start_time_seconds", "When the process started, in seconds since 1970"
         ) { [start = state.startedAtMilliseconds] in Double(start) / 1_000 }
-        metrics.gauge("process_max_fds", "Files and sockets that the process may open") {
+        metrics.gauge("process_max_fds", "Maximum of open files and sockets") {
             Double(ProcessFacts.descriptorCountMax)
         }
     }
 
     private static func registerAlarms(_ watch: ClusterWatch, of state: NodeState) {
-        let help = "1 while the node reports that something of this component is wrong"
+        let help = "1 while the node reports a problem of this component"
         for component in Self.components {
             state.metrics.gauge("stratus_alarm", help, ["component": component]) {
                 [health = state.health, mail = state.cluster.mail, world = state.world] in
@@ -79,7 +81,7 @@ extension NodeMetrics {
         state.metrics.gauge("stratus_peers", "Other nodes of the cluster") {
             Double(cluster.directory.peers.count)
         }
-        state.metrics.gauge("stratus_peers_connected", "Other nodes that a link is open to") {
+        state.metrics.gauge("stratus_peers_connected", "Other nodes with an open link") {
             Double(cluster.peerLinks?.openCount ?? 0)
         }
     }

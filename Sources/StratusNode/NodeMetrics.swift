@@ -19,21 +19,23 @@ enum NodeMetrics {
         metrics.gauge("stratus_ready", "1 while the node can serve") { [health = state.health] in
             health.isReady ? 1 : 0
         }
-        metrics.gauge("stratus_uptime_seconds", "Since the start of the node") { [weak state] in
+        metrics.gauge("stratus_uptime_seconds", "Seconds since the node started") { [weak state] in
             Double(state?.uptime.clampedNanoseconds ?? 0) / 1e9
         }
         metrics.gauge("stratus_client_connections", "Open connections of clients") {
             Double(server.connectionCount)
         }
-        metrics.gauge("stratus_request_body_bytes", "Bodies of requests in memory") {
+        metrics.gauge("stratus_request_body_bytes", "Bytes of request bodies in memory") {
             Double(bodies.size)
         }
-        metrics.gauge("stratus_answer_bytes", "What was read for answers that have not left") {
+        metrics.gauge(
+            "stratus_answer_bytes", "Bytes read for answers that clients have not received yet"
+        ) {
             [answers = state.cluster.answers] in Double(answers.size)
         }
         metrics.counter(
             "stratus_log_dropped_lines_total",
-            "Log lines lost: the buffer was full, or nobody took them"
+            "Log lines lost because the buffer was full or the output was stuck"
         ) { [log = state.log] in Double(log.droppedCount) }
         Self.registerRefusals(state, server)
         Self.registerScrub(state)
@@ -41,22 +43,25 @@ enum NodeMetrics {
         Self.registerOwnState(state)
         Self.registerLevels(state)
         metrics.gauge(
-            "stratus_mail_waiting", "Mail between partitions that waits in those led here"
+            "stratus_mail_waiting",
+            "Mail to other partitions that waits in partitions led by this node"
         ) { [mail = state.cluster.mail] in Double(mail.waitingCount) }
-        metrics.gauge("stratus_mail_waiting_bytes", "The same in bytes") {
+        metrics.gauge(
+            "stratus_mail_waiting_bytes", "Bytes of mail that waits in partitions led by this node"
+        ) {
             [mail = state.cluster.mail] in Double(mail.waitingSize)
         }
         metrics.counter(
             "stratus_references_mended_total",
-            "References between buckets that audits found known at one end only"
+            "References between buckets that an audit found stored at one end only"
         ) { [mended = state.mended] in Double(mended.value) }
-        metrics.gauge("process_resident_memory_bytes", "Memory in use") {
+        metrics.gauge("process_resident_memory_bytes", "Bytes of resident memory") {
             Double(ProcessFacts.residentBytes)
         }
         metrics.gauge("process_open_fds", "Open files and sockets") {
             Double(ProcessFacts.openDescriptorCount)
         }
-        metrics.counter("process_cpu_seconds_total", "Processor time used") {
+        metrics.counter("process_cpu_seconds_total", "Seconds of processor time used") {
             ProcessFacts.processorSeconds
         }
     }
@@ -93,32 +98,35 @@ enum NodeMetrics {
     private static func registerRoom(_ state: NodeState) {
         let metrics = state.metrics
         let replicas = state.cluster.replicas
-        metrics.gauge("stratus_disk_free_bytes", "Free on the disk that the data is on") {
+        metrics.gauge("stratus_disk_free_bytes", "Free bytes on the disk of the data directory") {
             Double(replicas.reserveFigures.space?.free ?? 0)
         }
         metrics.gauge("stratus_disk_low", "1 while less than `storage.reserve` is free") {
             replicas.reserveFigures.isLow ? 1 : 0
         }
         metrics.counter(
-            "stratus_disk_refused_total", "Commands that add, refused to keep the reserve"
+            "stratus_disk_refused_total", "Commands that add data, refused to keep the reserve"
         ) { Double(replicas.reserveFigures.refusedCount) }
         metrics.counter(
             "stratus_replicas_diverged_total",
-            "Replicas here whose rows differed from those of a majority: they are replaced"
+            "Replicas on this node whose rows differed from a majority's and are replaced"
         ) { Double(replicas.divergedReplicaCount) }
-        metrics.gauge("stratus_log_bytes", "What the log takes on disk") {
+        metrics.gauge("stratus_log_bytes", "Bytes of the log on disk") {
             Double(replicas.retentionFigures.logSize.raw)
         }
-        metrics.gauge("stratus_log_queued_bytes", "What waits in memory for the log's disk") {
+        metrics.gauge(
+            "stratus_log_queued_bytes", "Bytes in memory that wait to be written to the log"
+        ) {
             Double(replicas.retentionFigures.queuedSize.raw)
         }
         metrics.counter(
             "stratus_followers_given_up_total",
-            "Followers that fell behind what the log keeps: they get a snapshot"
+            "Followers that fell behind what the log keeps and get a snapshot"
         ) { Double(replicas.retentionFigures.givenUpCount) }
         metrics.gauge(
             "stratus_partitions_slowed",
-            "Partitions led here that take commands in more slowly while a follower catches up"
+            "Partitions led by this node that accept commands more slowly while a follower "
+                + "catches up"
         ) { Double(replicas.retentionFigures.slowedCount) }
     }
 
@@ -127,7 +135,7 @@ enum NodeMetrics {
         let replicas = state.cluster.replicas
         metrics.gauge(
             "stratus_clock_lead_seconds",
-            "How far the wall clock is ahead of the median of all nodes that are heard"
+            "Seconds that the wall clock is ahead of the median of all nodes that are heard"
         ) { Double(replicas.ownState.clockLeadMilliseconds) / 1_000 }
         metrics.gauge(
             "stratus_clock_off", "1 while the wall clock is so far off that the node leads nothing"
@@ -141,10 +149,13 @@ enum NodeMetrics {
     private static func registerLevels(_ state: NodeState) {
         let metrics = state.metrics
         let cluster = state.cluster
-        metrics.gauge("stratus_feature_level", "What the cluster may write, see `upgrade status`") {
+        metrics.gauge(
+            "stratus_feature_level", "Feature level of the cluster, see `stratusctl upgrade status`"
+        ) {
             Double(cluster.router.level.now.rawValue)
         }
-        metrics.gauge("stratus_build_feature_level", "What this build reads") {
+        metrics.gauge("stratus_build_feature_level", "Highest feature level that this build reads")
+        {
             Double(FeatureLevel.build.rawValue)
         }
         metrics.gauge(
@@ -157,16 +168,18 @@ enum NodeMetrics {
         let metrics = state.metrics
         let replicas = state.cluster.replicas
         metrics.counter(
-            "stratus_scrub_read_bytes_total", "Read back from the disk to find what rotted"
+            "stratus_scrub_read_bytes_total", "Bytes read back from the disk to find damage"
         ) { Double(replicas.scrubFigures.readSize) }
-        metrics.counter("stratus_scrub_rounds_total", "Times everything was read back") {
+        metrics.counter("stratus_scrub_rounds_total", "Complete rounds of reading everything back")
+        {
             Double(replicas.scrubFigures.roundCount)
         }
         metrics.counter("stratus_scrub_damaged_total", "Replicas found damaged") {
             Double(replicas.scrubFigures.damageCount)
         }
         metrics.counter(
-            "stratus_scrub_repaired_total", "Replicas opened anew without what was damaged"
+            "stratus_scrub_repaired_total",
+            "Replicas reopened without their damaged part, which their peers send"
         ) { Double(replicas.scrubFigures.repairCount) }
     }
 }

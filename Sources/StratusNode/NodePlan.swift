@@ -1,4 +1,5 @@
 package import StratusConfiguration
+package import StratusGateway
 package import StratusModel
 import StratusStorage
 
@@ -29,6 +30,21 @@ package struct NodePlan: Sendable {
         var limits = SegmentedLog.Limits()
         if settings.bool("development") { limits.segmentSize = .mebibytes(32) }
         return limits
+    }
+
+    package static func assets(_ settings: ConfigurationSettings) -> AssetSettings {
+        var assets = AssetSettings()
+        assets.url = settings.text("assets.url")
+        assets.sizeMax = UInt64(settings.size("assets.sizeMax").raw)
+        assets.unattachedSizeMax = UInt64(settings.size("assets.unattachedSizeMax").raw)
+        func milliseconds(_ key: String) -> Int64 {
+            settings.duration(key).clampedNanoseconds / 1_000_000
+        }
+        assets.graceMilliseconds = milliseconds("assets.graceTime")
+        assets.linkLifeMilliseconds = milliseconds("assets.linkLife")
+        assets.deduplicates = settings.bool("assets.deduplicate")
+        assets.compresses = settings.bool("assets.compression")
+        return assets
     }
 
     package static func limits(_ settings: ConfigurationSettings) -> Limits {

@@ -43,6 +43,11 @@ final class NodeState: NodeControl {
         self.addresses.withLock { $0 = (clients, admin) }
     }
 
+    /// Says where `/metrics` is served to everybody.
+    func scrapers(_ urls: [String]) {
+        for url in urls { self.log.info("metrics", ["url": .text(url)]) }
+    }
+
     var clientURLs: [String] { self.addresses.withLock { $0.clients } }
     var adminURL: String { self.addresses.withLock { $0.admin } }
     var uptime: Duration { self.world.now - self.startedAt }

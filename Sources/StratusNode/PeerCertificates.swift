@@ -74,7 +74,7 @@ final class PeerCertificates: Sendable {
         bytes.removeFirst(start)
         guard bytes.count >= 16 else {
             throw NodeFailure(
-                .configuration, "'cluster.secretFile': a secret needs 16 characters at least")
+                .configuration, "'cluster.secretFile': the secret needs at least 16 characters")
         }
         return bytes
     }

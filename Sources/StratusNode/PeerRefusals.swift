@@ -9,6 +9,8 @@ final class PeerRefusals: Sendable {
     private struct State {
         var data: [NodeID: String] = [:]
         var strange: Set<NodeID> = []
+        /// Why others do not take this node for one of their cluster.
+        var foreign: [NodeID: String] = [:]
         /// By their names.
         var turnedAway: [String: String] = [:]
     }
@@ -28,7 +30,9 @@ final class PeerRefusals: Sendable {
         case .otherData, .olderCopy, .noCommonProtocol:
             self.change { $0.data[node] = refusal.text }
         case .unknownNode: self.change { $0.strange.insert(node) }
-        case .otherCluster, .otherNode, .fenced, .notAdmitted: break
+        case .otherCluster, .otherNode, .notAdmitted:
+            self.change { $0.foreign[node] = refusal.text }
+        case .fenced: break
         }
     }
 
@@ -65,6 +69,7 @@ final class PeerRefusals: Sendable {
         self.change {
             $0.data[node] = nil
             $0.strange.remove(node)
+            $0.foreign[node] = nil
         }
     }
 
@@ -77,13 +82,19 @@ final class PeerRefusals: Sendable {
             } else {
                 self.health.clear("data")
             }
+            if let first = state.foreign.min(by: { $0.key < $1.key }) {
+                self.health.warn(
+                    "refused", "refused by \(state.foreign.count) of its peers: \(first.value)")
+            } else {
+                self.health.dropWarning("refused")
+            }
             // One peer that does not know this node yet may be a moment behind. Most of them
             // together know better than this node does.
             if state.strange.count * 2 > self.count() {
                 self.health.raise(
                     "member",
-                    "\(state.strange.count) of its peers say that this node is no member: if it was removed, "
-                        + "stop it")
+                    "\(state.strange.count) of its peers say that this node is not a member: "
+                        + "if it was removed, stop it")
             } else {
                 self.health.clear("member")
             }

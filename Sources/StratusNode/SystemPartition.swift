@@ -90,7 +90,7 @@ struct SystemPartition: ClusterControl {
                         self.refused(refusal)
                     } else if case .recover = command {
                         isRecovered = true
-                        self.log.info("the cluster goes on without the nodes that are lost")
+                        self.log.info("the cluster continues without the lost nodes")
                     }
                     break
                 }

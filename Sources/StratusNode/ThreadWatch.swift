@@ -63,7 +63,7 @@ final class ThreadWatch: Sendable {
             case .ended(let stall):
                 let milliseconds = (now - stall.since).clampedNanoseconds / 1_000_000
                 self.log.warning(
-                    "the thread goes on",
+                    "the thread continues",
                     [
                         "thread": .text(stall.thread), "work": .text(stall.what),
                         "milliseconds": .integer(milliseconds),
@@ -111,7 +111,12 @@ final class ThreadWatch: Sendable {
         case .databaseChanges(let ask): return "changes of \(Self.text(ask.database)) \(who)"
         case .judge(let ask): return "a batch of \(Self.text(ask.modify.database)) \(who)"
         case .use(let database): return "usage of \(Self.text(database)) \(who)"
+        case .subscriptions(let database, _, _):
+            return "subscriptions to \(Self.text(database)) \(who)"
+        case .news(let ask): return "news of \(Self.text(ask.database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
+        case .asset(let asset): return "a look for \(asset)"
+        case .key(let ask): return "a look for a key of \(Self.text(ask.database))"
         case .jobs, .work: return "a look for jobs"
         }
     }

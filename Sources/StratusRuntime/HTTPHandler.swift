@@ -7,6 +7,8 @@ package import StratusTLS
 package protocol HTTPHandler: Sendable {
     /// Decided from the head alone, before any of the body is read.
     func bodyLimit(for head: RequestHead) -> ByteCount
+    /// How long the request may take. Decided from the head alone; asked once for each request.
+    func patience(for head: RequestHead) -> RequestPatience
     /// Never throws: every fault becomes an answer here, where its form is known.
     func respond(to request: HTTPRequest) async -> HTTPResponse
     /// The form of an answer that the server gives by itself to a message that breaks HTTP's rules
@@ -15,7 +17,35 @@ package protocol HTTPHandler: Sendable {
 }
 
 extension HTTPHandler {
+    package func patience(for head: RequestHead) -> RequestPatience { .usual }
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? { nil }
+}
+
+/// How long a request may take, from the first byte of its head to the last byte of its answer.
+///
+/// Whatever the patience, a client that sends a body or takes an answer too slowly is cut off.
+package enum RequestPatience: Sendable, Hashable {
+    /// ``HTTPTimeouts/total``.
+    case usual
+    case total(Duration)
+    /// No total: the request lives as long as its bytes keep moving.
+    case transfer
+    /// No total: the handler waits until something happens, and bounds that wait by itself.
+    ///
+    /// The task of the handler is cancelled when the client is gone, when the client has closed its
+    /// half of the connection, and when a stop of the server begins. The handler then ends its wait
+    /// and answers at once; the answer is sent if somebody still listens.
+    case held
+
+    /// What the deadlines are told; nil: the usual total.
+    var total: Duration? {
+        switch self {
+        case .usual: nil
+        case .total(let total): total
+        // Longer than any process lives, and short enough to be added to a time.
+        case .transfer, .held: .seconds(1 << 32)
+        }
+    }
 }
 
 /// The version that a request came in.
@@ -37,11 +67,14 @@ package struct HTTPRequest: Sendable {
     /// The long work of the loop that the request came to.
     package var longWork: LongWork
     package var version: HTTPVersion
+    /// What the handler said of the head.
+    package var patience: RequestPatience
 
     package init(
         head: RequestHead, body: any RequestBody, peer: String, identity: RequestIdentity,
         isSecure: Bool = false, certificate: PeerCertificate? = nil,
-        longWork: LongWork = LongWork(), version: HTTPVersion = .http1
+        longWork: LongWork = LongWork(), version: HTTPVersion = .http1,
+        patience: RequestPatience = .usual
     ) {
         self.head = head
         self.body = body
@@ -51,6 +84,7 @@ package struct HTTPRequest: Sendable {
         self.certificate = certificate
         self.longWork = longWork
         self.version = version
+        self.patience = patience
     }
 }
 

@@ -1,8 +1,8 @@
 import COpenSSL
 package import StratusModel
 
-/// AES-128-GCM for contents that others must open: the `aes128gcm` coding of HTTP (RFC 8188). What we keep
-/// ourselves is sealed by ``AuthenticatedCipher``.
+/// AES-128-GCM for contents that others must decrypt: the `aes128gcm` coding of HTTP (RFC 8188).
+/// Data that we keep ourselves is sealed by ``AuthenticatedCipher``.
 package enum ContentEncryption {
     package static let tagSize = 16
 

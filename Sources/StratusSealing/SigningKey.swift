@@ -3,8 +3,8 @@ package import StratusModel
 
 /// A private key of ours on P-256: signs as ES256 wants it, and agrees on secrets.
 ///
-/// `@unchecked`: OpenSSL's keys are counted atomically and may be read by many threads; this one is never
-/// changed.
+/// `@unchecked`: OpenSSL counts references to its keys atomically and lets many threads read one.
+/// This key never changes.
 package final class SigningKey: @unchecked Sendable, CustomStringConvertible {
     private let key: OpaquePointer
 
@@ -18,8 +18,8 @@ package final class SigningKey: @unchecked Sendable, CustomStringConvertible {
         return SigningKey(taking: key)
     }
 
-    /// Takes PKCS #8, PEM, as Apple's `.p8` files have it. Nil for another curve, another kind of key, or
-    /// one that is locked by a password.
+    /// Reads a PKCS #8 key in PEM form, as Apple's `.p8` files hold. Nil for another curve, another
+    /// kind of key, or a key that is encrypted with a password.
     package convenience init?(pem: Bytes) {
         ERR_clear_error()
         defer { ERR_clear_error() }
@@ -102,8 +102,8 @@ package final class SigningKey: @unchecked Sendable, CustomStringConvertible {
         return raw
     }
 
-    /// The secret that this key and another's public point agree on (RFC 5903 §9): 32 bytes. Nil when the point
-    /// is not on the curve.
+    /// The 32-byte secret that this key and another's public point agree on (RFC 5903 §9). Nil when
+    /// the point is not on the curve.
     package func agree(with point: Bytes) -> SecretBytes? {
         ERR_clear_error()
         defer { ERR_clear_error() }

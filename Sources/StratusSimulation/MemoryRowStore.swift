@@ -11,7 +11,7 @@ package struct MemoryRowStore: RowStore, Sendable, Equatable {
     /// One sorted array for each table, by the table's number.
     private var tables: [[Row]]
 
-    package init() { self.tables = Array(repeating: [], count: Table.all.count) }
+    package init() { self.tables = Array(repeating: [], count: Table.slotCount) }
 
     /// Every row of a table, in key order.
     package func rows(_ table: Table) -> [Row] { self.tables[Int(table.rawValue)] }

@@ -26,8 +26,8 @@ package final class DataDirectory: Sendable {
             switch self {
             case .inUse: "the data directory is in use by another process"
             case .newerVersion(let version):
-                "the data directory has format \(version), this Stratus knows 1: "
-                    + "start the version that wrote it, or a later one"
+                "the data directory has format \(version), and this Stratus reads format 1: "
+                    + "run the version that wrote it, or a later one"
             case .damaged(let what): "the data directory's STRATUS file is damaged: \(what)"
             case .disk(let text): text
             }

@@ -21,6 +21,8 @@ package protocol PartitionState: AnyObject {
     var newer: NewerEntry? { get }
     /// Which builds can apply the command.
     func reading(of command: Command) -> CommandReading
+    /// The nodes that hold the copies that the command names; nil: it names none.
+    func holdings(in command: Command) -> [CopyHolding]?
     /// Makes the applied entries one commit. Bounded: the caller commits every 512 row writes or 20
     /// ms.
     func commit() throws(StoreError)
@@ -48,6 +50,8 @@ package protocol PartitionState: AnyObject {
 }
 
 extension PartitionState {
+    package func holdings(in command: Command) -> [CopyHolding]? { nil }
+
     package func answer(_ query: Query, within time: ReadTime?) throws(StoreError) -> QueryAnswer {
         try self.answer(query)
     }

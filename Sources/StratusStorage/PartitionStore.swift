@@ -118,6 +118,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package var isOpen: Bool { self.rows != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0
+    /// Not yet taken by ``takeBodyChanges()``.
+    private var bodyChanges = BodyChanges()
     /// True once a sync has failed. The content of the disk is then unknown, and only a restart
     /// mends it.
     package var hasFailedSync: Bool { self.system.hasFailedSync(self.path) }
@@ -128,6 +130,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func reading(of command: Command) -> CommandReading {
         self.application.state.reading(of: command)
+    }
+
+    package func holdings(in command: Command) -> [CopyHolding]? {
+        self.application.state.holdings(in: command)
     }
 
     package func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome])
@@ -156,6 +162,9 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             for entry in entries {
                 guard let outcome = try self.apply(entry, over: rows) else { break }
                 outcomes.append(outcome)
+                for change in self.application.state.takeBodyChanges() {
+                    self.bodyChanges.append(change)
+                }
             }
             self.mailCount += rows.mailCount - mailCount
         } catch {
@@ -223,6 +232,8 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
 
     package func reset() throws(StoreError) -> LogIndex {
         self.application.forget()
+        // What was told may not have lasted, and comes again.
+        self.bodyChanges.append(.unlisted)
         self.position = self.committed
         if let rows {
             do throws(StoreError) {
@@ -252,6 +263,15 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
             return try self.application.state.answer(query, within: time, over: NoRows())
         }
         return try self.application.state.answer(query, within: time, over: self.openRows())
+    }
+
+    // MARK: Bodies
+
+    package func takeBodyChanges() -> [BodyChange] { self.bodyChanges.take() }
+
+    package func bodies(from body: BodyID, limit: Int) throws(StoreError) -> [BodyManifest] {
+        guard self.number != nil else { return [] }
+        return try self.openRows().bodies(from: body, limit: limit)
     }
 
     // MARK: Durability
@@ -389,6 +409,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         self.spooling?.giveUp()
         self.rows = nil
         self.application.forget()
+        self.bodyChanges.append(.unlisted)
         self.number = next
         self.gate = CommitGate()
         self.position = position

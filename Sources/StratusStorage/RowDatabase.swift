@@ -30,7 +30,7 @@ package final class RowDatabase: RowStore {
     private static let pendingCountMax = 4_096
 
     /// The rows kept back, by the number of the table.
-    private var pending = Array(repeating: PendingRows(), count: Table.all.count)
+    private var pending = Array(repeating: PendingRows(), count: Table.slotCount)
     private var isKeepingBack = false
 
     private let connection: Connection
@@ -51,7 +51,7 @@ package final class RowDatabase: RowStore {
         }
         self.connection = connection
         self.digest = digest
-        let count = Table.all.count * Kind.allCases.count
+        let count = Table.slotCount * Kind.allCases.count
         self.statements = Array(repeating: nil, count: count)
         self.isScanning = Array(repeating: false, count: count)
         (self.begin, self.end, self.undo) = try storing { () throws(SQLiteError) in

@@ -15,6 +15,11 @@ extension StartFile: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
+/// Builds before it do not look for the file.
+extension MasterKeyFile: FixedLevel {
+    package static var level: FeatureLevel { .one }
+}
+
 /// The level of the log's segments and batches, which ``BatchEncoder`` writes.
 extension LogFormat: FixedLevel {
     static var level: FeatureLevel { .one }

@@ -7,23 +7,29 @@ import StratusSimulation
 /// `stratus-sim`: whole clusters from seeds, until one breaks a promise.
 struct SimulationProgram {
     private static let definition = CommandDefinition(
-        "stratus-sim", "Run whole clusters from seeds and check every promise",
+        "stratus-sim", "Simulate whole clusters from seeds and check every promise",
         discussion: [
-            "Each seed draws a cluster, its load and its faults, and replays exactly. Faults strike, "
-                + "then stop; the cluster must converge, and everything clients saw must be explained."
+            "Each seed draws a cluster, its load and its faults; the same seed replays "
+                + "exactly. Faults strike, then stop. The cluster must then converge, and one order "
+                + "of operations must explain everything that clients saw."
         ],
         options: [
-            .value("seed", .integer(0...Int.max), "Run this seed and say all about it"),
+            .value("seed", .integer(0...Int.max), "Run one seed and report it in full"),
             .value("seeds", .text("A..B"), "Run a range of seeds"),
-            .value("minutes", .integer(1...100_000), "Run seeds for so long, from --from on"),
-            .value("from", .integer(0...Int.max), default: "1", "The first seed of --minutes"),
-            .flag("until-failure", nil, "Run seeds from --from on until one fails"),
-            .flag("shrink", nil, "With --seed: drop faults while it still fails"),
+            .value(
+                "minutes", .integer(1...100_000),
+                "Run seeds for this many minutes, beginning with --from"),
+            .value(
+                "from", .integer(0...Int.max), default: "1",
+                "The first seed of --minutes and --until-failure"),
+            .flag("until-failure", nil, "Run seeds until one fails, beginning with --from"),
+            .flag("shrink", nil, "With --seed: leave out faults as long as the run still fails"),
             .flag("trace", nil, "With --seed: print every message and event"),
-            .value("svg", .file, "With --seed: draw the run"),
-            .value("without", .text("FAULT"), repeats: true, "Switch a kind of fault off"),
-            .value("nodes", .integer(1...7), "Instead of what the seed draws"),
-            .value("groups", .integer(1...64), "Instead of what the seed draws"),
+            .value("svg", .file, "With --seed: write a diagram of the run"),
+            .value("without", .text("FAULT"), repeats: true, "Turn one kind of fault off"),
+            .value("nodes", .integer(1...7), "This number instead of the one that the seed draws"),
+            .value(
+                "groups", .integer(1...64), "This number instead of the one that the seed draws"),
             .value(
                 "plant", .text("BUG"), repeats: true, "Plant a bug (only in builds that hold them)"),
             .flag(
@@ -32,17 +38,17 @@ struct SimulationProgram {
             ),
             .value(
                 "mix", .text("MIX"),
-                "A world led by one mix, whatever the seed draws: "
+                "Use this mix of faults instead of the one that the seed draws: "
                     + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
-            .flag("records", nil, "Groups hold records, whatever the seed draws"),
-            .flag("links", nil, "Nodes talk by the real links, whatever the seed draws"),
+            .flag("records", nil, "Always let groups hold records"),
+            .flag("links", nil, "Always let nodes talk over the real links"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
-                "Give up on a bug after so many"),
+                "Give up on a bug after this many seeds"),
         ],
         examples: [
-            .init("stratus-sim --seeds 1..1000", "a thousand clusters"),
-            .init("stratus-sim --seed 42 --trace", "one of them, in words"),
+            .init("stratus-sim --seeds 1..1000", "A thousand clusters"),
+            .init("stratus-sim --seed 42 --trace", "One of them, with every message and event"),
         ])
 
     func run(_ arguments: [String]) {

@@ -264,6 +264,27 @@ def the_public_database_is_readable_without_a_user_and_not_writable():
         raise AssertionError("written without a user")
 
 
+@step
+def a_file_is_uploaded_saved_and_read_back():
+    data = bytes(range(256)) * 3000
+    token = PRIVATE.upload_asset(
+        record_type="Book", field_name="cover", record_name="with a file", data=data, zone_id=ZONE
+    )
+    PRIVATE.modify(
+        operations=[
+            operation(
+                "create", "with a file", title=("STRING", "x"),
+                cover=("ASSETID", token.model_dump(mode="json", exclude_none=True)),
+            )
+        ],
+        zone_id=ZONE,
+    )
+    cover = PRIVATE.lookup(["with a file"], zone_id=ZONE).records[0].fields["cover"].value
+    assert cover.size == len(data), cover
+    assert PRIVATE.download_asset_bytes(cover.downloadURL) == data
+    assert b"".join(PRIVATE.download_asset_stream(cover.downloadURL)) == data
+
+
 def main():
     failed = 0
     for function in STEPS:

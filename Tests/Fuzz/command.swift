@@ -3,6 +3,7 @@
 import StratusCoding
 import StratusModel
 import StratusPlacement
+
 @testable import StratusRecords
 
 /// Fuzzes everything that gateways and peers send to a partition, and everything a partition keeps:

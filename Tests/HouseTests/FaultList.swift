@@ -241,6 +241,9 @@ enum FaultList {
 
     /// The faults of which nothing is built: they have no line each.
     static let notBuilt = [
-        ("A-01 to A-35", "assets and their collection"), ("P-01 to P-19", "pushes"),
+        (
+            "A-01 to A-35",
+            "assets and their collection. A node alone keeps files: see [assets](../internals/assets.md)"
+        ), ("P-01 to P-19", "pushes"),
     ]
 }

@@ -75,6 +75,71 @@ import Testing
         #expect(node.call().isDropped)
     }
 
+    /// All three nodes moved. The view that tells where node 2 is now still has node 3 where it
+    /// was.
+    @Test
+    func `a peer is called where the view has it and where the configuration has it, in turn`()
+        throws
+    {
+        let node = try ScriptedNode()
+        let listed = PeerAddress(
+            node: NodeID(2), name: "node-2", host: "new", port: 2,
+            otherPlace: PeerAddress.Place(host: "old", port: 1))
+        node.links.setPeers([listed])
+        for host in ["new", "old", "new", "old"] {
+            #expect(node.world.streams.last?.peer?.host == host)
+            node.world.streams.last?.user?.ended(Self.refused)
+            node.world.advance(by: .seconds(1))
+        }
+        let last = try #require(node.world.streams.last)
+        #expect(last.peer?.host == "new")
+        last.user?.opened(by: .two)
+        last.hear(.welcome(.two))
+        // A link that breaks is opened again where it was open.
+        last.user?.ended(.failed(LinkFailure("reset")))
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.last?.peer?.host == "new")
+    }
+
+    @Test
+    func `a link to a place where the peer may still be outlives a change of the other place`()
+        throws
+    {
+        let node = try ScriptedNode()
+        func moved(from old: String, to new: String) -> PeerAddress {
+            PeerAddress(
+                node: NodeID(2), name: "node-2", host: new, port: 1,
+                otherPlace: PeerAddress.Place(host: old, port: 1))
+        }
+        node.links.setPeers([moved(from: "old", to: "new")])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.hear(.welcome(.two))
+        node.links.setPeers([moved(from: "new", to: "new")])
+        #expect(!first.isClosed && node.links.isOpen(to: NodeID(2)))
+        node.links.setPeers([moved(from: "newer", to: "newer")])
+        #expect(first.isClosed && node.world.streams.last?.peer?.host == "newer")
+    }
+
+    @Test func `a refusal at another place says nothing of the process that was heard`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([
+            PeerAddress(
+                node: NodeID(2), name: "node-2", host: "new", port: 2,
+                otherPlace: PeerAddress.Place(host: "old", port: 1))
+        ])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.hear(.welcome(.two))
+        first.user?.ended(.failed(LinkFailure("reset")))
+        node.world.advance(by: .zero)
+        node.world.streams.last?.user?.ended(.failed(LinkFailure("no connection in time")))
+        node.world.advance(by: .milliseconds(60))
+        #expect(node.world.streams.last?.peer?.host == "old")
+        node.world.streams.last?.user?.ended(Self.refused)
+        #expect(node.ended.withLock { $0 } == [])
+    }
+
     private static let refused = LinkEnd.failed(LinkFailure("refused", isRefusal: true))
 
     @Test func `a peer whose connection breaks and whose system refuses the next has ended`() throws
@@ -178,7 +243,8 @@ import Testing
         func answerAll() {
             for stream in node.world.streams where !stream.isClosed {
                 stream.user?.opened(by: .two)
-                stream.hear(.refusal(PeerRefusal(.unknownNode, "node-1 is no member here")))
+                stream.hear(
+                    .refusal(PeerRefusal(.unknownNode, "node-1 is not a member of this cluster")))
             }
         }
         func callsWithin(_ seconds: Int) -> Int {
@@ -195,8 +261,9 @@ import Testing
         let said = node.troubles.withLock { $0 }
         #expect(
             said == [
-                "refused us: node-1 is no member here",
-                "goes on saying that this node is no member: it is asked once in 60 s from now on",
+                "refused us: node-1 is not a member of this cluster",
+                "still says that this node is not a member: from now on this node asks it once "
+                    + "in 60 s",
             ])
         // The other one took us in: it opens its own link.
         let before = node.world.streams.count
@@ -442,6 +509,7 @@ final class ScriptedLinkWorld: LinkWorld, @unchecked Sendable {
     {
         let stream = ScriptedStream()
         stream.user = user
+        stream.peer = peer
         self.streams.append(stream)
         return stream
     }
@@ -449,6 +517,8 @@ final class ScriptedLinkWorld: LinkWorld, @unchecked Sendable {
 
 final class ScriptedStream: LinkStream {
     weak var user: (any LinkStreamUser)?
+    /// Who is called; nil for a connection that somebody else opened.
+    var peer: PeerAddress?
     private(set) var isClosed = false
     private var output: Bytes = []
     /// Nobody has taken the connection.

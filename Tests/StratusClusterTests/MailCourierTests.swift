@@ -195,7 +195,8 @@ import Testing
         let words = watch.stuck(at: self.now + .seconds(31)).map(\.description)
         #expect(
             words == [
-                "partition 0 has not got its mail to partition 1 for 31 s: the receiver is of another epoch, 3"
+                "mail from partition 0 to partition 1 has waited for 31 s: the receiver is in "
+                    + "another epoch, 3"
             ])
         var outbox = self.outbox([(2, self.mails(1, 2))])
         outbox.waitingCount = 2

@@ -174,7 +174,7 @@ import Testing
         #expect(
             await LinkPair.eventually {
                 let lines = pair.log.lines.withLock { $0 }
-                return lines.contains { $0.contains("is not sent anything") }
+                return lines.contains { $0.contains("gets no messages") }
                     && lines.contains { $0.contains("was refused") }
             })
         #expect(!pair.one.isOpen(to: NodeID(2)) && !wiped.links.isOpen(to: NodeID(1)))

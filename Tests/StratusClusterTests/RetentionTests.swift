@@ -74,7 +74,7 @@ import Testing
         three.run(for: .seconds(3))
         #expect(leader.log.segmentCount <= 10, "\(leader.log.segmentCount) segments")
         let alarms = three.alarms.withLock { $0 }
-        #expect(alarms.count { $0.contains("the log keeps no more for it") } == 1, "\(alarms)")
+        #expect(alarms.count { $0.contains("which the log no longer keeps") } == 1, "\(alarms)")
         #expect(leader.replicas.retentionFigures.givenUpCount > 0)
         let problem = try #require(three.status(of: leader)).problem
         #expect(problem?.contains("fell behind") == true)

@@ -18,8 +18,8 @@ import Testing
         #expect(
             told == [
                 "0: was refused",
-                "60: was refused (and 59 times since this was last said)",
-                "120: was refused (and 59 times since this was last said)",
+                "60: was refused (and 59 more times since the last such line)",
+                "120: was refused (and 59 more times since the last such line)",
             ])
     }
 

@@ -96,6 +96,26 @@ import Testing
         )
     ]
 
+    /// Those that came with assets.
+    static let ofCopies: [(name: String, message: ConsensusMessage)] = [
+        ("held ask", ConsensusMessage(term: Term(6), .heldAsk)),
+        ("held", ConsensusMessage(term: Term(6), .held(through: LogIndex(1_024)))),
+    ]
+
+    @Test func `every message about copies reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.ofCopies { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-messages-3")
+        #expect(
+            GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.ofCopies {
+            #expect(try ConsensusMessage(decoding: reader.prefixed()) == message, "\(name)")
+            #expect(message.level == .two, "\(name)")
+        }
+        try reader.finish()
+    }
+
     @Test func `every message of feature level 2 reads and writes as ever`() throws {
         var writer = ByteWriter()
         for (_, message) in Self.later { writer.write(prefixed: message.encoded()) }
@@ -110,11 +130,12 @@ import Testing
         try reader.finish()
     }
 
-    @Test(arguments: (messages + later).map(\.name))
+    @Test(arguments: (messages + later + ofCopies).map(\.name))
     func `X-22 X-25 a message cut short or changed is refused or read, and never traps`(
         name: String
     ) throws {
-        let message = try #require((Self.messages + Self.later).first { $0.name == name }).message
+        let all = Self.messages + Self.later + Self.ofCopies
+        let message = try #require(all.first { $0.name == name }).message
         let bytes = message.encoded()
         for count in 0..<bytes.count {
             #expect(throws: DecodingError.self) {

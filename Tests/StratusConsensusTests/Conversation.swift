@@ -37,6 +37,9 @@ struct Conversation {
     private var lines: [String] = []
     private var tokens: UInt64 = 0
     private var isQuiet = false
+    private let bugs: PlantedBugs
+
+    init(bugs: PlantedBugs = PlantedBugs()) { self.bugs = bugs }
 
     /// Runs one command line of a trace and returns what to write below it.
     mutating func run(_ command: String) -> String {
@@ -86,7 +89,8 @@ struct Conversation {
                 .proposed(
                     texts.map {
                         Group.Proposal(
-                            token: .init(self.tokens), payload: Bytes($0.utf8), wallMilliseconds: 0)
+                            token: .init(self.tokens), payload: Bytes($0.utf8), wallMilliseconds: 0,
+                            heldBy: options["held"].map(self.holdings))
                     }))
         case "read":
             self.tokens += 1
@@ -98,6 +102,9 @@ struct Conversation {
                 .configurationProposed(
                     .init(self.tokens), voters: self.list(options["voters"]),
                     learners: self.list(options["learners"]), wallMilliseconds: 0))
+        case "holds":
+            self.handle(
+                nodes[0], .copiesHeld(through: LogIndex(UInt64(options["through"]!)!)))
         case "transfer": self.handle(nodes[0], .transferRequested(to: self.node(options["to"])!))
         case "suspect":
             for node in self.list(options["by"]) { self.handle(node, .suspected(nodes[0])) }
@@ -129,6 +136,14 @@ struct Conversation {
         return self.lines.isEmpty ? "ok" : self.lines.joined(separator: "\n")
     }
 
+    /// `2@5,3@7`: nodes, each with the index it had applied.
+    private func holdings(_ text: String) -> [CopyHolding] {
+        text.split(separator: ",").map { holding in
+            let parts = holding.split(separator: "@").map { UInt64($0)! }
+            return CopyHolding(node: NodeID(UInt32(parts[0])), at: LogIndex(parts[1]))
+        }
+    }
+
     // MARK: Making
 
     private mutating func makeCluster(_ options: [String: String]) {
@@ -137,6 +152,7 @@ struct Conversation {
         self.tuning.inFlightMessageCountMax =
             Int(options["flights"] ?? "") ?? self.tuning.inFlightMessageCountMax
         self.tuning.tailSizeMax = Int(options["tail"] ?? "") ?? self.tuning.tailSizeMax
+        self.tuning.awaitsCopies = options["copies"] != nil
         self.order = (1...count).map { NodeID($0) }
         let voters =
             options["voters"].map { self.list($0) } ?? self.order
@@ -158,7 +174,7 @@ struct Conversation {
             recovered: .init(
                 hardState: disk.hardState, snapshot: disk.snapshot, base: disk.base,
                 baseConfiguration: disk.baseConfiguration, entries: disk.entries),
-            tuning: self.tuning, seed: UInt64(node.raw))
+            tuning: self.tuning, seed: UInt64(node.raw), bugs: self.bugs)
     }
 
     /// Gives a replica a log by the terms of its entries, as the figures of the thesis draw them.

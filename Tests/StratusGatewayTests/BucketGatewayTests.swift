@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusContainers
 import StratusIdentity
 import StratusModel
 import StratusRecords
@@ -147,7 +148,7 @@ import Testing
     }
 
     private func held(_ town: Neighbourhood) async throws -> UInt64 {
-        try await ContainerUsage(town.service).held(by: Self.database).use.size
+        try await ContainerUsage(town.service.directory).held(by: Self.database).use.size
     }
 
     @Test func `a quota is passed by what is saved between two looks, and no more`() async throws {
@@ -165,7 +166,7 @@ import Testing
         #expect(
             refusals.allSatisfy {
                 $0["serverErrorCode"] == "QUOTA_EXCEEDED"
-                    && $0["reason"] == "the database may hold 20000 bytes of records"
+                    && $0["reason"] == "the database would exceed its quota of 20000 bytes"
             })
         let full = try await self.held(town)
         // Not a quarter of it in the fullest bucket, and not four times as much.

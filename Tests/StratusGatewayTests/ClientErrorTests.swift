@@ -184,7 +184,7 @@ import Testing
         ),
         (
             "undecidable", .init(FieldRefusal.undecidable(field: "f")), .badRequest, 400,
-            "the value of field 'f' does not tell its type"
+            "the type of field 'f' cannot be told from its value: send 'type'"
         ),
         (
             "undefined in production",
@@ -211,7 +211,11 @@ import Testing
         ),
         (
             "asset", .init(FieldRefusal.assetsUnavailable(field: "f")), .badRequest, 400,
-            "field 'f' is an asset, which is not supported yet"
+            "field 'f' is an asset, which is not supported here"
+        ),
+        (
+            "receipt", .init(FieldRefusal.receiptUnknown(field: "f")), .badRequest, 400,
+            "the receipt in field 'f' is unknown or has expired: upload the file again"
         ),
     ]
 
@@ -248,7 +252,7 @@ import Testing
         ),
         (
             .tooManyReferrers, .badRequest,
-            "the record 'S' has as many DELETE_SELF references as it may"
+            "the record 'S' already has the maximum number of DELETE_SELF references"
         ),
         (.crossZoneReference, .badRequest, "field 'S' refers to another zone"),
         (.parentMissing, .badRequest, "the parent 'S' does not exist"),
@@ -261,7 +265,7 @@ import Testing
             "Atomic failure: another operation in the batch failed"
         ),
         (.nameInvalid, .badRequest, "invalid record name 'S'"),
-        (.typeReserved, .accessDenied, "record type 'S' is the system's"),
+        (.typeReserved, .accessDenied, "record type 'S' is reserved"),
         (.tooManyReferences, .badRequest, "the record holds too many references"),
         (
             .batchTooLarge, .quotaExceeded,
@@ -270,13 +274,22 @@ import Testing
         (
             .deferred, .tryAgainLater, "the request reads and writes too many bytes of records"
         ),
-        (.databaseFull, .quotaExceeded, "the database may hold S bytes of records"),
-        (.notReserved, .tryAgainLater, "the reference to 'S' could not be made in time"),
+        (.databaseFull, .quotaExceeded, "the database would exceed its quota of S bytes"),
+        (
+            .notReserved, .tryAgainLater,
+            "the reference to 'S' was not created in time, try again later"
+        ),
         (
             .outboxFull, .tryAgainLater,
-            "other parts of the database have yet to hear of earlier changes"
+            "another bucket of the database has not yet received earlier changes, try again later"
         ),
-        (.referencePending, .tryAgainLater, "a VALIDATE reference to the record is being made"),
+        (
+            .referencePending, .tryAgainLater,
+            "a VALIDATE reference to the record is being created, try again later"
+        ),
+        (.assetMissing, .badRequest, "the asset of field 'S' is not there any more"),
+        (.assetMismatch, .badRequest, "the asset of field 'S' is not the one of a receipt"),
+        (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),
     ]
 
     @Test func `every reason for refusing a record is in the table`() {
@@ -300,7 +313,7 @@ import Testing
         (.noFeed, .badRequest, "cannot get changes in default zone"),
         (.positionExpired, .badRequest, "Unknown sync continuation type"),
         (.accessDenied, .accessDenied, "operation not permitted in this zone"),
-        (.tooManyZones, .quotaExceeded, "the database has as many zones as it may"),
+        (.tooManyZones, .quotaExceeded, "the database already has the maximum number of zones"),
     ]
 
     @Test func `every reason for refusing a zone is in the table`() {
@@ -320,7 +333,7 @@ import Testing
             .duplicateRecord, .badRequest,
             "record 'S' has more than one operation in the request"
         ),
-        (.schemaBehind, .tryAgainLater, "the schema is being installed"),
+        (.schemaBehind, .tryAgainLater, "the schema is being installed, try again later"),
         (.accessDenied, .accessDenied, "operation not permitted in this database"),
         (.tooManyItems, .badRequest, "too many items in one request"),
         (.positionExpired, .badRequest, "Unknown sync continuation type"),
@@ -328,7 +341,22 @@ import Testing
         (.typeUnknown, .notFound, "Did not find record type: S"),
         (.schemaConflict, .badRequest, "S"),
         (.empty, .badRequest, "BadRequestException: missing required field 'operations'"),
-        (.otherBucket, .tryAgainLater, "the record 'S' is in another part of the database"),
+        (
+            .otherBucket, .tryAgainLater,
+            "the record 'S' is in another bucket of the database, try again later"
+        ),
+        (
+            .uploadAttached, .accessDenied,
+            "a record holds what was uploaded to this URL already"
+        ),
+        (.pinTooLate, .tryAgainLater, "the upload could not be stored in time"),
+        (.assetTaken, .tryAgainLater, "the upload could not be stored in time"),
+        (.keyMissing, .tryAgainLater, "the upload could not be stored in time"),
+        (.databaseFull, .quotaExceeded, "the database may hold S bytes"),
+        (
+            .tooMuchUnattached, .quotaExceeded,
+            "more than S bytes were uploaded that no record holds"
+        ),
     ]
 
     @Test func `every reason for refusing a command is in the table`() {

@@ -229,7 +229,7 @@ import Testing
         expectItem(more[1], failed: "BAD_REQUEST", reason: "Invalid value, expected type STRING.")
         expectItem(
             more[2], failed: "BAD_REQUEST",
-            reason: "the value of field 'empty' does not tell its type")
+            reason: "the type of field 'empty' cannot be told from its value: send 'type'")
         #expect(try await caller.query(["recordType": "Note"]) == ["a"])
         // A type that nobody made is still nobody's.
         expectFailure(

@@ -24,13 +24,13 @@ import WireScenarios
             },
             GatewayOperation(
                 "files/*", of: service, methods: .put, in: .public, needs: .user,
-                patience: .seconds(3_600),
+                patience: .total(.seconds(3_600)),
                 .pulled(sizeMax: .mebibytes(1_024)) {
                     try await EchoService(exchange: $0).weigh($1)
                 }),
             // Beneath a database, with an answer that is never in memory whole.
             GatewayOperation(
-                "echo/stream", methods: .get, in: .private, needs: .reader, mayBeHeld: true,
+                "echo/stream", methods: .get, in: .private, needs: .reader, patience: .held,
                 .collected { _, _ in
                     .stream(Numbers(count: 1_000), length: nil, contentType: "text/plain")
                 }),
@@ -189,8 +189,9 @@ import WireScenarios
         #expect(Set(labels).count == labels.count)
         #expect(labels.contains("echo/greet") && labels.contains("echo/files/*"))
         #expect(Self.table.operation(at: Self.echo + "files/a/b")?.label == "echo/files/*")
-        #expect(Self.table.operation(at: Self.echo + "files/a")?.patience == .seconds(3_600))
-        #expect(OperationTable.standard.operations.allSatisfy { $0.patience == .seconds(300) })
+        #expect(
+            Self.table.operation(at: Self.echo + "files/a")?.patience == .total(.seconds(3_600)))
+        #expect(OperationTable.standard.operations.allSatisfy { $0.patience == .usual })
     }
 }
 

@@ -48,7 +48,15 @@ import Testing
         ),
         ("the root", "/", .failure(.unknownPath)),
         ("another version", "/database/2/c/development/public/zones/list", .failure(.unknownPath)),
-        ("another module", "/device/1/c/development/tokens/create", .failure(.unknownPath)),
+        ("another module", "/service/1/c/development/tokens/create", .failure(.unknownPath)),
+        (
+            "a device", "/device/1/iCloud.a.B/development/tokens/create",
+            .success(Place(.public, "tokens/create"))
+        ),
+        (
+            "a device's database", "/device/1/c/development/public/tokens/create",
+            .failure(.unknownOperation("public/tokens/create"))
+        ),
         ("no container", "/database/1//development/public/zones/list", .failure(.unknownPath)),
         (
             "a broken escape", "/database/1/iCloud%2/development/public/zones/list",
@@ -80,7 +88,7 @@ import Testing
     @Test func `what reads without being told what has a GET`() {
         let readers: Set<String> = [
             "zones/list", "users/current", "users/caller", "users/discover",
-            "users/lookup/contacts", "usage",
+            "users/lookup/contacts", "usage", "subscriptions/list",
         ]
         for operation in OperationTable.standard.operations {
             #expect(operation.methods.contains(named: "POST"))

@@ -68,115 +68,173 @@ import Testing
         return reserve
     }
 
-    static let commands: [(name: String, command: RecordCommand)] = [
-        (
-            "command-modify-records-1",
-            .modifyRecords(
-                ModifyRecords(
-                    database: Bench.privateDatabase, zone: "Shelves", isAtomic: true,
-                    drawnIncarnation: ZoneIncarnation(77),
-                    rules: Self.first(
-                        RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9)),
-                    operations: [
-                        RecordOperation(
-                            .create, recordName: "book-0007", recordType: "Book",
-                            fields: Self.record.fields, parent: .set("shelf-1"),
-                            drawnShortGUID: "0a1B"),
-                        RecordOperation(
-                            .update, recordName: "b", changeTag: "lq2k9",
-                            clearedFields: ["digest", "rating"], parent: .cleared),
-                        RecordOperation(.forceDelete, recordName: "c"),
-                    ]))
-        ),
-        (
-            "command-modify-zones-1",
-            .modifyZones(
-                ModifyZones(
-                    database: Bench.privateDatabase, rules: Self.first(),
-                    operations: [
-                        ModifyZones.Operation(
-                            .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5)),
-                        ModifyZones.Operation(
-                            .delete, zone: "Old", drawnIncarnation: ZoneIncarnation(6)),
-                    ]))
-        ),
-        (
-            "command-modify-records-2",
-            .modifyRecords(
-                ModifyRecords(
-                    database: Bench.privateDatabase, zone: "Shelves",
-                    drawnIncarnation: ZoneIncarnation(77),
-                    rules: RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9),
-                    operations: [RecordOperation(.forceDelete, recordName: "c")]))
-        ),
-        (
-            "command-modify-zones-2",
-            .modifyZones(
-                ModifyZones(
-                    database: Bench.privateDatabase,
-                    operations: [
-                        ModifyZones.Operation(
-                            .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5))
-                    ]))
-        ),
-        ("command-install-schema-1", .schema(.install(AccessTests.schema))),
-        ("command-extend-schema-1", .schema(.extend(AccessTests.schema.types))),
-        ("command-continue-jobs-1", .continueJobs(ContinueJobs(budget: 500))),
-        (
-            "command-erase-database-1",
-            .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 300))
-        ),
-        (
-            "command-modify-bucket-1",
-            .modifyRecords(
-                ModifyRecords(
-                    database: Self.bucket, drawnIncarnation: ZoneIncarnation(77),
-                    rules: Self.first(),
-                    operations: [
-                        RecordOperation(
-                            .create, recordName: "book-0007", recordType: "Book",
-                            reservations: [
-                                ReferenceReservation(
-                                    target: "author-03", action: .validate,
-                                    identity: RequestIdentity(high: 5, low: 600),
-                                    deadlineMilliseconds: 1_700_000_030_000)
-                            ])
-                    ]))
-        ),
-        ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
-        ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
-        ("command-recover-1", .recover(.first)),
-        ("command-recover-2", .recover(.second)),
-        ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
-    ]
+    static let commands: [(name: String, command: RecordCommand)] =
+        [
+            (
+                "command-modify-records-1",
+                .modifyRecords(
+                    ModifyRecords(
+                        database: Bench.privateDatabase, zone: "Shelves", isAtomic: true,
+                        drawnIncarnation: ZoneIncarnation(77),
+                        rules: Self.first(
+                            RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9)),
+                        operations: [
+                            RecordOperation(
+                                .create, recordName: "book-0007", recordType: "Book",
+                                fields: Self.record.fields, parent: .set("shelf-1"),
+                                drawnShortGUID: "0a1B"),
+                            RecordOperation(
+                                .update, recordName: "b", changeTag: "lq2k9",
+                                clearedFields: ["digest", "rating"], parent: .cleared),
+                            RecordOperation(.forceDelete, recordName: "c"),
+                        ]))
+            ),
+            (
+                "command-modify-zones-1",
+                .modifyZones(
+                    ModifyZones(
+                        database: Bench.privateDatabase, rules: Self.first(),
+                        operations: [
+                            ModifyZones.Operation(
+                                .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5)),
+                            ModifyZones.Operation(
+                                .delete, zone: "Old", drawnIncarnation: ZoneIncarnation(6)),
+                        ]))
+            ),
+            (
+                "command-modify-records-2",
+                .modifyRecords(
+                    ModifyRecords(
+                        database: Bench.privateDatabase, zone: "Shelves",
+                        drawnIncarnation: ZoneIncarnation(77),
+                        rules: RecordRules(flags: [.repeatedCreateSucceeds], cascadeCountMax: 9),
+                        operations: [RecordOperation(.forceDelete, recordName: "c")]))
+            ),
+            (
+                "command-modify-zones-2",
+                .modifyZones(
+                    ModifyZones(
+                        database: Bench.privateDatabase,
+                        operations: [
+                            ModifyZones.Operation(
+                                .create, zone: "Shelves", drawnIncarnation: ZoneIncarnation(5))
+                        ]))
+            ),
+            ("command-install-schema-1", .schema(.install(AccessTests.schema))),
+            ("command-extend-schema-1", .schema(.extend(AccessTests.schema.types))),
+            ("command-continue-jobs-1", .continueJobs(ContinueJobs(budget: 500))),
+            (
+                "command-erase-database-1",
+                .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 300))
+            ),
+            (
+                "command-modify-bucket-1",
+                .modifyRecords(
+                    ModifyRecords(
+                        database: Self.bucket, drawnIncarnation: ZoneIncarnation(77),
+                        rules: Self.first(),
+                        operations: [
+                            RecordOperation(
+                                .create, recordName: "book-0007", recordType: "Book",
+                                reservations: [
+                                    ReferenceReservation(
+                                        target: "author-03", action: .validate,
+                                        identity: RequestIdentity(high: 5, low: 600),
+                                        deadlineMilliseconds: 1_700_000_030_000)
+                                ])
+                        ]))
+            ),
+            ("command-reserve-references-1", .reserveReferences(Self.reservation(.first))),
+            ("command-reserve-references-2", .reserveReferences(Self.reservation(.second))),
+            ("command-recover-1", .recover(.first)),
+            ("command-recover-2", .recover(.second)),
+            ("command-audit-links-1", .auditLinks(AuditLinks(database: Self.bucket))),
+            (
+                "command-modify-subscriptions-1",
+                .modifySubscriptions(
+                    ModifySubscriptions(
+                        database: Bench.privateDatabase, countMax: 1_000,
+                        operations: [
+                            .create(Self.subscription),
+                            .update(
+                                Subscription(
+                                    "z", .zone, zone: "Shelves",
+                                    content: Bytes(#"{"subscriptionType":"zone"}"#.utf8))),
+                            .delete("old"),
+                        ]))
+            ),
+            (
+                "command-follow-news-1",
+                .followNews(
+                    FollowNews(
+                        database: Bench.privateDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16),
+                        .advance(
+                            from: NewsPosition(number: 4, subscription: "a"),
+                            to: NewsPosition(number: 300), spent: "b")))
+            ),
+            (
+                "command-follow-news-2",
+                .followNews(
+                    FollowNews(
+                        database: Bench.publicDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16), .begin))
+            ),
+            (
+                "command-follow-news-3",
+                .followNews(
+                    FollowNews(
+                        database: Bench.publicDatabase, subscriber: Bench.owner,
+                        token: Bytes(repeating: 0, count: 16), .forget))
+            ),
+        ] + AssetGoldens.commands
 
-    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
-        (
-            "outcome-records-1",
-            .records(
-                ModifiedRecords(
-                    zone: Self.summary,
-                    results: [
-                        .saved(
-                            SavedRecord(
-                                tag: ChangeTag(299), milliseconds: 1_700_000_000_000, record: nil)),
-                        .deleted(tag: nil), .deleted(tag: ChangeTag(300)),
-                        .refused(RecordRefusal(.referenced, "loan")),
-                    ]))
-        ),
-        (
-            "outcome-zones-1",
-            .zones([.created(Self.summary), .deleted, .refused(.nameInvalid)])
-        ),
-        ("outcome-schema-1", .schema(version: 300)),
-        ("outcome-jobs-1", .jobs(JobProgress(rowCount: 400, hasMore: true))),
-        ("outcome-refused-1", .refused(RequestRefusal(.zoneNotFound, "Nope"))),
-        (
-            "outcome-erased-1",
-            .erased(ErasureProgress(zoneCount: 3, recordCount: 300, hasMore: true))
-        ),
-        ("outcome-reserved-1", .reserved([nil, RecordRefusal(.tooManyReferrers, "author-03")])),
-    ]
+    static let subscription = Subscription(
+        "new", .query, zone: "Shelves",
+        predicate: RecordPredicate(
+            recordType: "Book",
+            filters: [
+                RecordFilter(
+                    field: .field("title"), comparator: .equals, operand: .scalar(.string("Sea")))
+            ]), reasons: [.created, .deleted], firesOnce: true, fields: ["pages", "title"],
+        content: Bytes(#"{"subscriptionType":"query"}"#.utf8))
+
+    static let outcomes: [(name: String, outcome: RecordOutcome)] =
+        [
+            (
+                "outcome-records-1",
+                .records(
+                    ModifiedRecords(
+                        zone: Self.summary,
+                        results: [
+                            .saved(
+                                SavedRecord(
+                                    tag: ChangeTag(299), milliseconds: 1_700_000_000_000,
+                                    record: nil)),
+                            .deleted(tag: nil), .deleted(tag: ChangeTag(300)),
+                            .refused(RecordRefusal(.referenced, "loan")),
+                        ]))
+            ),
+            (
+                "outcome-zones-1",
+                .zones([.created(Self.summary), .deleted, .refused(.nameInvalid)])
+            ),
+            ("outcome-schema-1", .schema(version: 300)),
+            ("outcome-jobs-1", .jobs(JobProgress(rowCount: 400, hasMore: true))),
+            ("outcome-refused-1", .refused(RequestRefusal(.zoneNotFound, "Nope"))),
+            (
+                "outcome-erased-1",
+                .erased(ErasureProgress(zoneCount: 3, recordCount: 300, hasMore: true))
+            ),
+            (
+                "outcome-reserved-1",
+                .reserved([nil, RecordRefusal(.tooManyReferrers, "author-03")])
+            ),
+            (
+                "outcome-subscriptions-1",
+                .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
+            ),
+        ] + AssetGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -192,82 +250,107 @@ import Testing
         return ask
     }()
 
-    static let queries: [RecordQuery.Ask] = [
-        .page(Self.versionedAsk),
-        .lookup(RecordLookup(database: Bench.publicDatabase, names: ["a", "a"])),
-        .zones(Bench.privateDatabase, names: nil),
-        .use(Bench.privateDatabase),
-        .zones(Bench.privateDatabase, names: ["A"]),
-        .zoneChanges(
-            ZoneChangesAsk(
-                database: Bench.privateDatabase, zone: "Shelves", after: Self.summary.position,
-                limit: 7, reverse: true, recordTypes: ["Book"])),
-        .databaseChanges(
-            DatabaseChangesAsk(
-                database: Bench.privateDatabase,
-                after: DatabasePosition(turn: 4, tag: ChangeTag(9)))),
-        .page(
-            QueryPageAsk(
-                database: Bench.privateDatabase, zone: nil,
-                predicate: RecordPredicate(
-                    recordType: "Book",
-                    filters: [
-                        RecordFilter(
-                            field: .field("place"), comparator: .near,
-                            operand: .scalar(.location(Location(latitude: 1, longitude: 2))),
-                            distance: 50),
-                        RecordFilter(
-                            field: .anySearchable, comparator: .containsAllTokens,
-                            operand: .list(.string, [.string("sea")])),
-                    ],
-                    sorts: [
-                        RecordSort(
-                            field: .system(.createdTimestamp), ascending: false,
-                            relativeLocation: Location(latitude: 3, longitude: 4))
-                    ]), after: [9, 9])),
-        .page(Self.placedAsk),
-        .schema(Bench.container), .jobs, .work(asOf: -5),
-        .judge(
-            JudgeAsk(
-                ModifyRecords(
-                    database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
-                    drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
-                schemaVersion: 3)),
-    ]
+    static let queries: [RecordQuery.Ask] =
+        [
+            .page(Self.versionedAsk),
+            .lookup(RecordLookup(database: Bench.publicDatabase, names: ["a", "a"])),
+            .zones(Bench.privateDatabase, names: nil),
+            .use(Bench.privateDatabase),
+            .zones(Bench.privateDatabase, names: ["A"]),
+            .zoneChanges(
+                ZoneChangesAsk(
+                    database: Bench.privateDatabase, zone: "Shelves", after: Self.summary.position,
+                    limit: 7, reverse: true, recordTypes: ["Book"])),
+            .databaseChanges(
+                DatabaseChangesAsk(
+                    database: Bench.privateDatabase,
+                    after: DatabasePosition(turn: 4, tag: ChangeTag(9)))),
+            .page(
+                QueryPageAsk(
+                    database: Bench.privateDatabase, zone: nil,
+                    predicate: RecordPredicate(
+                        recordType: "Book",
+                        filters: [
+                            RecordFilter(
+                                field: .field("place"), comparator: .near,
+                                operand: .scalar(.location(Location(latitude: 1, longitude: 2))),
+                                distance: 50),
+                            RecordFilter(
+                                field: .anySearchable, comparator: .containsAllTokens,
+                                operand: .list(.string, [.string("sea")])),
+                        ],
+                        sorts: [
+                            RecordSort(
+                                field: .system(.createdTimestamp), ascending: false,
+                                relativeLocation: Location(latitude: 3, longitude: 4))
+                        ]), after: [9, 9])),
+            .page(Self.placedAsk),
+            .schema(Bench.container), .jobs, .work(asOf: -5),
+            .subscriptions(Bench.privateDatabase, isShared: true, names: nil),
+            .subscriptions(Bench.publicDatabase, isShared: false, names: ["a"]),
+            .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16))),
+            .news(
+                NewsAsk(
+                    database: Bench.privateDatabase, token: Bytes(1...16),
+                    after: NewsPosition(number: 7, subscription: "s"))),
+            .judge(
+                JudgeAsk(
+                    ModifyRecords(
+                        database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
+                        drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
+                    schemaVersion: 3)),
+        ] + AssetGoldens.queries
 
-    static let answers: [RecordAnswer] = [
-        .lookup(
-            LookupAnswer(
-                items: [.found(Self.record), .refused(RecordRefusal(.notFound)), .deferred],
-                zone: Self.summary)),
-        .zones([.zone(Self.summary), .refused(.notFound)]),
-        .use(StorageUse(recordCount: 3, size: 1 << 40), zoneCount: 2),
-        .zoneChanges(
-            ZoneChangesPage(
-                changes: [
-                    .changed(Self.record), .deleted(name: "x", tag: ChangeTag(3)),
-                    .changed(Self.record),
-                ], position: Self.summary.position, moreComing: true)),
-        .zoneRefused(.positionExpired),
-        .databaseChanges(
-            DatabaseChangesPage(
-                changes: [
-                    DatabaseChangesPage.Change(
-                        name: "A", isDeleted: false, since: Self.summary.position,
-                        zone: Self.summary),
-                    DatabaseChangesPage.Change(name: "B", isDeleted: true, since: nil, zone: nil),
-                ], position: DatabasePosition(turn: 1, tag: ChangeTag(2)), moreComing: false)),
-        .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
-        .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),
-        .work(isWaiting: false, willWait: true),
-        .placedPage(
-            PlacedPage(
-                places: [MergePlace(key: [1, 2], marker: [3])], records: [Self.record],
-                end: MergePlace(key: [9], marker: []))),
-        .placedPage(PlacedPage(places: [], records: [], end: nil)),
-        .refused(RequestRefusal(.typeUnknown, "Ghost")),
-        .judged([nil, RecordRefusal(.referenced, "loan")]),
-    ]
+    static let answers: [RecordAnswer] =
+        [
+            .lookup(
+                LookupAnswer(
+                    items: [.found(Self.record), .refused(RecordRefusal(.notFound)), .deferred],
+                    zone: Self.summary)),
+            .zones([.zone(Self.summary), .refused(.notFound)]),
+            .use(StorageUse(recordCount: 3, size: 1 << 40), zoneCount: 2),
+            .zoneChanges(
+                ZoneChangesPage(
+                    changes: [
+                        .changed(Self.record), .deleted(name: "x", tag: ChangeTag(3)),
+                        .changed(Self.record),
+                    ], position: Self.summary.position, moreComing: true)),
+            .zoneRefused(.positionExpired),
+            .databaseChanges(
+                DatabaseChangesPage(
+                    changes: [
+                        DatabaseChangesPage.Change(
+                            name: "A", isDeleted: false, since: Self.summary.position,
+                            zone: Self.summary),
+                        DatabaseChangesPage.Change(
+                            name: "B", isDeleted: true, since: nil, zone: nil),
+                    ], position: DatabasePosition(turn: 1, tag: ChangeTag(2)), moreComing: false)),
+            .page(QueryPage(records: [Self.record], next: [1], zone: nil, touchCount: 4)),
+            .schema(AccessTests.schema), .schema(nil), .jobs(isWaiting: true),
+            .work(isWaiting: false, willWait: true),
+            .placedPage(
+                PlacedPage(
+                    places: [MergePlace(key: [1, 2], marker: [3])], records: [Self.record],
+                    end: MergePlace(key: [9], marker: []))),
+            .placedPage(PlacedPage(places: [], records: [], end: nil)),
+            .subscriptions([nil, Self.subscription]),
+            .news(News(follower: nil, position: NewsPosition(number: 0))),
+            .news(
+                News(
+                    follower: NewsPosition(number: 3), position: NewsPosition(number: 4),
+                    hit: News.Hit(
+                        subscription: Self.subscription, isShared: false,
+                        event: .record(.deleted, Self.record, omitted: ["title"])), hasMore: true)),
+            .news(
+                News(
+                    follower: NewsPosition(number: 3, subscription: "x"),
+                    position: NewsPosition(number: 4),
+                    hit: News.Hit(
+                        subscription: Self.subscription, isShared: true,
+                        event: .zone("Shelves", ChangeTag(9))))),
+            .refused(RequestRefusal(.typeUnknown, "Ghost")),
+            .judged([nil, RecordRefusal(.referenced, "loan")]),
+        ] + AssetGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

@@ -48,7 +48,8 @@ import Testing
         #expect(
             NumberFamily.job.entries.map(\.number) == [
                 Job.cascadeKind, Job.trimKind, Job.purgeKind, IndexJob.Kind.fill.rawValue,
-                IndexJob.Kind.drop.rawValue, Job.dispatchKind, Job.recallKind, Job.letterKind,
+                IndexJob.Kind.drop.rawValue, Job.assetPurgeKind, Job.dispatchKind, Job.recallKind,
+                Job.letterKind,
                 Job.auditKind,
             ])
     }

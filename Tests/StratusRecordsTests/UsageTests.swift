@@ -83,7 +83,7 @@ import Testing
             #expect(told == rows, "seed \(seed), step \(step)")
             if told != rows { return }
         }
-        guard case .use(let use, _) = try self.use(&bench) else { throw BenchError("no use") }
+        guard case .use(let use, _, _) = try self.use(&bench) else { throw BenchError("no use") }
         #expect(use.recordCount > 0)
     }
 
@@ -94,7 +94,7 @@ import Testing
     }
 
     private func size(_ bench: inout Bench) throws -> UInt64 {
-        guard case .use(let use, _) = try self.use(&bench) else { throw BenchError("no use") }
+        guard case .use(let use, _, _) = try self.use(&bench) else { throw BenchError("no use") }
         return use.size
     }
 

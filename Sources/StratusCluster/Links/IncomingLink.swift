@@ -153,7 +153,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         for framed in messages {
             guard let message = try? PeerMessage(decoding: framed.bytes),
                 message.priority == framed.priority
-            else { return self.end("sent what cannot be read") }
+            else { return self.end("sent a message that cannot be decoded") }
             if let node = self.node {
                 let goesOn =
                     self.isHeard
@@ -163,7 +163,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
                 return self.admit(join)
             } else {
                 guard case .hello(let hello) = message else {
-                    return self.end("did not say hello")
+                    return self.end("did not send its hello in time")
                 }
                 guard self.greet(hello) else { return }
             }
@@ -178,7 +178,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
         switch message {
         case .hello, .welcome, .join, .admission, .refusal, .starts, .taken:
-            self.end("said something out of turn")
+            self.end("sent an unexpected message")
             return false
         case .heartbeat:
             self.tellCredit()
@@ -266,8 +266,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
                 .failure(
                     PeerRefusal(
                         .unknownNode,
-                        "the certificate is \(self.certificateName.map { "'\($0)'" } ?? "nobody")'s, "
-                            + "not that of '\(join.name)'")), of: join)
+                        "the certificate names "
+                            + "\(self.certificateName.map { "'\($0)'" } ?? "nobody"), not "
+                            + "'\(join.name)'")), of: join)
         }
         self.isJoining = true
         let world = self.links.world

@@ -35,7 +35,7 @@ package final class JoinDialog: ByteStreamUser, @unchecked Sendable {
     ) async -> Answer {
         let addresses = (try? await NameLookup.addresses(of: peer.host, port: peer.port)) ?? []
         guard let address = addresses.first else {
-            return .unreachable("the name '\(peer.host)' is not known")
+            return .unreachable("the name '\(peer.host)' cannot be resolved")
         }
         return await withCheckedContinuation { continuation in
             loop.perform {
@@ -83,7 +83,7 @@ package final class JoinDialog: ByteStreamUser, @unchecked Sendable {
         switch try? PeerMessage(decoding: first.bytes) {
         case .admission(let admission)?: self.end(.admitted(admission))
         case .refusal(let refusal)?: self.end(.refused(refusal))
-        default: self.end(.unreachable("said something out of turn"))
+        default: self.end(.unreachable("sent an unexpected message"))
         }
     }
 

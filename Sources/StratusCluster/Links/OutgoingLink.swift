@@ -16,7 +16,11 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     private enum Phase { case resting, connecting, greeting, open, stopped }
 
-    let peer: PeerAddress
+    private(set) var peer: PeerAddress
+    /// Where the peer is called now: one of its places.
+    private var place: PeerAddress.Place
+    /// Where the link was open last.
+    private var openPlace: PeerAddress.Place?
     private unowned let links: PeerLinks
     private let outbox: SystemMutex<Outbox>
     private var phase = Phase.resting
@@ -38,6 +42,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     init(to peer: PeerAddress, of links: PeerLinks) {
         self.peer = peer
+        self.place = peer.places[0]
         self.links = links
         self.outbox = SystemMutex(Outbox(frames: PeerFrameQueue(limits: links.tuning.frames)))
         self.reader = PeerFrameReader(limits: links.tuning.frames)
@@ -73,6 +78,17 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     func start() { self.connect() }
 
+    /// Takes on what is known now of where the peer is.
+    ///
+    /// - Returns: false if it is somewhere else than where this link calls it, or another node.
+    func adopt(_ peer: PeerAddress) -> Bool {
+        guard peer.node == self.peer.node, peer.name == self.peer.name,
+            peer.places.contains(self.place)
+        else { return false }
+        self.peer = peer
+        return true
+    }
+
     func stop() {
         self.phase = .stopped
         self.outbox.withLock { $0.isOpen = false }
@@ -102,8 +118,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         if pause == most, last < most {
             self.links.events.trouble(
                 self.peer.name,
-                "goes on saying that this node is no member: it is asked once in "
-                    + "\(most.components.seconds) s from now on")
+                "still says that this node is not a member: from now on this node asks it "
+                    + "once in \(most.components.seconds) s")
         }
     }
 
@@ -112,7 +128,12 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         self.phase = .connecting
         self.reader = PeerFrameReader(limits: self.links.tuning.frames)
         self.stream = self.links.world.connect(
-            to: self.peer, within: self.links.tuning.connectPatience, user: self)
+            to: self.peer.at(self.place), within: self.links.tuning.connectPatience, user: self)
+    }
+
+    /// The next call goes to another place where the peer may be.
+    private func tryElsewhere() {
+        if let other = self.peer.places.first(where: { $0 != self.place }) { self.place = other }
     }
 
     /// Waits, then tries again: longer each time.
@@ -137,6 +158,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             return outbox.isOpen
         }
         guard self.phase != .stopped else { return }
+        // Whoever is there may be another node, or none.
+        if !wasOpen { self.tryElsewhere() }
         self.phase = .resting
         if let trouble, trouble != self.lastTrouble {
             self.lastTrouble = trouble
@@ -211,7 +234,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         } catch { return self.rest("broke the protocol: \(error)") }
         for message in messages {
             guard let message = try? PeerMessage(decoding: message.bytes) else {
-                return self.rest("sent what cannot be read")
+                return self.rest("sent a message that cannot be decoded")
             }
             guard self.take(message) else { return }
         }
@@ -237,14 +260,14 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             {
                 // It hears of it on the link that it opens.
                 self.backoff = self.links.tuning.backoffMax
-                self.rest("is not sent anything: \(refusal.text)")
+                self.rest("gets no messages: \(refusal.text)")
                 return false
             }
             let met = self.links.memory.meet(self.peer.name, data)
             if let refusal = PeerGreeting.refusal(of: self.peer.name, met) {
                 // It hears of it on the link that it opens.
                 self.backoff = self.links.tuning.backoffMax
-                self.rest("is not sent anything: \(refusal.text)")
+                self.rest("gets no messages: \(refusal.text)")
                 return false
             }
             if welcome.protocolVersion >= PeerGreeting.protocolOfStarts {
@@ -253,6 +276,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.phase = .open
             self.wondersWhetherEnded = false
             self.openedAt = self.links.world.now
+            self.openPlace = self.place
             self.strangerPause = nil
             self.lastTrouble = ""
             self.outbox.withLock { $0.isOpen = true }
@@ -270,20 +294,20 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 (outbox.frames.noteTaken(count), outbox.frames.canSend)
             }
             guard isPossible else {
-                self.rest("took what was not sent")
+                self.rest("acknowledged messages that were not sent")
                 return false
             }
             if canSend { self.stream?.wantsToSend() }
             return true
         default:
-            self.rest("said something out of turn")
+            self.rest("sent an unexpected message")
             return false
         }
     }
 
     func ended(_ end: LinkEnd) {
         if case .failed(let failure) = end, failure.isRefusal, self.wondersWhetherEnded,
-            self.links.isRefused(by: self.peer.node)
+            self.place == self.openPlace, self.links.isRefused(by: self.peer.node)
         {
             self.wondersWhetherEnded = false
         }

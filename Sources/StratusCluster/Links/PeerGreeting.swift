@@ -27,16 +27,43 @@ package struct PeerIdentity: Sendable, Equatable {
 
 /// The address of a peer, and the name that its certificate must carry.
 package struct PeerAddress: Sendable, Hashable {
+    /// A host and a port.
+    package struct Place: Sendable, Hashable {
+        package var host: String
+        package var port: UInt16
+
+        package init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+    }
+
     package var node: NodeID
     package var name: String
     package var host: String
     package var port: UInt16
+    /// A second place where the node may be found. The cluster's view and the configuration may
+    /// disagree, and either of them may be out of date.
+    package var otherPlace: Place?
 
-    package init(node: NodeID, name: String, host: String, port: UInt16) {
+    package init(
+        node: NodeID, name: String, host: String, port: UInt16, otherPlace: Place? = nil
+    ) {
         self.node = node
         self.name = name
         self.host = host
         self.port = port
+        self.otherPlace = otherPlace
+    }
+
+    /// The places to be tried, in this order.
+    var places: [Place] {
+        let first = Place(host: self.host, port: self.port)
+        return [first] + (self.otherPlace.map { $0 == first ? [] : [$0] } ?? [])
+    }
+
+    func at(_ place: Place) -> PeerAddress {
+        PeerAddress(node: self.node, name: self.name, host: place.host, port: place.port)
     }
 }
 
@@ -66,19 +93,20 @@ package struct PeerGreeting: Sendable {
             return .failure(
                 PeerRefusal(
                     .otherCluster,
-                    "this is cluster \(own.cluster), you are of \(hello.cluster): peer lists or "
-                        + "secrets differ"))
+                    "this is cluster \(own.cluster), and you are of \(hello.cluster): peer "
+                        + "lists or secrets differ"))
         }
         guard hello.receiver == own.node else {
             return .failure(
                 PeerRefusal(
                     .otherNode,
-                    "this is \(own.name) (\(own.node)), you are looking for \(hello.receiver)"))
+                    "this is \(own.name) (\(own.node)), and you are looking for \(hello.receiver)"))
         }
         guard let peer = peers.first(where: { $0.node == hello.node }), peer.name == hello.name
         else {
             return .failure(
-                PeerRefusal(.unknownNode, "\(hello.name) (\(hello.node)) is no member here"))
+                PeerRefusal(
+                    .unknownNode, "\(hello.name) (\(hello.node)) is not a member of this cluster"))
         }
         guard name == hello.name else {
             return .failure(
@@ -101,7 +129,7 @@ package struct PeerGreeting: Sendable {
             return .failure(
                 PeerRefusal(
                     .noCommonProtocol,
-                    "your build does not say which data directory it works on: update it"))
+                    "your build does not say which data directory it uses: install a newer one"))
         }
         return .success(
             PeerWelcome(
@@ -130,12 +158,12 @@ package struct PeerGreeting: Sendable {
         case .other(let known, let said):
             PeerRefusal(
                 .otherData,
-                "\(name) was met with data directory \(known) and comes with \(said): what it "
-                    + "acknowledged and voted is not there, so it is not counted; stop it and bring "
-                    + "the old data directory back")
+                "\(name) was known with data directory \(known) and comes with \(said): it "
+                    + "has lost what it acknowledged and its votes, so it does not count; stop it "
+                    + "and bring the old data directory back")
         case .notKept(let why):
             PeerRefusal(
-                .fenced, "cannot note on disk whom it meets, so it takes nobody new: \(why)")
+                .fenced, "cannot record its peers on disk, so it accepts no new ones: \(why)")
         }
     }
 
@@ -146,10 +174,10 @@ package struct PeerGreeting: Sendable {
         case .older(let heard, let said):
             PeerRefusal(
                 .olderCopy,
-                "\(name) was heard in start \(heard.number) of its data directory and comes with "
-                    + "another copy, in start \(said.number), that has not seen it: it was put back from "
-                    + "an older one, what it acknowledged and voted since is not there, so it is not "
-                    + "counted; remove it and let it join anew")
+                "\(name) was heard in start \(heard.number) of its data directory and comes "
+                    + "with another copy, in start \(said.number), that has not seen it: it was "
+                    + "restored from an older copy and has lost what it acknowledged and voted "
+                    + "since, so it does not count; remove it and let it join anew")
         }
     }
 }

@@ -144,7 +144,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     package var strangersSeen: Strangers { self.strangers.withLock { $0 } }
 
     /// Opens links to these peers and closes those to others. Addresses may change; a node's name
-    /// may not.
+    /// may not. A link to one of the places where the peer may still be is left alone.
     package func setPeers(_ peers: [PeerAddress]) {
         self.world.perform {
             // A view may still come when the node has stopped talking.
@@ -172,8 +172,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private func adopt(_ peers: [PeerAddress]) {
         self.peers = peers.filter { $0.node != self.own.node }
         let (old, new) = self.outgoing.withLock { links -> ([OutgoingLink], [OutgoingLink]) in
-            let old = links.values.filter { !self.peers.contains($0.peer) }
-                .sorted { $0.peer.node < $1.peer.node }
+            let old = links.values.sorted { $0.peer.node < $1.peer.node }
+                .filter { link in !self.peers.contains { link.adopt($0) } }
             for link in old { links[link.peer.node] = nil }
             var new: [OutgoingLink] = []
             for peer in self.peers where links[peer.node] == nil {
@@ -228,7 +228,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         if !link.isProven {
             self.strangers.withLock { $0.displaced += 1 }
             self.tell(
-                "too many connections that prove no certificate: the oldest are closed",
+                "too many connections without a proven certificate: the oldest are closed",
                 of: link.host, knownAs: "connections without a certificate")
         }
         link.close()

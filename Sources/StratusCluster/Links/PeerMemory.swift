@@ -103,8 +103,8 @@ package final class PeerMemory: Sendable {
             throw Refusal(
                 description:
                     "the file \(path) in the data directory is damaged: \(error); without it "
-                    + "this node cannot tell a peer that lost its data, so bring it back from a backup "
-                    + "of this node")
+                    + "this node cannot tell whether a peer lost its data, so restore the file "
+                    + "from a backup of this node")
         } catch { throw Refusal(description: "the file \(path) in the data directory: \(error)") }
     }
 

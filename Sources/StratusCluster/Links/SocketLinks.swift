@@ -110,7 +110,7 @@ private final class SocketStream: LinkStream, ByteStreamUser, @unchecked Sendabl
     ) {
         guard !self.isClosed else { return }
         guard let address else {
-            return self.end(.failed(LinkFailure("the name '\(peer.host)' is not known")))
+            return self.end(.failed(LinkFailure("the name '\(peer.host)' cannot be resolved")))
         }
         do throws(TransportError) {
             self.stream = try ByteStream.connect(

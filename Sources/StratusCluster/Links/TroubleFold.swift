@@ -42,6 +42,6 @@ package struct TroubleFold: Sendable {
         }
         let count = telling.unsaidCount
         self.tellings[trouble] = Telling(at: now)
-        return count == 0 ? what : "\(what) (and \(count) times since this was last said)"
+        return count == 0 ? what : "\(what) (and \(count) more times since the last such line)"
     }
 }

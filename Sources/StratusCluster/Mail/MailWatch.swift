@@ -22,9 +22,10 @@ package final class MailWatch: Sendable {
             func name(_ group: GroupID) -> String {
                 PartitionID(group: group).map { "\($0.raw)" } ?? "system"
             }
-            return "partition \(name(self.route.sender)) has not got its mail to partition "
-                + "\(name(self.route.receiver)) for \(self.duration.components.seconds) s: "
-                + (self.trouble.map { "\($0)" } ?? "nobody answers")
+            return "mail from partition \(name(self.route.sender)) to partition "
+                + "\(name(self.route.receiver)) has waited for \(self.duration.components.seconds) "
+                + "s: "
+                + (self.trouble.map { "\($0)" } ?? "the receiver does not answer")
         }
     }
 
@@ -92,8 +93,9 @@ extension MailCourier.Trouble: CustomStringConvertible {
     package var description: String {
         switch self {
         case .gap(let through, let first):
-            "the receiver has mail through \(through), and what waits begins with \(first)"
-        case .otherEpoch(let epoch): "the receiver is of another epoch, \(epoch)"
+            "the receiver has mail up to \(through), and the waiting mail begins with "
+                + "\(first): some is missing"
+        case .otherEpoch(let epoch): "the receiver is in another epoch, \(epoch)"
         case .refused: "the receiver cannot read it"
         }
     }

@@ -100,7 +100,7 @@ package actor ClusterFollower {
                     }
                 } catch {
                     self.noticeSeen = nil
-                    self.events.trouble("a newer view cannot be kept: \(error)")
+                    self.events.trouble("a newer view of the cluster cannot be written: \(error)")
                 }
             }
             await self.follow()

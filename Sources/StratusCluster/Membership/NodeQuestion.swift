@@ -16,6 +16,8 @@ package import StratusPlacement
 // |       | 5 changed: varint revision                                                        |
 // |       | 6 health                                                                          |
 // |       | 7 offer: prefixed view                                                            |
+// |       | 8 attend (level 2): 4 node, flag whole, count of databases, 8 each                |
+// |       | 9 stirred (level 2): count of databases, 8 each                                   |
 //
 // Its answer, version 1
 //
@@ -47,6 +49,11 @@ package enum NodeQuestion: Sendable, Equatable {
     case health
     /// A view for a node that it removes: nobody will answer its questions any more.
     case offer(ClusterView)
+    /// Polls at `node` wait for changes of these databases; if `isWhole`, of no others. See
+    /// ``Attendance``.
+    case attend(node: NodeID, databases: [UInt64], isWhole: Bool)
+    /// These databases have changed.
+    case stirred([UInt64])
 }
 
 package enum NodeReply: Sendable, Equatable {
@@ -111,6 +118,14 @@ extension NodeQuestion {
         case .offer(let view):
             writer.write(7 as UInt8)
             writer.write(prefixed: view.encoded())
+        case .attend(let node, let databases, let isWhole):
+            writer.write(8 as UInt8)
+            writer.write(fixed: node.raw)
+            writer.write(flag: isWhole)
+            writer.write(names: databases)
+        case .stirred(let databases):
+            writer.write(9 as UInt8)
+            writer.write(names: databases)
         }
         return writer.bytes
     }
@@ -138,9 +153,29 @@ extension NodeQuestion {
         case 5: self = .changed(revision: try reader.varint())
         case 6: self = .health
         case 7: self = .offer(try ClusterView(decoding: try reader.prefixed()))
+        case 8:
+            let node = NodeID(try reader.fixed32())
+            let isWhole = try reader.flag()
+            self = .attend(node: node, databases: try reader.names(), isWhole: isWhole)
+        case 9: self = .stirred(try reader.names())
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
+    }
+}
+
+extension ByteWriter {
+    fileprivate mutating func write(names: [UInt64]) {
+        self.write(count: names.count)
+        for name in names { self.write(fixed: name) }
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func names() throws(DecodingError) -> [UInt64] {
+        var names: [UInt64] = []
+        for _ in 0..<(try self.count(minimumSize: 8)) { names.append(try self.fixed64()) }
+        return names
     }
 }
 

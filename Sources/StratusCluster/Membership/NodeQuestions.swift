@@ -7,18 +7,23 @@ package struct NodeQuestions: Sendable {
     private let replicas: any MemberReplicas
     private let follower: ClusterFollower
     private let health: @Sendable () async -> NodeHealth
+    private let polls: @Sendable (NodeQuestion) -> Void
     /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
 
+    /// - Parameter polls: hears ``NodeQuestion/attend(node:databases:isWhole:)`` and
+    ///   ``NodeQuestion/stirred(_:)``.
     package init(
         _ directory: ClusterDirectory, replicas: any MemberReplicas, follower: ClusterFollower,
         on executor: (any TaskExecutor)? = nil,
+        polls: @escaping @Sendable (NodeQuestion) -> Void = { _ in },
         health: @escaping @Sendable () async -> NodeHealth
     ) {
         self.directory = directory
         self.replicas = replicas
         self.follower = follower
         self.health = health
+        self.polls = polls
         self.executor = executor
     }
 
@@ -52,6 +57,9 @@ package struct NodeQuestions: Sendable {
         case .health: return .health(await self.health())
         case .offer(let view):
             await self.follower.take(view)
+            return .done(true)
+        case .attend, .stirred:
+            self.polls(question)
             return .done(true)
         }
     }

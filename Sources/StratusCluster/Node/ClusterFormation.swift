@@ -189,8 +189,9 @@ package struct ClusterFormation: Sendable, Equatable {
             guard try files.exists(Self.stamp) else {
                 if try files.exists("local") {
                     throw Refusal.another(
-                        "the data was written by a version of Stratus from before clusters, which "
-                            + "this one cannot read: export it there, or begin with an empty directory"
+                        "the data was written by a version of Stratus from before clusters, "
+                            + "which this one cannot read: export it with that version, or begin "
+                            + "with an empty directory"
                     )
                 }
                 try files.replace(Self.stamp, with: self.encoded())
@@ -202,7 +203,7 @@ package struct ClusterFormation: Sendable, Equatable {
             else {
                 throw Refusal.another(
                     "the data directory belongs to node '\(kept.name)' of a cluster of "
-                        + "\(kept.members.count); the configuration is that of '\(self.name)'")
+                        + "\(kept.members.count); the configuration is for '\(self.name)'")
             }
             return kept
         } catch let refusal as Refusal {

@@ -15,6 +15,12 @@ package protocol NodePartition: PartitionState {
     var isOpen: Bool { get }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     var mailCount: Int { get }
+    /// What applied entries have done to the rows of bodies since the last call. Bounded: what is
+    /// not taken becomes ``BodyChange/unlisted``.
+    func takeBodyChanges() -> [BodyChange]
+    /// The named bodies from this name on, ascending, as the applied entries have left them: for
+    /// the comparison with the copies that are held.
+    func bodies(from body: BodyID, limit: Int) throws(StoreError) -> [BodyManifest]
     /// Whether a sync has failed: the content of the disk is then unknown, and only a restart
     /// helps.
     var hasFailedSync: Bool { get }

@@ -97,7 +97,7 @@ extension NodeReplicas {
         while groups.contains(where: { self.log.hasUnsyncedCut(of: $0) }) {
             waits += 1
             guard waits < 2_000, self.fault == nil else {
-                throw StoreError(.busy, "the log has not yet written that they are gone")
+                throw StoreError(.busy, "the log has not yet written that the replicas are gone")
             }
             await self.setup.sleep(self.world.now + .milliseconds(5))
         }
@@ -109,5 +109,6 @@ extension NodeReplicas {
             } catch { return .failure(error) }
         }.value
         try result.get()
+        for group in groups { self.setup.bodies?.removed(group) }
     }
 }

@@ -250,7 +250,7 @@ extension NodeReplicas {
         }
         self.host.remove(group)
         self.members[group] = nil
-        self.unopenable[group] = (self.world.now + Self.mendingTime, "it is being mended")
+        self.unopenable[group] = (self.world.now + Self.mendingTime, "it is being repaired")
         self.leaders.withLock { $0[group] = nil }
         self.answerWaiting(for: group)
     }

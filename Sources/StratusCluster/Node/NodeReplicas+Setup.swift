@@ -37,6 +37,8 @@ extension NodeReplicas {
         /// Whether a command may add rows: it is refused while the disk has no more than the
         /// reserve.
         package var adds: @Sendable (Command) -> Bool = { _ in false }
+        /// The keeper of copies, if there is one.
+        package var bodies: BodyFeed?
         /// The level at which leaders here may append.
         package var level = ClusterLevel.build
         package var sleep: @Sendable (MonotonicTime) async -> Void

@@ -35,6 +35,8 @@ package actor NodeReplicas {
         var jobsSeen: LogIndex?
         /// The partition's count of mail when it was last noted that there may be some to carry.
         var mailSeen = 0
+        /// What was applied when the last checkpoint began.
+        var checkpointFrom: (index: LogIndex, milliseconds: Int64)?
     }
 
     /// Events dealt with before others get their turn on the executor.
@@ -530,18 +532,19 @@ package actor NodeReplicas {
                 self.members[group]?.mailSeen = member.partition.mailCount
                 self.noteMail(of: group)
             }
+            self.tellBodies(of: group)
         case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
         case .gaveUp(let node, let index): self.gaveUp(node, of: group, after: index)
         case .differs(let node, let index):
             self.setup.events.alarm(
-                group, "after entry \(index) the rows of \(node) are others than those here")
+                group, "after entry \(index) the rows of \(node) differ from those of this node")
         case .diverged:
             self.divergedCount.withLock { $0 += 1 }
             self.setup.events.alarm(
                 group, self.host.replica(of: group)?.problem ?? "its rows differ")
         case .rebuilt(let index):
             self.setup.events.alarm(
-                group, "the rows that differed were replaced by a snapshot at entry \(index)")
+                group, "the differing rows were replaced by a snapshot at entry \(index)")
         case .send, .wake, .resigned, .changed, .reached: break
         }
     }
@@ -559,8 +562,8 @@ package actor NodeReplicas {
         self.members[group]?.gaveUp = (node, now)
         self.setup.events.alarm(
             group,
-            "\(node) needs entries behind \(index), and the log keeps no more for it: it gets a snapshot. "
-                + "See 'storage.retainedLogSizeMax'")
+            "\(node) needs entries after \(index), which the log no longer keeps: it gets a "
+                + "snapshot. See 'storage.retainedLogSizeMax'")
     }
 
     private func noteMail(of group: GroupID) {
@@ -660,7 +663,8 @@ package actor NodeReplicas {
         do {
             // What this node has promised is not known: it must not vote.
             if self.log.damage.hasUnknownLoss {
-                throw LogError(.corrupt, "the log has lost entries, and nobody knows whose")
+                throw LogError(
+                    .corrupt, "the log has lost entries, and it is unknown of which partitions")
             }
             let partition = try self.setup.openPartition(group)
             var recovered = try RaftGroup.Recovered(
@@ -676,6 +680,7 @@ package actor NodeReplicas {
             self.members[group] = Member(partition: partition, usedAt: now)
             self.unopenable[group] = nil
             if let problem = replica.problem { self.setup.events.alarm(group, problem) }
+            self.tellOpened(group)
             self.host.add(replica, at: now, into: &effects)
             return nil
         } catch {
@@ -735,10 +740,12 @@ package actor NodeReplicas {
         self.host.replica(of: group)?.isStateWell ?? false
     }
 
-    private func checkpoint(_ group: GroupID) {
+    func checkpoint(_ group: GroupID) {
         guard let member = self.members[group], !member.isCheckpointing, self.isWell(group),
             !member.partition.isSpooling
         else { return }
+        let position = member.partition.appliedPosition
+        self.members[group]?.checkpointFrom = (position.index, position.time.milliseconds)
         do throws(StoreError) {
             guard let checkpointer = try member.partition.makeCheckpointer() else {
                 // Nothing but entries that needed no file: now they need one, to be let go.
@@ -767,6 +774,7 @@ package actor NodeReplicas {
         switch result {
         case .success(let index):
             if let index { member.partition.noteDurable(through: index) }
+            self.tellDurable(group)
             // The disk takes the rows again: nobody needs to write for the node to say so.
             if self.isWell(group) {
                 self.members[group]?.problem = nil

@@ -29,10 +29,12 @@ package struct Salvage {
             switch self {
             case .unusable(let what), .disk(let what): what
             case .another:
-                "a recovery with other lost nodes was begun here and is not complete: say that one again"
+                "a recovery with other lost nodes was begun here and is not complete: run "
+                    + "that one again, with its --lost and --keep"
             case .notDone(let group, let outcome):
-                "the recovery of \(group) did not take effect (\(outcome.verdict)), so tokens and tags of what is lost "
-                    + "could fit again: nothing may be started from this directory; keep a copy of it and report this"
+                "the recovery of \(group) did not take effect (\(outcome.verdict)): tokens "
+                    + "and tags of lost data could match new data. Start nothing from this "
+                    + "directory, keep a copy of it, and report this"
             }
         }
     }

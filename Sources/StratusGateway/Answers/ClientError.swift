@@ -66,7 +66,9 @@ extension ClientError {
             case .bodyTooLarge(let limit):
                 Self(.quotaExceeded, "the request is larger than \(limit.raw) bytes")
             case .noRoomForBody:
-                Self(.tryAgainLater, "too many large requests at once", retryAfter: 1)
+                Self(
+                    .tryAgainLater, "too many large requests at once, try again later",
+                    retryAfter: 1)
             case .bodyCutShort: Self(.badRequest, "the request ended before its body did")
             case .unreadableJSON(let offset):
                 Self(.badRequest, "\(input): no JSON at byte \(offset)")
@@ -145,7 +147,8 @@ extension ClientError {
             case .tooManyReferrers:
                 Self(
                     .badRequest,
-                    "the record '\(subject)' has as many DELETE_SELF references as it may")
+                    "the record '\(subject)' already has the maximum number of DELETE_SELF "
+                        + "references")
             case .batchTooLarge:
                 Self(
                     .quotaExceeded,
@@ -156,19 +159,22 @@ extension ClientError {
                     retryAfter: 1)
             case .notReserved:
                 Self(
-                    .tryAgainLater, "the reference to '\(subject)' could not be made in time",
+                    .tryAgainLater,
+                    "the reference to '\(subject)' was not created in time, try again later",
                     retryAfter: 1)
             case .outboxFull:
                 Self(
                     .tryAgainLater,
-                    "other parts of the database have yet to hear of earlier changes",
+                    "another bucket of the database has not yet received earlier changes, try "
+                        + "again later",
                     retryAfter: 1)
             case .referencePending:
                 Self(
-                    .tryAgainLater, "a VALIDATE reference to the record is being made",
+                    .tryAgainLater,
+                    "a VALIDATE reference to the record is being created, try again later",
                     retryAfter: 1)
             case .databaseFull:
-                Self(.quotaExceeded, "the database may hold \(subject) bytes of records")
+                Self(.quotaExceeded, "the database would exceed its quota of \(subject) bytes")
             case .tooManyReferences: Self(.badRequest, "the record holds too many references")
             case .crossZoneReference:
                 Self(.badRequest, "field '\(subject)' refers to another zone")
@@ -179,7 +185,13 @@ extension ClientError {
                     "the delete would remove more than \(subject) records in one atomic batch")
             case .atomicFailure: .atomicFailure
             case .nameInvalid: Self(.badRequest, "invalid record name '\(subject)'")
-            case .typeReserved: Self(.accessDenied, "record type '\(subject)' is the system's")
+            case .typeReserved: Self(.accessDenied, "record type '\(subject)' is reserved")
+            case .assetMissing:
+                Self(.badRequest, "the asset of field '\(subject)' is not there any more")
+            case .assetMismatch:
+                Self(.badRequest, "the asset of field '\(subject)' is not the one of a receipt")
+            case .tooManyAssets:
+                Self(.badRequest, "a record or an atomic batch may have \(subject) assets")
             }
     }
 
@@ -198,7 +210,8 @@ extension ClientError {
             case .noFeed: Self(InputRefusal.changesInDefaultZone)
             case .positionExpired: Self(InputRefusal.unknownTokenType)
             case .accessDenied: Self(.accessDenied, "operation not permitted in this zone")
-            case .tooManyZones: Self(.quotaExceeded, "the database has as many zones as it may")
+            case .tooManyZones:
+                Self(.quotaExceeded, "the database already has the maximum number of zones")
             }
     }
 
@@ -210,7 +223,8 @@ extension ClientError {
             case .atomicInDefaultZone: Self(InputRefusal.atomicInDefaultZone)
             case .duplicateRecord: Self(InputRefusal.repeatedRecord(refusal.subject))
             case .schemaBehind:
-                Self(.tryAgainLater, "the schema is being installed", retryAfter: 1)
+                Self(
+                    .tryAgainLater, "the schema is being installed, try again later", retryAfter: 1)
             case .accessDenied: Self(.accessDenied, "operation not permitted in this database")
             case .tooManyItems: Self(.badRequest, "too many items in one request")
             case .positionExpired: Self(InputRefusal.unknownTokenType)
@@ -220,8 +234,20 @@ extension ClientError {
             case .empty: Self(InputRefusal.missingKey("operations"))
             case .otherBucket:
                 Self(
-                    .tryAgainLater, "the record '\(subject)' is in another part of the database",
+                    .tryAgainLater,
+                    "the record '\(subject)' is in another bucket of the database, try again "
+                        + "later",
                     retryAfter: 1)
+            case .uploadAttached:
+                Self(.accessDenied, "a record holds what was uploaded to this URL already")
+            case .pinTooLate, .assetTaken, .keyMissing:
+                Self(.tryAgainLater, "the upload could not be stored in time", retryAfter: 1)
+            case .databaseFull:
+                Self(.quotaExceeded, "the database may hold \(subject) bytes")
+            case .tooMuchUnattached:
+                Self(
+                    .quotaExceeded,
+                    "more than \(subject) bytes were uploaded that no record holds")
             }
     }
 
@@ -250,7 +276,8 @@ extension ClientError {
             case .undecidable(let field):
                 Self(
                     .badRequest,
-                    "the value of field '\(Self.quoted(field))' does not tell its type")
+                    "the type of field '\(Self.quoted(field))' cannot be told from its value: "
+                        + "send 'type'")
             case .notDefined(let field, let recordType, let isProduction):
                 Self(
                     .badRequest,
@@ -270,7 +297,12 @@ extension ClientError {
             case .assetsUnavailable(let field):
                 Self(
                     .badRequest,
-                    "field '\(Self.quoted(field))' is an asset, which is not supported yet")
+                    "field '\(Self.quoted(field))' is an asset, which is not supported here")
+            case .receiptUnknown(let field):
+                Self(
+                    .badRequest,
+                    "the receipt in field '\(Self.quoted(field))' is unknown or has expired: "
+                        + "upload the file again")
             }
     }
 

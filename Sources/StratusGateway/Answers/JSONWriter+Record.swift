@@ -3,14 +3,16 @@ import StratusModel
 
 extension JSONWriter {
     /// A live record, complete but for the fields the client does not want.
-    mutating func writeRecord(_ record: Record, _ shape: AnswerShape) {
+    ///
+    /// - Parameter links: makes the download links of its assets; nil: it gets none.
+    mutating func writeRecord(_ record: Record, _ shape: AnswerShape, _ links: AssetLinks?) {
         self.object {
             $0.member("recordName", record.name)
             $0.member("recordType", record.type)
             $0.key("fields")
             $0.object { fields in
                 for field in record.fields where shape.wants(field.name) {
-                    fields.writeField(field, shape)
+                    fields.writeField(field, shape, links, of: record.name)
                 }
             }
             $0.key("pluginFields")
@@ -66,8 +68,28 @@ extension JSONWriter {
     }
 
     /// A field as key and dictionary; always with its type, clients drop values without.
-    private mutating func writeField(_ field: Field, _ shape: AnswerShape) {
+    private mutating func writeField(
+        _ field: Field, _ shape: AnswerShape, _ links: AssetLinks?, of recordName: String
+    ) {
         switch field.value {
+        case .scalar(.asset(let asset)):
+            self.key(field.name)
+            self.object {
+                $0.key("value")
+                $0.writeAsset(asset, links, of: recordName)
+                $0.member("type", TypeTag.text(of: FieldType(.asset)))
+            }
+        case .list(.asset, let scalars):
+            self.key(field.name)
+            self.object {
+                $0.key("value")
+                $0.array { list in
+                    for case .asset(let asset) in scalars {
+                        list.writeAsset(asset, links, of: recordName)
+                    }
+                }
+                $0.member("type", TypeTag.text(of: FieldType(.asset, isList: true)))
+            }
         case .scalar(let scalar):
             self.key(field.name)
             self.object {
@@ -102,10 +124,19 @@ extension JSONWriter {
         case .bytes(let bytes): self.write(base64: bytes)
         case .location(let location): self.writeLocation(location)
         case .reference(let reference): self.writeReference(reference)
-        case .asset(let asset):
-            self.object {
-                $0.member("fileChecksum", asset.fileChecksum)
-                $0.member("size", asset.size)
+        case .asset(let asset): self.writeAsset(asset, nil, of: "")
+        }
+    }
+
+    /// Without a receipt: whoever saves what was read sends it back as it is.
+    private mutating func writeAsset(
+        _ asset: AssetReference, _ links: AssetLinks?, of recordName: String
+    ) {
+        self.object {
+            $0.member("fileChecksum", asset.fileChecksum)
+            $0.member("size", asset.size)
+            if let links, let name = asset.asset {
+                $0.member("downloadURL", links.url(of: name, in: recordName))
             }
         }
     }

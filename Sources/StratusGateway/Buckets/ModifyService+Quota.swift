@@ -32,9 +32,10 @@ extension ModifyService {
                     let answer = try? await router.read(
                         query.enveloped(), at: .database(part), deadline: deadline)
                     guard let answer,
-                        case .use(let use, _)? = try? RecordAnswer(decoding: answer.body)
+                        case .use(let use, _, let assets)? = try? RecordAnswer(
+                            decoding: answer.body)
                     else { return (number, nil) }
-                    return (number, use.size)
+                    return (number, use.size + assets.size)
                 }
             }
             var sizes: [UInt64?] = database.parts.map { _ in nil }

@@ -72,7 +72,7 @@ struct FeedService: Sendable {
                 writer.object {
                     $0.key("zoneID")
                     $0.writeZoneID(page.zone)
-                    $0.writeMembers(of: page, request.shape)
+                    $0.writeMembers(of: page, request.shape, self.exchange.assetLinks)
                 }
             } catch {
                 guard let item = self.itemError(error) else { throw error }
@@ -108,7 +108,7 @@ struct FeedService: Sendable {
             recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
         let page = try await self.page(request, isSkipped: false)
         var writer = JSONWriter(reserving: 4_096)
-        writer.object { $0.writeMembers(of: page, request.shape) }
+        writer.object { $0.writeMembers(of: page, request.shape, self.exchange.assetLinks) }
         return writer.finish()
     }
 
@@ -243,7 +243,8 @@ struct FeedService: Sendable {
             if after != nil, case .zoneRefused(.positionExpired) = answer {
                 guard restartCount < Self.restartCountMax else {
                     throw ClientError(
-                        .tryAgainLater, "the database changes too fast", retryAfter: 1)
+                        .tryAgainLater, "the database is changing too fast, try again later",
+                        retryAfter: 1)
                 }
                 restartCount += 1
                 after = nil
@@ -289,12 +290,14 @@ struct FeedService: Sendable {
 
 extension JSONWriter {
     /// Always all three: clients need the records even where there are none.
-    fileprivate mutating func writeMembers(of page: FeedService.ChangesPage, _ shape: AnswerShape) {
+    fileprivate mutating func writeMembers(
+        of page: FeedService.ChangesPage, _ shape: AnswerShape, _ links: AssetLinks?
+    ) {
         self.key("records")
         self.array { array in
             for change in page.changes {
                 switch change {
-                case .changed(let record): array.writeRecord(record, shape)
+                case .changed(let record): array.writeRecord(record, shape, links)
                 case .deleted(let name, let tag):
                     array.writeTombstone(name, tag: tag, in: page.zone)
                 }

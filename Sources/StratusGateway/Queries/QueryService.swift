@@ -56,6 +56,32 @@ struct QueryService: Sendable {
             zone: target.isZoneWide ? nil : (page.zone, target.zone), request: request)
     }
 
+    /// The query of a subscription, found good as `records/query` finds it.
+    /// - Returns: the predicate, the one zone it is limited to, and its record type.
+    func subscribed(
+        _ request: QueryRequest
+    ) async throws -> (predicate: RecordPredicate, zone: String?, type: RecordType) {
+        guard let target = try self.target(of: request) else { throw InputRefusal.zoneNotFound }
+        guard request.recordType != "Users" else { throw InputRefusal.usersQueried }
+        guard target.buckets == nil else {
+            throw ClientError(
+                .badRequest, "a public database in buckets takes no subscriptions yet")
+        }
+        var (predicate, schema) = try await self.predicate(of: request, at: target)
+        predicate.sorts = []
+        _ = try await self.page(
+            QueryPageAsk(
+                database: target.database, zone: target.isZoneWide ? nil : target.zone.name,
+                predicate: predicate, limit: 1, touchCountMax: 1,
+                requiresIndexes: self.exchange.handler.settings.requiresIndexes(
+                    in: self.exchange.route.container.environment)), schema: schema)
+        guard let type = schema.type(named: request.recordType) else {
+            throw ClientError(
+                StratusRecords.RequestRefusal(.typeUnknown, request.recordType))
+        }
+        return (predicate, request.zone == nil ? nil : target.zone.name, type)
+    }
+
     /// `internal/records/query/batch`: queries side by side, each with its own answer or error.
     func queryInBatch(_ input: Input) async throws -> Bytes {
         var answers: [Bytes] = []
@@ -227,10 +253,11 @@ struct QueryService: Sendable {
         records: [Record], marker: String?, zone: (ZoneSummary?, ZoneID)?, request: QueryRequest
     ) -> Bytes {
         var writer = JSONWriter(reserving: 512 * (records.count + 1))
+        let links = self.exchange.assetLinks
         writer.object {
             $0.key("records")
             $0.array { array in
-                for record in records { array.writeRecord(record, request.shape) }
+                for record in records { array.writeRecord(record, request.shape, links) }
             }
             // Absent on the last page: one client goes on for as long as the key exists.
             if let marker { $0.member("continuationMarker", marker) }

@@ -8,6 +8,8 @@ struct Draws {
 
     init(_ next: @escaping () -> UInt64) { self.next = next }
 
+    mutating func nextWord() -> UInt64 { self.next() }
+
     mutating func incarnation() -> ZoneIncarnation { ZoneIncarnation(self.next()) }
 
     /// A random UUID (RFC 9562, version 4), upper case.

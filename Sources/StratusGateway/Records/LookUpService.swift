@@ -33,12 +33,13 @@ struct LookUpService: Sendable {
             names, at: place, roundCountMax: Self.answerRoundCountMax)
         var writer = JSONWriter(reserving: 512 * items.count)
         var restedAt = 0
+        let links = self.exchange.assetLinks
         writer.beginObject()
         writer.key("records")
         writer.beginArray()
         for (position, item) in items.enumerated() {
             switch item {
-            case .found(let record): writer.writeRecord(record, shapes[position])
+            case .found(let record): writer.writeRecord(record, shapes[position], links)
             case .refused(let refusal):
                 writer.writeFailure(ClientError(refusal), recordName: names[position])
             case .deferred:

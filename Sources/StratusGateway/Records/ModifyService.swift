@@ -30,9 +30,10 @@ struct ModifyService: Sendable {
         }
         let zone: ZoneSummary?
         var results: [OperationResult] = []
-        let modify = ModifyRecords(
+        var modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
             drawnIncarnation: draws.incarnation(), rules: self.exchange.rules, operations: accepted)
+        modify.resolvesAssets = accepted.contains(where: \.hasAssets)
         if accepted.isEmpty {
             zone = try await self.exchange.summary(of: place)
         } else if isAtomic && failed {
@@ -105,8 +106,8 @@ struct ModifyService: Sendable {
             var compiler = OperationCompiler(
                 schema: try await self.exchange.schema(fresh: isFresh),
                 reader: FieldReader(
-                    zone: place.zone, scope: self.exchange.route.scope, caller: self.exchange.caller
-                ),
+                    zone: place.zone, scope: self.exchange.route.scope,
+                    caller: self.exchange.caller, receipts: self.exchange.receipts),
                 isProduction: self.exchange.route.container.environment == .production,
                 growsSchema: self.exchange.handler.settings.growsSchema(
                     in: self.exchange.route.container.environment),
@@ -160,10 +161,11 @@ struct ModifyService: Sendable {
             operations.append(operation)
             positions.append(position)
         }
-        let modify = ModifyRecords(
+        var modify = ModifyRecords(
             database: place.database, zone: place.zone.name, isAtomic: isAtomic,
             drawnIncarnation: ZoneIncarnation(0), rules: self.exchange.rules, operations: operations
         )
+        modify.resolvesAssets = operations.contains(where: \.hasAssets)
         var refused: [Int: ClientError] = [:]
         for (index, refusal) in try await self.judge(modify, schema: compiler.schema).enumerated() {
             guard let refusal, !self.isMended(byGrowth: refusal) else { continue }
@@ -267,12 +269,13 @@ struct ModifyService: Sendable {
         _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: ZonePlace
     ) -> Bytes {
         var writer = JSONWriter(reserving: 512 * items.count)
+        let links = self.exchange.assetLinks
         writer.object {
             $0.key("records")
             $0.array { array in
                 for (item, operation) in zip(items, request.operations) {
                     switch item {
-                    case .saved(let record): array.writeRecord(record, operation.shape)
+                    case .saved(let record): array.writeRecord(record, operation.shape, links)
                     case .deleted:
                         array.object {
                             $0.member("recordName", operation.recordName)

@@ -9,6 +9,8 @@ struct FieldReader {
     let zone: ZoneID
     let scope: DatabaseScope
     let caller: String
+    /// Reads assets; nil where nobody can save any.
+    var receipts: ReceiptReader?
 
     /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the
     ///   tag.
@@ -46,8 +48,24 @@ struct FieldReader {
             if !type.isEncrypted, defined != nil { throw .notEncrypted }
             throw .encryptionUnavailable(field: field)
         }
-        if type.scalar == .asset { throw .assetsUnavailable(field: field) }
+        if type.scalar == .asset { return try self.assets(value, as: type, field: field) }
         return try self.value(value, as: type)
+    }
+
+    private func assets(_ value: JSONValue, as type: FieldType, field: String)
+        throws(FieldRefusal) -> FieldValue
+    {
+        guard let receipts else { throw .assetsUnavailable(field: field) }
+        guard type.isList else {
+            if value.array != nil { throw .unexpectedList(expected: type) }
+            return .scalar(.asset(try receipts.asset(value, field: field)))
+        }
+        guard let array = value.array else { throw .wrongShape(expected: type) }
+        var elements: [Scalar] = []
+        for element in array {
+            elements.append(.asset(try receipts.asset(element, field: field)))
+        }
+        return .list(.asset, elements)
     }
 
     /// Reads the JSON of a value, without its dictionary, as exactly this type.

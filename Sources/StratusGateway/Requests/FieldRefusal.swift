@@ -20,6 +20,8 @@ package enum FieldRefusal: Error, Sendable, Hashable {
     case encryptedInPublic
     /// Stratus has no keys to seal it with yet.
     case encryptionUnavailable(field: String)
-    /// Stratus keeps no assets yet.
+    /// Nothing here keeps assets.
     case assetsUnavailable(field: String)
+    /// The receipt was altered, has expired, or is another user's or database's.
+    case receiptUnknown(field: String)
 }

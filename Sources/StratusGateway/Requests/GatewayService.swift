@@ -15,6 +15,9 @@ package struct GatewayService: Sendable, Hashable {
     /// CloudKit Web Services.
     package static let database = GatewayService(root: "/database/1/", namesDatabase: true)
 
+    /// What belongs to a device of a user: the tokens of notifications.
+    package static let device = GatewayService(root: "/device/1/", namesDatabase: false)
+
     /// Names of the database service stand alone; those of other services follow the service's
     /// first word.
     func label(of name: String) -> String {

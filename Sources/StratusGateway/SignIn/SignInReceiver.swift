@@ -37,7 +37,7 @@ enum SignInReceiver: Equatable {
         case .origins(let origins):
             ("This signs you in to ", origins.joined(separator: ", "), ".")
         case .opener: ("This signs you in to ", "the page that opened this window", ".")
-        case .page: ("You get a token to copy. ", "Give it to nobody", " but the app you use.")
+        case .page: ("You get a token to copy. ", "Give it only", " to the app that you use.")
         }
     }
 }

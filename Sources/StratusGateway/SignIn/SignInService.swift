@@ -1,4 +1,5 @@
 import StratusCluster
+package import StratusContainers
 import StratusHTTP
 package import StratusIdentity
 package import StratusModel
@@ -12,7 +13,6 @@ package import StratusRuntime
 /// is a script's business anyway. Nothing on them comes from elsewhere, and nothing may frame them.
 package final class SignInService: Sendable {
     package static let bodySizeMax: ByteCount = .kibibytes(16)
-    package static let passwordLength = 8...256
 
     package struct Settings: Sendable, Equatable {
         /// Whether anybody may make an account.
@@ -23,10 +23,11 @@ package final class SignInService: Sendable {
         package init() {}
     }
 
-    package let accounts: Accounts
-    package let access: ContainerAccess
-    package let authenticator: CredentialAuthenticator
+    package let directory: Directory
     package let settings: Settings
+    package var accounts: Accounts { self.directory.accounts }
+    package var access: ContainerAccess { self.directory.access }
+    package var authenticator: CredentialAuthenticator { self.directory.authenticator }
     private let log: Log
     private var store: IdentityStore { self.accounts.store }
 
@@ -34,9 +35,8 @@ package final class SignInService: Sendable {
         authenticator: CredentialAuthenticator, settings: Settings = Settings(),
         log: Log = .silent()
     ) {
-        self.accounts = authenticator.accounts
-        self.access = authenticator.access
-        self.authenticator = authenticator
+        self.directory = Directory(
+            authenticator, commandDeadline: settings.commandDeadline, form: .webServices)
         self.settings = settings
         self.log = log
     }
@@ -71,11 +71,12 @@ package final class SignInService: Sendable {
             let body: Bytes
             do throws(RequestBodyError) { body = try await request.body.collect() } catch {
                 return html.message(
-                    error == .tooLarge ? 413 : 400, "The form did not arrive whole.")
+                    error == .tooLarge ? 413 : 400,
+                    "The form was not received completely. Send it again.")
             }
             guard let text = String(validating: body, as: UTF8.self), let form = URLQuery(text)
             else {
-                return html.message(400, "The form cannot be read.")
+                return html.message(400, "The form cannot be read. Open the page again.")
             }
             do { return try await self.take(page, form, request, html) } catch {
                 return html.message(503, "That did not work just now. Try again in a moment.")
@@ -114,7 +115,7 @@ package final class SignInService: Sendable {
         case .password: return html.password()
         case .reset:
             guard let secret = query?["s"], !secret.isEmpty else {
-                return html.message(400, "This link is not complete.")
+                return html.message(400, "This link is incomplete. Copy all of it.")
             }
             return html.reset(secret: secret)
         }
@@ -143,7 +144,7 @@ package final class SignInService: Sendable {
     }
 
     private static func closed(_ html: SignInHTML) -> HTTPResponse {
-        html.message(403, "New accounts are made by the administrator here.")
+        html.message(403, "Only the administrator can create accounts here.")
     }
 
     // MARK: Taking forms
@@ -174,7 +175,7 @@ package final class SignInService: Sendable {
                 status: status)
         }
         guard let email = EmailAddress(typed), let password = form["password"],
-            (1...Self.passwordLength.upperBound).contains(password.utf8.count)
+            (1...Directory.passwordLength.upperBound).contains(password.utf8.count)
         else { return again(Self.wrong) }
         switch try await self.accounts.prove(
             email, Secret(password), from: Self.place(of: request.peer))
@@ -207,9 +208,10 @@ package final class SignInService: Sendable {
                 problem: problem, status: status)
         }
         guard let email = EmailAddress(fields.email) else {
-            return again("That is no e-mail address.")
+            return again("That is not an e-mail address.")
         }
-        guard let password = form["password"], Self.passwordLength.contains(password.utf8.count)
+        guard let password = form["password"],
+            Directory.passwordLength.contains(password.utf8.count)
         else { return again(Self.passwordRule) }
         guard let room = self.accounts.hasher.reserve() else { return again(Self.busy, 503) }
         if let wait = try await self.accounts.countTry(of: Self.place(of: request.peer)) {
@@ -233,7 +235,7 @@ package final class SignInService: Sendable {
         async throws -> HTTPResponse
     {
         let typed = form["email"] ?? ""
-        guard let new = form["new"], Self.passwordLength.contains(new.utf8.count) else {
+        guard let new = form["new"], Directory.passwordLength.contains(new.utf8.count) else {
             return html.password(email: typed, problem: Self.passwordRule)
         }
         guard let email = EmailAddress(typed), let password = form["password"] else {
@@ -251,7 +253,8 @@ package final class SignInService: Sendable {
                 return html.password(email: typed, problem: Self.busy, status: 503)
             }
             self.authenticator.forget()
-            return html.message(200, "Your password is changed. Sign in again where you were.")
+            return html.message(
+                200, "Your password was changed. You are signed out everywhere: sign in again.")
         }
     }
 
@@ -259,7 +262,7 @@ package final class SignInService: Sendable {
         async throws -> HTTPResponse
     {
         let secret = form["s"] ?? ""
-        guard let new = form["new"], Self.passwordLength.contains(new.utf8.count) else {
+        guard let new = form["new"], Directory.passwordLength.contains(new.utf8.count) else {
             return html.reset(secret: secret, problem: Self.passwordRule)
         }
         guard let room = self.accounts.hasher.reserve() else {
@@ -272,9 +275,9 @@ package final class SignInService: Sendable {
         case .done: self.authenticator.forget()
         case .busy: return html.reset(secret: secret, problem: Self.busy, status: 503)
         case .refused:
-            return html.message(400, "This link was used or is too old. Ask for another one.")
+            return html.message(400, "This link was already used or is too old. Ask for a new one.")
         }
-        return html.message(200, "Your password is set. Go back to the app and sign in.")
+        return html.message(200, "Your password was set. Go back to the app and sign in.")
     }
 
     // MARK: Handing the token over
@@ -286,15 +289,17 @@ package final class SignInService: Sendable {
         guard let receiver = try await self.receiver(of: link) else { return Self.unwelcome(html) }
         guard try await self.access.use(link) else {
             return html.message(
-                400, "This link was used already. Go back to the app and sign in again.")
+                400, "This link was already used. Go back to the app and sign in again.")
         }
         guard
-            let text = try await self.open(
+            let text = try await self.directory.open(
                 id, provenBy: password, in: link.container, stays: stays,
                 agent: request.head.headers["User-Agent"] ?? "")
         else {
             return html.message(
-                400, "Your password was changed meanwhile. Go back to the app and sign in again.")
+                400,
+                "Your password was changed in the meantime. Go back to the app and sign in "
+                    + "again.")
         }
         self.log.info(
             "signed in",
@@ -310,77 +315,6 @@ package final class SignInService: Sendable {
         case .opener: return html.handOver(token: text, to: ["*"])
         case .page: return html.show(token: text)
         }
-    }
-
-    /// Opens a session and makes the person known to the container.
-    ///
-    /// - Returns: the web-auth token; nil if the account is disabled or gone, or has another
-    ///   password than was proven.
-    package func open(
-        _ id: AccountID, provenBy password: Accounts.PasswordGeneration? = nil,
-        in container: ContainerReference, stays: Bool, agent: String
-    ) async throws -> String? {
-        try await self.authenticator.keepUp()
-        guard
-            let session = try await self.accounts.openSession(
-                of: id, provenBy: password, in: container, stays: stays, agent: agent)
-        else { return nil }
-        let epoch = try await self.accounts.account(id)?.epoch ?? 1
-        let name = self.store.keys.userRecordName(of: id, epoch: epoch, in: container)
-        try await self.access.changeUser(name, account: id, in: container) { $0.account = id }
-        try await self.makeUserRecord(name, in: container)
-        self.authenticator.forget()
-        return session.text(in: container, sealedWith: self.store.keys.cipher)
-    }
-
-    /// Everybody has a record of type `Users` in the public database, made at the first sign-in.
-    /// Where it is already there, nothing happens.
-    ///
-    /// The partition that holds it learns the schema first, where it will: records saved without
-    /// one are in the way of every index that is asked for later.
-    func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
-        let database = try await self.authenticator.registry.publicDatabase(of: container)
-            .part(of: name)
-        let schema = try await self.schema(of: container)
-        let outcome = try await self.makeUserRecord(name, in: database, schema)
-        if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
-            try? await self.store.install(schema, of: container, at: .database(database))
-            _ = try await self.makeUserRecord(name, in: database, Schema())
-        }
-    }
-
-    /// The container's schema. If development has none yet, an empty one is installed first. A
-    /// partition that saves a record without a schema builds every later index by a job, and
-    /// refuses the first query after a save until that is done (decision 0044).
-    private func schema(of container: ContainerReference) async throws -> Schema {
-        let schema = try await self.store.schema(of: container)
-        guard schema.version == 0, container.environment == .development else { return schema }
-        try await self.store.install(
-            Schema(version: 1), of: container, at: .container(container))
-        return try await self.store.schema(of: container)
-    }
-
-    private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)
-        async throws -> RecordOutcome
-    {
-        let command = RecordCommand.modifyRecords(
-            ModifyRecords(
-                database: database,
-                drawnIncarnation: ZoneIncarnation(self.store.world.random()),
-                operations: [
-                    RecordOperation(
-                        .create, recordName: name, recordType: RecordState.userType)
-                ]))
-        let outcome = try await self.store.router.submit(
-            command.enveloped(
-                container: database.container, identity: self.store.world.drawIdentity(),
-                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
-                principal: Principal(kind: .system, userRecordName: name)),
-            to: .database(database), deadline: self.store.world.now + .seconds(10))
-        guard outcome.verdict == .decided else {
-            throw RouteError.notExecuted(retryAfter: .seconds(1))
-        }
-        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
     }
 
     static func appending(_ token: String, to callback: String) -> String {
@@ -419,8 +353,8 @@ package final class SignInService: Sendable {
     private static let wrong = "The e-mail address or the password is not right."
     private static let busy = "Too many people are signing in. Try again in a moment."
     private static let passwordRule =
-        "A password has \(SignInService.passwordLength.lowerBound) to "
-        + "\(SignInService.passwordLength.upperBound) characters."
+        "A password has \(Directory.passwordLength.lowerBound) to "
+        + "\(Directory.passwordLength.upperBound) characters."
 
     private static func limited(_ milliseconds: Int64) -> String {
         "Too many tries. Try again in \(max(1, (milliseconds + 59_999) / 60_000)) min."

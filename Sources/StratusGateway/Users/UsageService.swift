@@ -17,7 +17,7 @@ struct UsageService: Sendable {
     func usage() async throws -> Bytes {
         let answer = try await self.exchange.read(
             .use(self.exchange.ownDatabase), at: .database(self.exchange.ownDatabase))
-        guard case .use(let use, let zoneCount) = answer else {
+        guard case .use(let use, let zoneCount, let assets) = answer else {
             throw RouteError.refused("no usage where it was asked for")
         }
         var json = JSONWriter()
@@ -25,6 +25,8 @@ struct UsageService: Sendable {
             $0.member("zones", Int64(clamping: zoneCount))
             $0.member("records", Int64(clamping: use.recordCount))
             $0.member("bytes", Int64(clamping: use.size))
+            $0.member("assets", Int64(clamping: assets.count))
+            $0.member("assetBytes", Int64(clamping: assets.size))
             let quota = self.exchange.rules.databaseSizeMax
             if quota != 0 { $0.member("bytesMax", Int64(clamping: quota)) }
         }

@@ -76,7 +76,7 @@ package final class CredentialAuthenticator: Authenticator {
 
     package init(
         accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil,
-        feeds: TokenCipher? = nil
+        feeds: TokenCipher? = nil, assets: AssetCiphers? = nil
     ) {
         self.accounts = accounts
         self.store = accounts.store
@@ -84,7 +84,7 @@ package final class CredentialAuthenticator: Authenticator {
         self.registry = ContainerRegistry(store: accounts.store)
         self.sealingKeys = SealingKeyRing(
             router: accounts.store.router, world: accounts.store.world,
-            keys: accounts.store.keys, feeds: feeds)
+            keys: accounts.store.keys, feeds: feeds, assets: assets)
         self.development = development
         self.signInBase = signInBase
         self.containers = CredentialCache(world: accounts.store.world, countMax: 4_096)
@@ -429,6 +429,39 @@ package final class CredentialAuthenticator: Authenticator {
                 next: next,
                 nextText: next.text(in: container, sealedWith: self.store.keys.cipher))
         }
+    }
+
+    /// Who may be told of changes under a registration of a poll token, as credentials stand now.
+    /// Nil: nobody, because the container is closed, the session has ended, the account is not
+    /// active, or the key was revoked.
+    package func listener(_ registration: Device.Registration) async throws(RouteError)
+        -> (principal: Principal, isRestricted: Bool)?
+    {
+        let container = registration.container
+        let name = registration.userRecordName
+        let known = try await self.credentials(of: container)
+        guard !known.isClosed else { return nil }
+        if registration.isServerKey {
+            guard known.keys.values.contains(where: { $0.userRecordName == name }) else {
+                return nil
+            }
+        } else if let session = registration.session {
+            let token = WebAuthToken(
+                account: session.account, session: session.session, stays: false,
+                issuedAtMilliseconds: self.store.now)
+            guard let standing = try await self.standing(token, in: container),
+                standing.userRecordName == name
+            else { return nil }
+        } else {
+            // A development user.
+            guard self.development != nil, self.isOpen(container) else { return nil }
+        }
+        let user = try await self.user(name, in: container)
+        return (
+            Principal(
+                kind: registration.isServerKey ? .serverKey : .user, userRecordName: name,
+                roles: user?.roles ?? []), user?.isRestricted ?? false
+        )
     }
 
     private func user(_ recordName: String, in container: ContainerReference)

@@ -60,9 +60,12 @@ package final class SealingKeyRing: Sendable {
     }
     private let keys: IdentityKeys
 
-    /// - Parameter feeds: what sync tokens and markers are sealed with.
+    /// - Parameters:
+    ///   - feeds: what sync tokens and markers are sealed with.
+    ///   - assets: what upload tickets, receipts and download links are sealed with.
     package init(
-        router: any PartitionRouter, world: any World, keys: IdentityKeys, feeds: TokenCipher?
+        router: any PartitionRouter, world: any World, keys: IdentityKeys, feeds: TokenCipher?,
+        assets: AssetCiphers? = nil
     ) {
         self.router = router
         self.world = world
@@ -70,6 +73,7 @@ package final class SealingKeyRing: Sendable {
         self.wrapping = TokenCipher(key: keys.wrappingKey)
         self.ciphers =
             [("credentials", keys.cipher)] + (feeds.map { [("feeds", $0)] } ?? [])
+            + (assets?.purposes ?? [])
     }
 
     /// Another one whenever other keys open or seal than before.

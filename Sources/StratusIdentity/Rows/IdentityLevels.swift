@@ -30,3 +30,7 @@ extension Session: FixedLevel {
 extension SealingKeyRing: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
+
+extension Device: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}

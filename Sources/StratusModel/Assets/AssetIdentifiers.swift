@@ -43,3 +43,12 @@ package struct CopyName: Sendable, Hashable, Comparable, CustomStringConvertible
     }
     package var description: String { "\(self.body)#\(self.ordinal)" }
 }
+
+/// One ticket to upload a file. Until a record holds the file, a second upload under the same
+/// ticket takes the place of the first.
+package struct UploadID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    package var raw: UInt128
+    package init(_ raw: UInt128) { self.raw = raw }
+    package static func < (one: Self, other: Self) -> Bool { one.raw < other.raw }
+    package var description: String { "upload \(String(self.raw, radix: 16))" }
+}

@@ -15,6 +15,9 @@ package protocol CopyStore: AnyObject {
     func remove(_ names: [CopyName]) throws(StoreError)
     /// Does a slice of compacting or of reading back, of about `budget` bytes.
     func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress
+    /// Ends the file that copies are appended to, so that its room can be had back. To be called
+    /// when no upload has come for a while.
+    func seal() throws(StoreError)
     /// Copies found damaged since the last call, by whichever call found them; ascending.
     func takeForgotten() -> [CopyName]
 }

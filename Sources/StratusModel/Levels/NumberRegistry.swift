@@ -13,7 +13,10 @@ extension NumberFamily {
         [
             0: "meta", 1: "request", 2: "database", 3: "zone", 4: "record", 5: "feed", 6: "index",
             7: "reference", 8: "job", 9: "schema", 10: "identity", 11: "system", 12: "mail",
-        ])
+        ],
+        later: [
+            (.two, [13: "subscription", 14: "event", 16: "asset", 17: "body", 18: "key"])
+        ], blocks: [16])
     package static let snapshotVersion = NumberFamily("snapshot version", [1: "first"])
     package static let snapshotFrame = NumberFamily("snapshot frame", [1: "rows", 2: "end"])
     /// The first byte of a job's key.
@@ -22,7 +25,7 @@ extension NumberFamily {
         [
             1: "cascade", 2: "trim", 3: "purge", 4: "fill indexes", 5: "drop indexes",
             0x40: "dispatch", 0x41: "recall", 0x42: "letter", 0x43: "audit",
-        ], blocks: [0x40])
+        ], later: [(.two, [6: "purge with assets"])], blocks: [0x40])
     /// The first byte of a key in ``Table/identity``; 0 orders the rows that expire.
     package static let identityRow = NumberFamily(
         "identity row",
@@ -30,6 +33,12 @@ extension NumberFamily {
             1: "account", 2: "session", 3: "address", 4: "counter", 5: "api token",
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key",
+        ], later: [(.two, [14: "device", 15: "container key"])])
+    /// The first byte of a key in ``Table/subscription``.
+    package static let subscriptionRow = NumberFamily(
+        "subscription row", [:],
+        later: [
+            (.two, [0: "watch", 1: "subscription", 2: "interest", 3: "mark", 4: "follower"])
         ])
     /// The first byte of a key in ``Table/system``.
     package static let systemRow = NumberFamily(
@@ -62,7 +71,17 @@ extension NumberFamily {
             1: "modify records", 2: "modify zones", 3: "install schema", 4: "extend schema",
             5: "continue jobs", 6: "erase database", 7: "reserve references, first edition",
             8: "recover", 9: "reserve references, second edition", 10: "audit links",
-        ], later: [(.two, [11: "recover, second edition"])])
+        ],
+        later: [
+            (
+                .two,
+                [
+                    11: "recover, second edition", 12: "modify subscriptions",
+                    13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
+                    25: "lose body", 28: "modify records with assets",
+                ]
+            )
+        ], blocks: [20, 25, 28])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -115,7 +134,7 @@ extension NumberFamily {
             5: "append", 6: "append accepted", 7: "append refused", 8: "probe",
             9: "probe answer", 10: "transfer now", 11: "resigned", 12: "snapshot chunk",
             13: "snapshot answer",
-        ], later: [(.two, [14: "digest"])])
+        ], later: [(.two, [14: "digest", 15: "held ask", 16: "held"])])
     package static let heartbeatVersion = NumberFamily("heartbeat version", [1: "first"])
     package static let nodeQuestionVersion = NumberFamily("node question version", [1: "first"])
     package static let nodeQuestion = NumberFamily(
@@ -123,7 +142,7 @@ extension NumberFamily {
         [
             1: "view", 2: "observe", 3: "configure", 4: "transfer", 5: "changed", 6: "health",
             7: "offer",
-        ])
+        ], later: [(.two, [8: "attend", 9: "stirred"])])
     package static let nodeReply = NumberFamily(
         "node reply", [1: "view", 2: "observed", 3: "done", 4: "health"])
 
@@ -135,7 +154,16 @@ extension NumberFamily {
         [
             1: "lookup", 2: "zones", 3: "zone changes", 4: "database changes", 5: "page",
             6: "schema", 7: "jobs", 8: "judge", 9: "use", 10: "work",
-        ], later: [(.two, [11: "page by a schema's version"])])
+        ],
+        later: [
+            (
+                .two,
+                [
+                    11: "page by a schema's version", 12: "subscriptions", 13: "news",
+                    20: "asset", 21: "key", 22: "judge with assets",
+                ]
+            )
+        ], blocks: [20])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])
@@ -143,7 +171,8 @@ extension NumberFamily {
         "system query", [1: "view", 2: "notices", 3: "tokens"])
 
     package static let all: [NumberFamily] = [
-        .table, .snapshotVersion, .snapshotFrame, .job, .identityRow, .systemRow, .notice,
+        .table, .snapshotVersion, .snapshotFrame, .job, .identityRow, .subscriptionRow, .systemRow,
+        .notice,
         .entryVersion, .entryKind, .commandVersion, .commandKind, .principalKind,
         .recordCommandVersion, .recordCommand, .identityCommandVersion, .systemCommandVersion,
         .systemCommand, .mailCommandVersion, .mailCommand, .mailVersion, .mail,

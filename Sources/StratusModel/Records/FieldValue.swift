@@ -124,14 +124,19 @@ package struct AssetReference: Sendable, Hashable {
     /// The checksum from the client's receipt: base64 text.
     package var fileChecksum: String
     package var size: Int64
+    /// The asset, from the receipt that the gateway opened. In a command of feature level 2 nil
+    /// stands for the asset of that checksum and size which the field holds already. In a stored
+    /// record only values from before there were assets have none.
+    package var asset: AssetID?
     package var receipt: String?
     package var referenceChecksum: String?
     package var wrappingKey: String?
 
     package init(
-        fileChecksum: String, size: Int64, receipt: String? = nil,
+        fileChecksum: String, size: Int64, asset: AssetID? = nil, receipt: String? = nil,
         referenceChecksum: String? = nil, wrappingKey: String? = nil
     ) {
+        self.asset = asset
         self.fileChecksum = fileChecksum
         self.size = size
         self.receipt = receipt

@@ -55,6 +55,11 @@ package struct ConsensusMessage: Sendable, Equatable {
         /// The digest of the sender's rows after the entry at `index`: equal on every replica.
         /// Feature level 2.
         case digest(index: LogIndex, StateDigest)
+        /// "Through which entry do you have every copy that was named?" The leader asks the
+        /// incoming voters before it leaves a joint configuration. Feature level 2.
+        case heldAsk
+        /// The sender has every copy that entries through here have named, synced. Feature level 2.
+        case held(through: LogIndex)
     }
 
     package var term: Term
@@ -147,6 +152,8 @@ extension ConsensusMessage: CustomStringConvertible {
         case .snapshotAnswer(let index, let next, let unneeded):
             "snapshot answer t=\(self.term) at=\(index) next=\(next)\(unneeded ? " unneeded" : "")"
         case .digest(let index, let digest): "digest t=\(self.term) at=\(index) \(digest)"
+        case .heldAsk: "held? t=\(self.term)"
+        case .held(let index): "held t=\(self.term) through=\(index)"
         }
     }
 

@@ -25,6 +25,14 @@ package protocol ReplicatedState: Sendable {
     /// Drops whatever is kept in memory about the rows: they may have gone back.
     mutating func forget()
 
+    /// The nodes that hold the copies that the command names; nil: it names none. The leader
+    /// appends it only if they are enough.
+    func holdings(in command: Command) -> [CopyHolding]?
+
+    /// What the entries applied since the last call did to the rows of bodies. The list ends with
+    /// ``forget()``.
+    mutating func takeBodyChanges() -> [BodyChange]
+
     /// Tells which builds can apply the command. A leader asks before it appends and every replica
     /// before it applies: a command from a later build must stop the replica, not change nothing.
     func reading(of command: Command) -> CommandReading
@@ -32,6 +40,10 @@ package protocol ReplicatedState: Sendable {
 
 extension ReplicatedState {
     package func reading(of command: Command) -> CommandReading { command.reading }
+
+    package func holdings(in command: Command) -> [CopyHolding]? { nil }
+
+    package mutating func takeBodyChanges() -> [BodyChange] { [] }
 }
 
 extension ReplicatedState {

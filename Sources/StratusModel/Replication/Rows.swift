@@ -23,12 +23,26 @@ package struct Table: Sendable, Hashable, Comparable, RawRepresentable {
     package static let system = Table(rawValue: 11)
     /// The mail that this partition has posted to others, and how far it has received from each.
     package static let mail = Table(rawValue: 12)
+    /// Assets, their holders, what is shared, uploads, and what ends when.
+    package static let asset = Table(rawValue: 16)
+    /// The bodies that are named: what this node should have copies of.
+    package static let body = Table(rawValue: 17)
+    /// The keys of databases, each wrapped under its container's.
+    package static let key = Table(rawValue: 18)
+
+    /// Subscriptions, what they watch, and who follows their news.
+    package static let subscription = Table(rawValue: 13)
+    /// The changes that subscriptions may fire for.
+    package static let event = Table(rawValue: 14)
 
     /// Every table there is, in the order of their numbers.
     package static let all: [Table] = [
         .meta, .request, .database, .zone, .record, .feed, .index, .reference, .job, .schema,
-        .identity, .system, .mail,
+        .identity, .system, .mail, .subscription, .event, .asset, .body, .key,
     ]
+
+    /// One more than the highest number: the size of an array that numbers index.
+    package static let slotCount = Int(Self.all.map(\.rawValue).max() ?? 0) + 1
 
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 }

@@ -101,10 +101,10 @@ enum NodeCommands {
         let log = Self.openLog(settings)
         // Before a secret is read.
         if !settings.bool("coreDumps"), !ProcessMemory.refuseCoreDumps() {
-            log.warning("a crash may leave a core dump: the system did not take the wish for none")
+            log.warning("a crash may leave a core dump: the system refused to turn core dumps off")
         }
         for unknown in result.unknownVariables {
-            log.warning("a variable that is no key is ignored", ["variable": .describing(unknown)])
+            log.warning("ignored a variable that names no key", ["variable": .describing(unknown)])
         }
         if settings.bool("development") {
             for address in settings.addresses("client.listen")

@@ -14,25 +14,28 @@ import StratusStorage
 struct RecoverCommand {
     static let definition = CommandDefinition(
         "recover",
-        "Go on without nodes that are lost for good, a majority of some partition among them",
+        "Continue without nodes that are lost for good, when some partition has lost its majority",
         discussion: [
-            "For when nothing else helps: where a majority is left, 'stratusctl node remove' loses nothing. Here, "
-                + "partitions without a majority go on from one replica, and whatever was acknowledged by the "
-                + "others alone is gone.",
-            "Without --write it only says what would become of each partition. With it, it is to be said on every "
-                + "node that is left, all of them stopped, with the same --lost and --keep; then they are started. "
-                + "The cluster has another identity from then on: a lost node that comes back is refused, and must "
-                + "not be started, since clients that reach it would see the old world.",
+            "The last resort. While every partition has a majority, use 'stratusctl node "
+                + "remove', which loses nothing. This command lets a partition without a majority "
+                + "continue from one replica. Whatever only the lost replicas had acknowledged is "
+                + "lost.",
+            "Without --write, the command only reports what would become of each partition. "
+                + "To recover, stop every remaining node, run the command with --write on each of "
+                + "them, with the same --lost and --keep, and then start them. The cluster gets a "
+                + "new identity and refuses the lost nodes. Do not start a lost node again: "
+                + "clients that reach it would read old data.",
         ],
         options: [
             .value("config", .file, required: true, "The node's configuration, JSON5"),
             .value(
                 "lost", .text("NAMES"), required: true,
-                "The nodes that never come back, with commas between"),
+                "The nodes that never come back, separated by commas"),
             .value(
                 "keep", .text("NAME"),
-                "The node that goes on with what several have, and begins anew what nobody has"),
-            .flag("write", nil, "Do it; otherwise it is only said"),
+                "The node whose replica counts where several remain, and that makes empty "
+                    + "ones where none remains"),
+            .flag("write", nil, "Recover; without it, the command only reports"),
         ],
         examples: [
             .init("stratus cluster recover --config a.json5 --lost b,c", "What would be lost?"),
@@ -121,7 +124,7 @@ struct RecoverCommand {
         else {
             throw Failure(
                 code: .usage,
-                text: "--lost names others than this node and the one that --keep names")
+                text: "--lost must not name this node or the node that --keep names")
         }
         let plan = RecoveryPlan(
             for: view, at: formation.node, lost: lost, keep: keep,
@@ -130,7 +133,7 @@ struct RecoverCommand {
         Terminal.write(report.text)
         if let refusal = report.refusal { throw Failure(code: .refused, text: refusal) }
         guard self.invocation.flag("write") else {
-            Terminal.write("\nNothing was written. --write does it.\n")
+            Terminal.write("\nNothing was changed. Run the command with --write to recover.\n")
             return
         }
         let first = FirstCommand {
@@ -143,7 +146,7 @@ struct RecoverCommand {
         }
         try salvage.write(lost: lost, groups: plan.here, first: first)
         Terminal.write(
-            "\nWritten. Once this was said on every node that is left, start them.\n")
+            "\nDone on this node. When every remaining node is done, start them.\n")
     }
 
     private func node(_ name: String, in view: ClusterView) throws -> NodeID {
@@ -201,36 +204,37 @@ struct RecoveryReport {
         let begunAnew = Set(plan.begunAnew)
         let fromHere = plan.here.filter { !begunAnew.contains($0) }
         let fromElsewhere = plan.elsewhere.filter { !begunAnew.contains($0) }
-        say(fromHere, "go on from the replica on this node alone")
-        say(fromElsewhere, "go on from a replica on another node")
+        say(fromHere, "continue from the replica on this node alone")
+        say(fromElsewhere, "continue from a replica on another node")
         say(
             plan.begunAnew,
-            "have no replica left anywhere: all they held is lost, and they begin anew, empty")
-        say(plan.gone, "have no replica left anywhere: all they held is lost")
-        say(plan.undecided, "have several replicas left, none of them a majority")
+            "have no replica left: all their data is lost, and they start empty")
+        say(plan.gone, "have no replica left: all their data is lost")
+        say(plan.undecided, "have several replicas left, but no majority")
         for group in plan.undecided {
             guard let replica = salvage.replicas[group] else { continue }
             lines.append(
-                "  \(list([group])): the replica here ends in term \(replica.lastTerm) with entry "
-                    + "\(replica.index): the later of the others', term first, should be kept")
+                "  \(list([group])): the replica here ends in term \(replica.lastTerm) "
+                    + "with entry \(replica.index). Compare the other nodes' reports: keep the "
+                    + "replica with the later term, then the later entry")
         }
         for (group, why) in salvage.unusable.sorted(by: { $0.key < $1.key }) {
-            lines.append("  \(list([group])): what is on this node cannot be used: \(why)")
+            lines.append("  \(list([group])): the replica on this node cannot be used: \(why)")
         }
         if plan.lines.contains(where: { $0.fate != .lives }) {
             let ends = fromHere.compactMap { salvage.replicas[$0] }.filter { $0.index > .zero }
             let oldest = ends.map(\.time.milliseconds).min().map {
-                " The last entries here are of \(WallTime.text($0)) and later."
+                " The replicas here end at \(WallTime.text($0)) or later."
             }
             lines += [
                 "",
-                "What was acknowledged by \(names(lost)) and is not on the replicas that go on is lost; nobody can "
-                    + "tell how much that is." + (oldest ?? ""),
-                "Clients of these partitions fetch their zones from the beginning. What was revoked, deleted or "
-                    + "changed in the last",
-                "moments may be as it was before: schemas and sessions are worth a look. References between buckets are "
-                    + "compared and",
-                "mended once the nodes run.",
+                "Writes acknowledged by \(names(lost)) that the remaining replicas do not have are "
+                    + "lost; nobody can tell how many." + (oldest ?? ""),
+                "Clients of these partitions fetch their zones from the beginning. Revocations, "
+                    + "deletions and schema changes",
+                "of the last moments may be undone: check schemas and sessions. The nodes compare "
+                    + "and repair references",
+                "between buckets once they run.",
             ]
         }
         self.text = lines.joined(separator: "\n") + "\n"
@@ -242,12 +246,13 @@ struct RecoveryReport {
             return "no replica of the system partition is left: this cluster cannot be recovered"
         }
         if !plan.undecided.isEmpty || !plan.gone.isEmpty {
-            return "--keep must name the node that goes on with what several have or nobody has"
+            return "give --keep: the node whose replica counts where several remain, or that makes "
+                + "empty ones"
         }
         if plan.here.isEmpty, plan.elsewhere.isEmpty {
             return
-                "every partition has its majority: start the nodes and remove the lost ones by 'stratusctl "
-                + "node remove'"
+                "every partition has its majority: start the nodes and remove the lost ones "
+                + "with 'stratusctl node remove'"
         }
         return nil
     }

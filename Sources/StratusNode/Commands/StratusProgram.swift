@@ -8,19 +8,20 @@ package enum StratusProgram {
     package static let definition = CommandDefinition(
         "stratus", "The CloudKit you run yourself",
         discussion: [
-            "A store for records and assets that speaks CloudKit Web Services. 'stratus dev' starts "
-                + "one for development at once; 'stratus serve' runs a node from a configuration; "
-                + "'stratusctl' talks to a node that runs."
+            "A store for records and assets that speaks CloudKit Web Services. 'stratus dev' "
+                + "starts a node for development at once, 'stratus serve' runs a node from a "
+                + "configuration, and 'stratusctl' administers a running node."
         ],
         subcommands: [
             CommandDefinition(
                 "dev", "Start a node for development, at once and without a configuration",
                 discussion: [
-                    "Takes any container and any well-formed API token in the development "
-                        + "environment, and any web-auth token for the development user: an unchanged "
-                        + "client changes only its host. Listens on this machine only.",
-                    "SIGTERM and SIGINT stop it after the requests in flight; a second one stops it at "
-                        + "once.",
+                    "Accepts any container, any well-formed API token in the development "
+                        + "environment, and any web-auth token for the development user. An "
+                        + "existing client only has to change its host. Listens on this machine "
+                        + "only.",
+                    "SIGTERM and SIGINT stop it after the requests in flight; a second signal "
+                        + "stops it at once.",
                 ],
                 options: [
                     .value(
@@ -34,18 +35,20 @@ package enum StratusProgram {
                     .value("admin", .address, default: "127.0.0.1:0", "Where stratusctl connects"),
                     .flag(
                         "tls", nil,
-                        "Speak HTTPS with clients, with a certificate of an authority made for this data "
-                            + "directory: clients trust tls/authority.pem in it"),
+                        "Serve clients over HTTPS, with a certificate of an authority made "
+                            + "for this data directory. Clients must trust tls/authority.pem "
+                            + "in it"),
                     .value(
                         "container", .text("ID"), default: "iCloud.org.example.stratus",
-                        "The container to name in the examples; all others work too"),
+                        "The container to use in the examples; all others work too"),
                     .value(
                         "schema", .choice(["justInTime", "strict"]), default: "justInTime",
-                        "Whether a save makes the types and fields it needs"),
+                        "Whether a save creates the types and fields it needs"),
                     .value(
                         "users", .choice(["any", "strict"]), default: "any",
-                        "Which web-auth tokens are a user's: any text, or only those of the development users, so "
-                            + "that an app can be tested with an expired one"),
+                        "Which web-auth tokens are accepted: any text, or only those of the "
+                            + "development users. 'strict' lets you test an app with an expired "
+                            + "token"),
                     .flag(
                         "json", nil,
                         "Print one line of JSON when ready: url, container, environment, "
@@ -59,9 +62,9 @@ package enum StratusProgram {
             CommandDefinition(
                 "serve", "Run a node from a configuration",
                 discussion: [
-                    "Stays in the foreground and writes its log to standard error. SIGHUP reads "
-                        + "certificates, limits and the log level again; SIGTERM and SIGINT stop it "
-                        + "after the requests in flight; a second one stops it at once."
+                    "Stays in the foreground and writes its log to standard error. SIGHUP "
+                        + "reads certificates, limits and the log level again. SIGTERM and SIGINT "
+                        + "stop it after the requests in flight; a second signal stops it at once."
                 ],
                 options: [
                     .value("config", .file, required: true, "The configuration, JSON5")
@@ -70,26 +73,26 @@ package enum StratusProgram {
                     .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
                 ]),
             CommandDefinition(
-                "cluster", "Prepare a cluster of peers, or save what is left of one",
+                "cluster", "Prepare a cluster, or recover what is left of one",
                 subcommands: [
                     CommandDefinition(
                         "certificates",
                         "Make an authority, a secret and a certificate for each node",
                         discussion: [
-                            "Where the directory holds an authority already, more certificates of it are "
-                                + "issued. Nothing that exists is replaced."
+                            "If the directory already holds an authority, it issues the "
+                                + "certificates. No existing file is replaced."
                         ],
                         options: [
                             .value("directory", .directory, required: true, "Where to write them"),
                             .value(
                                 "nodes", .text("NAMES"), required: true,
-                                "The nodes' names, with commas between"),
+                                "The nodes' names, separated by commas"),
                             .value(
                                 "days", .text("DAYS"), default: "365",
-                                "How long the nodes' certificates are good"),
+                                "How many days the nodes' certificates are valid"),
                             .flag(
                                 "missing", nil,
-                                "Make only what is not there yet; nothing to do is no error"),
+                                "Make only what is missing; it is no error if nothing is"),
                         ],
                         examples: [
                             .init(
@@ -99,15 +102,15 @@ package enum StratusProgram {
                     RecoverCommand.definition,
                 ]),
             CommandDefinition(
-                "config", "Check, show and explain configurations",
+                "config", "Check and show configurations",
                 subcommands: [
                     CommandDefinition(
                         "check",
-                        "Hold a configuration against every rule, without starting anything",
+                        "Check a configuration without starting a node",
                         discussion: [
-                            "Prints one line for each problem: file, line, column, key, what is allowed "
-                                + "and the nearest key. Variables STRATUS_… count, as they would at the "
-                                + "start."
+                            "Prints one line for each problem: file, line, column, key, what "
+                                + "is allowed and the nearest key. Variables named STRATUS_… "
+                                + "override keys of the file, as they do when a node starts."
                         ],
                         options: [.flag("json", nil, "Print the problems as JSON")],
                         positionals: [
@@ -120,7 +123,7 @@ package enum StratusProgram {
                         "print", "Show every value and where it comes from",
                         options: [
                             .value("config", .file, "The configuration, JSON5"),
-                            .flag("changed", nil, "Only what is not the default"),
+                            .flag("changed", nil, "Only values that differ from the default"),
                             .flag("json", nil, "Print JSON"),
                         ],
                         examples: [

@@ -22,7 +22,7 @@ package final class AdminToken: Sendable {
             case .file(let failure): failure.description
             case .unfit(let text): text
             case .malformed(let path):
-                "'\(path)' must hold one token of 32 letters and digits at least, and nothing else"
+                "'\(path)' must hold one token of at least 32 letters and digits, and nothing else"
             }
         }
     }

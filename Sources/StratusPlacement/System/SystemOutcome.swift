@@ -68,18 +68,18 @@ package struct SystemRefusal: Error, Sendable, Equatable {
         case .notAllowed: "only administrators may change the cluster"
         case .notFormed: "the cluster is not formed yet"
         case .alreadyFormed: "the cluster was formed from another list of peers"
-        case .badRequest: "the request does not make sense"
+        case .badRequest: "the request is invalid"
         case .unknownNode: "there is no such node"
         case .nodeRemoved:
-            "the node was removed; to come back it joins anew, with an empty data directory"
+            "the node was removed: to come back, it must join anew with an empty data directory"
         case .nameTaken: "another node has this name"
         case .addressTaken: "another node has this address"
         case .tokenUnknown: "the join token is unknown"
         case .tokenExpired: "the join token has expired"
         case .tokenUsed: "the join token was used by another node"
         case .anotherDirectory:
-            "the node's data directory is not the one it had: it may not vote under its old name; "
-                + "replace it"
+            "the node's data directory is not the one it had, so it may not vote under its "
+                + "old name: replace it"
         case .featureLevelTooLow:
             "feature level \(self.count) is below the cluster's \(self.limit)"
         case .tooFewNodes:
@@ -87,13 +87,13 @@ package struct SystemRefusal: Error, Sendable, Equatable {
         case .lastNode: "no other node may hold replicas"
         case .holdsReplicas:
             self.limit == 0
-                ? "the node still holds \(self.count) replicas; each of their groups would keep its "
-                    + "majority, but one replica less until it is replaced"
-                : "the node still holds \(self.count) replicas, and \(self.limit) groups would lose "
-                    + "their majority: they could neither be read nor written"
-        case .moveInProgress: "the partition is moving already"
+                ? "the node still holds \(self.count) replicas; each of their groups would keep "
+                    + "its majority, but one replica less until it is replaced"
+                : "the node still holds \(self.count) replicas, and \(self.limit) groups would "
+                    + "lose their majority: they could neither be read nor written"
+        case .moveInProgress: "the partition already moves a replica"
         case .noSuchMove: "no such move is in progress"
-        case .moveImpossible: "the move does not fit where the replicas are"
+        case .moveImpossible: "the move does not match where the replicas are now"
         case .tooMany: "more than \(self.limit)"
         }
     }

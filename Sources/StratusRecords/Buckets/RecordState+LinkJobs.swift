@@ -11,12 +11,15 @@ extension RecordState {
         let deadline = try rows.keys(
             .mail, from: LinkKeys.deadlines, to: Keys.end(of: LinkKeys.deadlines), limit: 1
         ).first
+        let end = try Self.nextEnd(over: rows)
+        let willWait = deadline != nil || end != nil
         guard try self.nextJob(over: rows) == nil else {
-            return .work(isWaiting: true, willWait: deadline != nil)
+            return .work(isWaiting: true, willWait: willWait)
         }
+        if let end, end <= milliseconds { return .work(isWaiting: true, willWait: true) }
         guard let deadline,
             deadline.lexicographicallyPrecedes(LinkKeys.deadlines(before: milliseconds))
-        else { return .work(isWaiting: false, willWait: deadline != nil) }
+        else { return .work(isWaiting: false, willWait: willWait) }
         return .work(isWaiting: try self.office.hasRoom(over: rows), willWait: true)
     }
 

@@ -8,7 +8,8 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
-// |       | 13 placed page                                                                 |
+// |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
+// |       | with assets: see `AssetAnswerCoding.swift`                                      |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -19,7 +20,9 @@ package import StratusModel
 // count of places (two prefixed bytes: key, marker), count of records, flag and place. Page: count
 // of records, flag and prefixed marker, flag and zone summary, varint touches. Schema: flag and
 // schema. Jobs: flag. Work: two flags. Refused: 1 reason, text subject. Judged: count of
-// operations, each a flag and a refusal. Use: varints records, bytes, custom zones.
+// operations, each a flag and a refusal. Subscriptions: count, each a flag and a subscription.
+// News: flag and the follower's position, position, flag more, flag; then a subscription, flag
+// shared, text owner and an event, as in their rows. Use: varints records, bytes, custom zones.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -118,10 +121,30 @@ extension RecordAnswer {
                 writer.bytes.write(flag: refusal != nil)
                 if let refusal { writer.bytes.write(refusal) }
             }
-        case .use(let use, let zoneCount):
-            writer.begin(.use)
+        case .use(let use, let zoneCount, let assets):
+            // The older kind wherever it says everything: builds of level 1 read it.
+            writer.begin(assets == .none ? .use : .useWithAssets)
             writer.bytes.write(use)
             writer.bytes.write(varint: zoneCount)
+            if assets != .none { writer.bytes.write(assets) }
+        case .subscriptions(let found):
+            writer.begin(.subscriptions)
+            writer.bytes.write(count: found.count)
+            for subscription in found {
+                writer.bytes.write(flag: subscription != nil)
+                if let subscription { writer.bytes.write(subscription) }
+            }
+        case .news(let news):
+            writer.begin(.news)
+            writer.bytes.write(news)
+        case .asset(let asset):
+            writer.begin(.asset)
+            writer.bytes.write(flag: asset != nil)
+            if let asset { writer.bytes.write(asset) }
+        case .key(let key):
+            writer.begin(.key)
+            writer.bytes.write(flag: key != nil)
+            if let key { writer.bytes.write(key) }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -159,7 +182,21 @@ extension RecordAnswer {
             self = .judged(refusals)
         case .use:
             let use = try reader.bytes.storageUse()
-            self = .use(use, zoneCount: try reader.bytes.varint())
+            self = .use(use, zoneCount: try reader.bytes.varint(), assets: .none)
+        case .subscriptions:
+            var found: [Subscription?] = []
+            for _ in 0..<(try reader.bytes.count()) {
+                found.append(try reader.bytes.flag() ? try reader.bytes.subscription() : nil)
+            }
+            self = .subscriptions(found)
+        case .news: self = .news(try reader.bytes.news())
+        case .useWithAssets:
+            let use = try reader.bytes.storageUse()
+            let zoneCount = try reader.bytes.varint()
+            self = .use(use, zoneCount: zoneCount, assets: try reader.bytes.assetUse())
+        case .asset:
+            self = .asset(try reader.bytes.flag() ? try reader.bytes.storedAsset() : nil)
+        case .key: self = .key(try reader.bytes.flag() ? try reader.bytes.databaseKey() : nil)
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -180,6 +217,11 @@ enum AnswerKind: UInt8 {
     case use = 11
     case work = 12
     case placedPage = 13
+    case subscriptions = 14
+    case news = 15
+    case asset = 20
+    case key = 21
+    case useWithAssets = 22
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -10,7 +10,10 @@ package import StratusModel
 // | 1     | kind: 1 modify records, 2 modify zones, 3 install schema, 4 extend schema,      |
 // |       | 5 continue jobs, 6 erase database, 7 reserve references, 8 recover (nothing follows), |
 // |       | 9 reserve references, of the second edition, 10 audit links,                    |
-// |       | 11 recover, of the second edition (nothing follows)                             |
+// |       | 11 recover, of the second edition (nothing follows), 12 modify subscriptions,    |
+// |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
+// |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
+// |       | 28 modify records whose assets are resolved: else as 1                          |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -39,7 +42,7 @@ extension RecordCommand {
         writer.write(1 as UInt8)
         switch self {
         case .modifyRecords(let modify):
-            writer.write(1 as UInt8)
+            writer.write((modify.resolvesAssets ? 28 : 1) as UInt8)
             modify.write(to: &writer)
         case .modifyZones(let modify):
             writer.write(2 as UInt8)
@@ -64,6 +67,24 @@ extension RecordCommand {
         case .auditLinks(let audit):
             writer.write(10 as UInt8)
             writer.write(partOf: audit.database)
+        case .modifySubscriptions(let modify):
+            writer.write(12 as UInt8)
+            modify.write(to: &writer)
+        case .followNews(let follow):
+            writer.write(13 as UInt8)
+            follow.write(to: &writer)
+        case .pinAsset(let pin):
+            writer.write(20 as UInt8)
+            pin.write(to: &writer)
+        case .holdAssets(let hold):
+            writer.write(21 as UInt8)
+            hold.write(to: &writer)
+        case .putKey(let put):
+            writer.write(22 as UInt8)
+            put.write(to: &writer)
+        case .loseBody(let lose):
+            writer.write(25 as UInt8)
+            writer.write(body: lose.body)
         }
         return writer.bytes
     }
@@ -74,7 +95,11 @@ extension RecordCommand {
         let version = try reader.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         switch try reader.byte() {
-        case 1: self = .modifyRecords(try ModifyRecords(from: &reader, container: container))
+        case 1:
+            let modify = try ModifyRecords(from: &reader, container: container)
+            // Builds before level 2 do not read it, so it changes nothing for anybody.
+            guard !modify.namesAssets else { throw DecodingError(.malformed, at: 2) }
+            self = .modifyRecords(modify)
         case 2: self = .modifyZones(try ModifyZones(from: &reader, container: container))
         case 3: self = .schema(.install(try reader.schema()))
         case 4: self = .schema(.extend(try reader.recordTypes()))
@@ -94,6 +119,18 @@ extension RecordCommand {
             self = .auditLinks(
                 AuditLinks(database: try reader.databasePart(container: container)))
         case 11: self = .recover(.second)
+        case 12:
+            self = .modifySubscriptions(
+                try ModifySubscriptions(from: &reader, container: container))
+        case 13: self = .followNews(try FollowNews(from: &reader, container: container))
+        case 20: self = .pinAsset(try PinAsset(from: &reader, container: container))
+        case 21: self = .holdAssets(try HoldAssets(from: &reader, container: container))
+        case 22: self = .putKey(try PutKey(from: &reader, container: container))
+        case 25: self = .loseBody(LoseBody(body: try reader.body()))
+        case 28:
+            var modify = try ModifyRecords(from: &reader, container: container)
+            modify.resolvesAssets = true
+            self = .modifyRecords(modify)
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -101,6 +138,13 @@ extension RecordCommand {
 }
 
 extension ModifyRecords {
+    /// Whether a field names an asset by its identity.
+    fileprivate var namesAssets: Bool {
+        self.operations.contains { operation in
+            operation.fields.contains { !$0.value.assets.isEmpty }
+        }
+    }
+
     func write(to writer: inout ByteWriter) {
         writer.write(partOf: self.database)
         writer.write(text: self.zone)

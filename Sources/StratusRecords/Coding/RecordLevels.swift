@@ -7,7 +7,7 @@ extension RecordCommand: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
         switch self {
-        case .modifyRecords: 1
+        case .modifyRecords(let modify): modify.resolvesAssets ? 28 : 1
         case .modifyZones: 2
         case .schema(.install): 3
         case .schema(.extend): 4
@@ -17,6 +17,12 @@ extension RecordCommand: Levelled {
         case .recover(.first): 8
         case .recover(.second): 11
         case .auditLinks: 10
+        case .modifySubscriptions: 12
+        case .followNews: 13
+        case .pinAsset: 20
+        case .holdAssets: 21
+        case .putKey: 22
+        case .loseBody: 25
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -33,9 +39,13 @@ extension RecordQuery: Levelled {
         case .page(let ask): ask.schemaVersion == nil ? 5 : 11
         case .schema: 6
         case .jobs: 7
-        case .judge: 8
+        case .judge(let ask): ask.modify.resolvesAssets ? 22 : 8
         case .use: 9
         case .work: 10
+        case .subscriptions: 12
+        case .news: 13
+        case .asset: 20
+        case .key: 21
         }
     }
     package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
@@ -84,12 +94,49 @@ extension IdentityRow: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension RecordAnswer: FixedLevel {
-    package static var level: FeatureLevel { .one }
+extension RecordAnswer: Levelled {
+    /// New kinds answer new questions, or tell of what only new commands make.
+    package var level: FeatureLevel {
+        switch self {
+        case .subscriptions, .news, .asset, .key: .two
+        case .use(_, _, let assets): assets == .none ? .one : .two
+        default: .one
+        }
+    }
 }
 
-extension RecordOutcome: FixedLevel {
-    package static var level: FeatureLevel { .one }
+extension RecordOutcome: Levelled {
+    /// New kinds are outcomes of new commands only.
+    package var level: FeatureLevel {
+        switch self {
+        case .subscriptions, .pinned, .held, .key, .bodyLost: .two
+        default: .one
+        }
+    }
+}
+
+extension WatchRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension SubscriptionRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension InterestRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension MarkRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension FollowerRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension NewsEvent: FixedLevel {
+    package static var level: FeatureLevel { .two }
 }
 
 extension LinkEnds: FixedLevel {
@@ -128,8 +175,24 @@ extension ReferrerCounts: FixedLevel {
     static var level: FeatureLevel { .one }
 }
 
-extension ZoneRow: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension ZoneRow: Levelled {
+    var level: FeatureLevel { self.assetRecordCount == 0 ? .one : .two }
+}
+
+extension AssetRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension UploadRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension KeyRow: FixedLevel {
+    static var level: FeatureLevel { .two }
+}
+
+extension AssetUse: FixedLevel {
+    package static var level: FeatureLevel { .two }
 }
 
 extension RecordRow: FixedLevel {

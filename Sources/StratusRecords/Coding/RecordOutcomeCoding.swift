@@ -7,14 +7,17 @@ package import StratusModel
 // | bytes | what                                                                           |
 // | ----- | ------------------------------------------------------------------------------ |
 // | 1     | format, 1                                                                      |
-// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved    |
+// | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
+// |       | 8 subscriptions (level 2),                                                     |
+// |       | 20…25 about assets: see `AssetAnswerCoding.swift`                              |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
 // tag + 1, or 0 for none; 3 refused: 1 reason, text subject. Zones: count of results: 1 created and
 // a zone summary, 2 deleted, 3 refused and 1 reason. Schema: varint version. Jobs: varint rows,
 // flag more. Refused: 1 reason, text subject. Erased: varint zones, varint records, flag more.
-// Reserved: count of wishes, each a flag and a refusal.
+// Reserved: count of wishes, each a flag and a refusal. Subscriptions: count of results, each 1
+// byte.
 //
 // Detail of records, format 1: 1 byte format, text owner of the zone, then for each saved result in
 // order: text record name and a record body as in a row.
@@ -56,6 +59,22 @@ extension RecordOutcome {
                 writer.write(flag: refusal != nil)
                 if let refusal { writer.write(refusal) }
             }
+        case .subscriptions(let results):
+            writer.write(8 as UInt8)
+            writer.write(count: results.count)
+            for result in results { writer.write(result.rawValue) }
+        case .pinned(let pinned):
+            writer.write(20 as UInt8)
+            writer.write(pinned)
+        case .held(let held):
+            writer.write(21 as UInt8)
+            writer.write(held)
+        case .key(let key):
+            writer.write(22 as UInt8)
+            writer.write(key)
+        case .bodyLost(let isThere):
+            writer.write(25 as UInt8)
+            writer.write(flag: isThere)
         }
         return writer.bytes
     }
@@ -95,6 +114,19 @@ extension RecordOutcome {
                 refusals.append(try reader.flag() ? try reader.recordRefusal() : nil)
             }
             self = .reserved(refusals)
+        case 8:
+            var results: [SubscriptionResult] = []
+            for _ in 0..<(try reader.count()) {
+                guard let result = SubscriptionResult(rawValue: try reader.byte()) else {
+                    throw DecodingError(.malformed, at: reader.offset - 1)
+                }
+                results.append(result)
+            }
+            self = .subscriptions(results)
+        case 20: self = .pinned(try reader.pinnedAsset())
+        case 21: self = .held(try reader.heldAssets())
+        case 22: self = .key(try reader.databaseKey())
+        case 25: self = .bodyLost(try reader.flag())
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

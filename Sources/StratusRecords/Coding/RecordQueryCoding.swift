@@ -8,7 +8,9 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | …     | principal: 1 kind, text user record name, count of roles, each a text           |
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
-// |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2)           |
+// |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
+// |       | 12 subscriptions, 13 news (level 2),                                            |
+// |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2)             |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -18,7 +20,9 @@ package import StratusModel
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are
 // required, plus 2 or 4 where places are asked for, only or with records. Page by a schema's
 // version: as page, then varint schema version. Judge: varint schema version, then a batch as in a
-// command. Use: nothing more.
+// command; so does the one whose assets are resolved. Use: nothing more. Subscriptions: flag
+// shared, flag, then a count of IDs. News: 16 token, flag and position. Asset: no database, 16
+// asset. Key: flag and varint version.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -71,13 +75,33 @@ extension RecordQuery {
             writer.write(10 as UInt8)
             writer.write(signed: time)
         case .judge(let ask):
-            writer.write(8 as UInt8)
+            writer.write(self.number)
             writer.write(ask.modify.database)
             writer.write(varint: ask.schemaVersion)
             ask.modify.write(to: &writer)
         case .use(let database):
             writer.write(9 as UInt8)
             writer.write(database)
+        case .subscriptions(let database, let isShared, let names):
+            writer.write(12 as UInt8)
+            writer.write(database)
+            writer.write(flag: isShared)
+            writer.write(flag: names != nil)
+            if let names { writer.write(texts: names) }
+        case .news(let ask):
+            writer.write(13 as UInt8)
+            writer.write(ask.database)
+            writer.write(raw: ask.token)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(after) }
+        case .asset(let asset):
+            writer.write(20 as UInt8)
+            writer.write(name: asset.raw)
+        case .key(let ask):
+            writer.write(21 as UInt8)
+            writer.write(ask.database)
+            writer.write(flag: ask.version != nil)
+            if let version = ask.version { writer.write(varint: UInt64(version)) }
         }
         return writer.bytes
     }
@@ -88,7 +112,8 @@ extension RecordQuery {
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         let principal = try reader.principal()
         let ask: Ask
-        switch try reader.byte() {
+        let number = try reader.byte()
+        switch number {
         case 1:
             let database = try reader.database()
             let zone = try reader.text()
@@ -112,15 +137,34 @@ extension RecordQuery {
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
         case 10: ask = .work(asOf: try reader.signed())
-        case 8:
+        case 8, 22:
             let database = try reader.database()
             let version = try reader.varint()
-            let modify = try ModifyRecords(from: &reader, container: database.container)
+            var modify = try ModifyRecords(from: &reader, container: database.container)
+            modify.resolvesAssets = number == 22
             guard modify.database == database else {
                 throw DecodingError(.malformed, at: reader.offset)
             }
             ask = .judge(JudgeAsk(modify, schemaVersion: version))
         case 9: ask = .use(try reader.database())
+        case 12:
+            let database = try reader.database()
+            let isShared = try reader.flag()
+            ask = .subscriptions(
+                database, isShared: isShared, names: try reader.flag() ? try reader.texts() : nil)
+        case 13:
+            let database = try reader.database()
+            let token = try reader.token()
+            ask = .news(
+                NewsAsk(
+                    database: database, token: token,
+                    after: try reader.flag() ? try reader.newsPosition() : nil))
+        case 20: ask = .asset(AssetID(try reader.name()))
+        case 21:
+            let database = try reader.database()
+            ask = .key(
+                KeyAsk(
+                    database: database, version: try reader.flag() ? try reader.number32() : nil))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

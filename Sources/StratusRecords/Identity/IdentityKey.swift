@@ -30,6 +30,10 @@ package struct IdentityKey: Sendable, Hashable {
         case containerListing = 12
         /// The keys that seal tokens, wrapped.
         case sealingKey = 13
+        /// The containers in which a poll token is registered.
+        case device = 14
+        /// The key of a container, wrapped: since feature level 2.
+        case containerKey = 15
     }
 
     package var kind: Kind

@@ -17,7 +17,14 @@ package enum RecordAnswer: Sendable, Equatable {
     case work(isWaiting: Bool, willWait: Bool)
     /// The refusal of each operation by itself; nil: it is not refused.
     case judged([RecordRefusal?])
-    case use(StorageUse, zoneCount: UInt64)
+    case use(StorageUse, zoneCount: UInt64, assets: AssetUse = .none)
+    /// All by ID; or in the order of the names, nil where there is none.
+    case subscriptions([Subscription?])
+    case news(News)
+    /// Nil: there is no such asset, or only records that are being purged hold it.
+    case asset(StoredAsset?)
+    /// Nil: the database has no such key.
+    case key(DatabaseKey?)
     case refused(RequestRefusal)
 }
 

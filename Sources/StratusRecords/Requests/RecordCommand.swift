@@ -17,6 +17,16 @@ package enum RecordCommand: Sendable, Equatable {
     /// Stratus' own: after a partition of its database was recovered, or because an operator says
     /// so.
     case auditLinks(AuditLinks)
+    case modifySubscriptions(ModifySubscriptions)
+    /// Stratus' own: a poll token begins to follow a database's news, or has taken some.
+    case followNews(FollowNews)
+    /// The gateway's: names an uploaded body.
+    case pinAsset(PinAsset)
+    case holdAssets(HoldAssets)
+    /// The gateway's, as Stratus itself.
+    case putKey(PutKey)
+    /// Stratus' own.
+    case loseBody(LoseBody)
 }
 
 /// `records/modify`: operations on one zone.
@@ -33,6 +43,10 @@ package struct ModifyRecords: Sendable, Equatable {
     package var rules: RecordRules
     /// 1…200, no record name twice (else the request is refused).
     package var operations: [RecordOperation]
+    /// Whether the state looks for the assets that fields name, and refuses those that are not
+    /// there. Set it where a field's value is an asset or a list of assets. Feature level 2;
+    /// without it such values are only kept, as builds before that level did.
+    package var resolvesAssets = false
 
     package init(
         database: DatabaseID, zone: String = ZoneID.defaultName, isAtomic: Bool = false,

@@ -12,6 +12,15 @@ package enum RecordOutcome: Sendable, Equatable {
     case erased(ErasureProgress)
     /// The refusal of each wish; nil: it was granted.
     case reserved([RecordRefusal?])
+    /// The results in the order of the operations.
+    case subscriptions([SubscriptionResult])
+    case pinned(PinnedAsset)
+    /// Each asset in the order asked; nil: it is not there.
+    case held([HeldAsset?])
+    /// The key that stands after a ``PutKey``.
+    case key(DatabaseKey)
+    /// Whether there is such a body.
+    case bodyLost(Bool)
 }
 
 /// The results of a `records/modify`, one per operation, in order.

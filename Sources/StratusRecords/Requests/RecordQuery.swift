@@ -21,6 +21,14 @@ package struct RecordQuery: Sendable, Equatable {
         case judge(JudgeAsk)
         /// The records and bytes that the database holds: for its owner and for administrators.
         case use(DatabaseID)
+        /// The caller's subscriptions. `names` nil: all of them.
+        case subscriptions(DatabaseID, isShared: Bool, names: [String]?)
+        /// The first notification that a follower has not taken.
+        case news(NewsAsk)
+        /// An asset with its body's manifest and key. For Stratus itself.
+        case asset(AssetID)
+        /// A key of a database. For Stratus itself.
+        case key(KeyAsk)
     }
 
     package var principal: Principal

@@ -63,6 +63,13 @@ package struct RecordRefusal: Sendable, Hashable {
         /// A VALIDATE reference to the record is being made in another bucket: nobody can say yet
         /// whether it will be.
         case referencePending = 28
+        /// The receipt's asset is not there any more. Subject: the field.
+        case assetMissing = 40
+        /// Size or checksum are not those of the receipt's asset; or there is no receipt, and the
+        /// field holds no such asset. Subject: the field.
+        case assetMismatch = 41
+        /// The record would hold more assets than one may. Subject: the limit.
+        case tooManyAssets = 42
     }
 
     package var reason: Reason
@@ -120,6 +127,18 @@ package struct RequestRefusal: Sendable, Hashable {
         /// A record that is not in the bucket the command was sent to, or a command for buckets
         /// sent to a whole database. Subject: the record's name.
         case otherBucket = 12
+        /// A record holds what was uploaded with the ticket already.
+        case uploadAttached = 40
+        /// The entry is later than the body's copies are kept for certain: upload again.
+        case pinTooLate = 41
+        /// The drawn name of the asset or the body is taken: upload again.
+        case assetTaken = 42
+        /// The database has no such key: ask for the newest, and seal anew.
+        case keyMissing = 43
+        /// The database would hold more than its quota. Subject: the quota in bytes.
+        case databaseFull = 44
+        /// Too much was uploaded that no record holds. Subject: the limit in bytes.
+        case tooMuchUnattached = 45
     }
 
     package var reason: Reason

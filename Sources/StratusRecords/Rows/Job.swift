@@ -32,8 +32,9 @@ enum Job: Equatable {
     /// Drop the oldest tombstones until the zone keeps no more than `keep`; everything through
     /// `cursor` was looked at.
     case trim(ZoneNumber, JobPlace, keep: UInt64, cursor: ChangeTag)
-    /// Remove every row of an incarnation that is gone.
-    case purge(ZoneNumber)
+    /// Remove every row of an incarnation that is gone. If its records held assets, they are read
+    /// first: feature level 2.
+    case purge(ZoneNumber, hasAssets: Bool)
     /// Fill or drop indexes after a change of the schema.
     case index(IndexJob)
     /// Tell the buckets of those who refer to `target` by DELETE_SELF, reserved before `before`,
@@ -60,12 +61,14 @@ enum Job: Equatable {
     static let cascadeKind: UInt8 = 1
     static let trimKind: UInt8 = 2
     static let purgeKind: UInt8 = 3
+    static let assetPurgeKind: UInt8 = 6
 
     var key: Bytes {
         switch self {
         case .cascade(let zone, _, let target, _, _): Self.cascadeKey(zone, target: target)
         case .trim(let zone, _, _, _): [Self.trimKind] + Keys.zoneStart(zone)
-        case .purge(let zone): [Self.purgeKind] + Keys.zoneStart(zone)
+        case .purge(let zone, let hasAssets):
+            [hasAssets ? Self.assetPurgeKind : Self.purgeKind] + Keys.zoneStart(zone)
         case .index(let job): job.key
         case .dispatch(let zone, _, let target, _, _):
             [Self.dispatchKind] + Keys.zoneStart(zone) + Bytes(target.utf8)
@@ -166,7 +169,8 @@ enum Job: Equatable {
             let place = try reader.jobPlace()
             let keep = try reader.varint()
             self = .trim(zone, place, keep: keep, cursor: ChangeTag(try reader.varint()))
-        case Self.purgeKind: self = .purge(zone)
+        case Self.purgeKind: self = .purge(zone, hasAssets: false)
+        case Self.assetPurgeKind: self = .purge(zone, hasAssets: true)
         case Self.dispatchKind:
             guard let target = String(validating: key[5...], as: UTF8.self) else {
                 throw DecodingError(.malformed, at: 0)

@@ -1,11 +1,12 @@
 import StratusCoding
 import StratusModel
 
-// Zone row, format 2; format 1 ends before the last:
+// Zone row, format 3. Format 2 ends before the last, and 2 is written while it is 0; format 1 ends
+// before the last two:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 2                                                                   |
+// | 1      | format, 3                                                                   |
 // | 1      | 0 live, 1 deleted                                                           |
 // | varint | number of this incarnation                                                  |
 // | 8      | incarnation                                                                 |
@@ -17,6 +18,7 @@ import StratusModel
 // | varint | turn in the database's feed; 0 for a default zone                           |
 // | signed | last `modified`, milliseconds since 1970                                    |
 // | varint | bytes of the live records' rows                                             |
+// | varint | live records that hold assets                                               |
 
 /// The state of one zone in a partition, live or deleted.
 struct ZoneRow: Equatable {
@@ -36,6 +38,8 @@ struct ZoneRow: Equatable {
     var lastMilliseconds: Int64 = .min
     /// Bytes of the live records' rows.
     var size: UInt64 = 0
+    /// Live records that hold assets: whether a purge must read them. Feature level 2.
+    var assetRecordCount: UInt64 = 0
 
     init(number: ZoneNumber, incarnation: ZoneIncarnation, baseTag: UInt64) {
         self.number = number
@@ -68,7 +72,7 @@ struct ZoneRow: Equatable {
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 40)
-        writer.write(2 as UInt8)
+        writer.write((self.assetRecordCount == 0 ? 2 : 3) as UInt8)
         writer.write(flag: self.isDeleted)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(fixed: self.incarnation.raw)
@@ -80,12 +84,13 @@ struct ZoneRow: Equatable {
         writer.write(varint: self.turn)
         writer.write(signed: self.lastMilliseconds)
         writer.write(varint: self.size)
+        if self.assetRecordCount != 0 { writer.write(varint: self.assetRecordCount) }
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...2)
+        let format = try reader.format(1...3)
         self.isDeleted = try reader.flag()
         self.number = ZoneNumber(try reader.number32())
         self.incarnation = ZoneIncarnation(try reader.fixed64())
@@ -97,6 +102,7 @@ struct ZoneRow: Equatable {
         self.turn = try reader.varint()
         self.lastMilliseconds = try reader.signed()
         if format > 1 { self.size = try reader.varint() }
+        if format > 2 { self.assetRecordCount = try reader.varint() }
         try reader.finish()
     }
 }

@@ -86,9 +86,11 @@ extension RecordBatch {
             }
         }
         // They will all be read: few records can be many bytes.
+        var assetCount = self.edit.assets.changeCount
         for name in found {
-            _ = try self.edit.record(name, over: rows)
+            assetCount += try self.edit.record(name, over: rows)?.assets.count ?? 0
             if self.edit.touchedSize > self.sizeMax { return nil }
+            if assetCount > AssetEdits.changeCountMax, name != root { return nil }
         }
         return found
     }

@@ -3,9 +3,11 @@ import StratusModel
 
 extension RecordBatch {
     /// `create`, `update`, `forceUpdate`, `replace`, `forceReplace`.
-    mutating func save(_ operation: RecordOperation, over rows: borrowing some RowReader)
+    mutating func save(_ asked: RecordOperation, over rows: borrowing some RowReader)
         throws(StoreError) -> ModifiedRecords.Result
     {
+        var operation = asked
+        if self.modify.resolvesAssets { operation.stripAssets() }
         if let refusal = self.checkNames(of: operation) { return .refused(refusal) }
         let existing = try self.edit.record(operation.recordName, over: rows)
         if let existing {
@@ -30,6 +32,11 @@ extension RecordBatch {
                 .create, type, creator: nil, in: self.modify.database, self.principal)
         {
             return .refused(RecordRefusal(.createDenied, typeName))
+        }
+        if self.modify.resolvesAssets,
+            let refusal = try self.resolveAssets(of: &operation, existing, over: rows)
+        {
+            return .refused(refusal)
         }
         return try self.store(
             self.merged(operation, existing, typeName: typeName), by: operation, over: existing,
@@ -224,6 +231,9 @@ extension RecordBatch {
         let encoded = head.bytes
         if encoded.count - headCount > self.modify.rules.recordSizeMax {
             return .refused(RecordRefusal(.tooLarge))
+        }
+        if record.assets.count > AssetEdits.recordCountMax {
+            return .refused(RecordRefusal(.tooManyAssets, String(AssetEdits.recordCountMax)))
         }
         if self.overflows(record.name, size: encoded.count) {
             return .refused(

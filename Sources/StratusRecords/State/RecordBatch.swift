@@ -112,6 +112,12 @@ struct RecordBatch {
                     ? RecordRefusal(.batchTooLarge, String(self.sizeMax))
                     : RecordRefusal(.deferred))
         }
+        if self.edit.assets.isFull {
+            return .refused(
+                self.modify.isAtomic
+                    ? RecordRefusal(.tooManyAssets, String(AssetEdits.startCountMax))
+                    : RecordRefusal(.deferred))
+        }
         return operation.kind.isDelete
             ? try self.delete(operation, over: rows) : try self.save(operation, over: rows)
     }

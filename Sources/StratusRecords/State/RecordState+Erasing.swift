@@ -12,11 +12,18 @@ extension RecordState {
         guard var database = try self.cache.database(erase.database, over: rows) else {
             return .erased(progress)
         }
+        try self.destroyKeys(of: database.number, erase.database, over: &rows)
         let limit = min(max(erase.zoneCount, 1), EraseDatabase.zoneCountMax)
         let start = Keys.zonePrefix(database.number)
         let found = try rows.rows(.zone, from: start, to: Keys.end(of: start), limit: limit + 1)
-        if found.isEmpty { return .erased(progress) }
-        progress.hasMore = found.count > limit
+        if found.isEmpty {
+            progress.hasMore = try self.eraseSubscriptions(
+                of: database.number, limit: limit, over: &rows)
+            return .erased(progress)
+        }
+        // What watches the database goes last.
+        let isWatched = try StoredRows.isWatched(database.number, over: rows)
+        progress.hasMore = found.count > limit || isWatched
         // Nobody's turn: every zone that goes is one of the others.
         try database.settle(over: rows)
         for (key, row) in found.prefix(limit) {
@@ -28,7 +35,7 @@ extension RecordState {
                 database.deletedZoneCount -= 1
             } else {
                 // A deleted zone has its job already.
-                let purge = Job.purge(zone.number)
+                let purge = Job.purge(zone.number, hasAssets: zone.assetRecordCount > 0)
                 try rows.put(.job, purge.key, purge.encoded())
                 progress.recordCount += zone.recordCount
                 if name != ZoneID.defaultName {
@@ -48,5 +55,44 @@ extension RecordState {
         try rows.put(.database, Keys.database(erase.database), database.encoded())
         self.cache.remember(database, of: erase.database)
         return .erased(progress)
+    }
+
+    /// Removes a bounded number of the rows that watch a database: subscriptions, events, and who
+    /// follows them.
+    /// - Returns: whether some remain.
+    private mutating func eraseSubscriptions(
+        of database: DatabaseNumber, limit: Int, over rows: inout some RowStore
+    ) throws(StoreError) -> Bool {
+        // The cache may not know what is half gone.
+        self.cache.remember(WatchRow(), of: database)
+        var left = limit
+        for (table, start) in StoredRows.watchedRanges(database) {
+            let keys = try rows.keys(table, from: start, to: Keys.end(of: start), limit: left)
+            for key in keys { try rows.remove(table, key) }
+            left -= keys.count
+            if left == 0 { return try StoredRows.isWatched(database, over: rows) }
+        }
+        return false
+    }
+}
+
+extension StoredRows {
+    /// Everything that watches a database. What is counted goes first, so that nothing is written
+    /// for subscriptions that are gone.
+    static func watchedRanges(_ database: DatabaseNumber) -> [(Table, Bytes)] {
+        Keys.SubscriptionKind.allCases.map {
+            (Table.subscription, Keys.subscriptionRows($0, of: database))
+        } + [(Table.event, Keys.bytes(database.raw, reserving: 0))]
+    }
+
+    static func isWatched(
+        _ database: DatabaseNumber, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bool {
+        for (table, start) in Self.watchedRanges(database) {
+            if try !rows.keys(table, from: start, to: Keys.end(of: start), limit: 1).isEmpty {
+                return true
+            }
+        }
+        return false
     }
 }

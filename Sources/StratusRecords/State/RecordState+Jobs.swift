@@ -6,15 +6,19 @@ extension RecordState {
     static let jobBudgetMax = 10_000
 
     mutating func apply(
-        _ jobs: ContinueJobs, of command: Command, at time: HybridTime,
+        _ jobs: ContinueJobs, of command: Command, at position: EntryPosition,
         mended: inout MendedLinks, over rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
+        let time = position.time
         let budget = min(max(jobs.budget, 1), Self.jobBudgetMax)
-        var rowCount = 0
+        var rowCount = try self.endAssets(at: position, budget: budget, over: &rows)
         var size = 0
-        rowCount += try self.askAfterReservations(at: time, budget: budget, over: &rows)
+        if rowCount < budget {
+            rowCount += try self.askAfterReservations(
+                at: time, budget: budget - rowCount, over: &rows)
+        }
         while rowCount < budget, size < self.bounds.jobSizeMax,
             let job = try self.nextJob(over: rows)
         {
@@ -23,7 +27,15 @@ extension RecordState {
             switch job {
             case .cascade: work = try self.cascade(job, budget: rest, at: time, over: &rows)
             case .trim: work = JobWork(rowCount: try self.trim(job, budget: rest, over: &rows))
-            case .purge(let zone): work = try self.purge(job, zone, budget: rest, over: &rows)
+            case .purge(let zone, let hasAssets):
+                // Holders first: once the records are gone nobody knows of them.
+                if hasAssets, !self.bugs.contains(.purgeForgetsAssets),
+                    let holders = try self.purgeHolders(zone, budget: rest, at: time, over: &rows)
+                {
+                    work = holders
+                } else {
+                    work = try self.purge(job, zone, budget: rest, over: &rows)
+                }
             case .index(let job): work = try self.run(job, budget: rest, over: &rows)
             case .dispatch: work = try self.dispatch(job, budget: rest, at: time, over: &rows)
             case .recall: work = try self.recall(job, at: time, over: &rows)
@@ -38,7 +50,8 @@ extension RecordState {
             rowCount += max(1, work.rowCount)
             size += work.size
         }
-        let hasMore = try self.nextJob(over: rows) != nil
+        var hasMore = try self.nextJob(over: rows) != nil
+        if !hasMore, let end = try Self.nextEnd(over: rows) { hasMore = end <= time.milliseconds }
         return .jobs(JobProgress(rowCount: rowCount, hasMore: hasMore))
     }
 
@@ -93,7 +106,9 @@ extension RecordState {
         var open = [(target: target, before: before, cursor: cursor)]
         var count = 0
         let sizeMax = self.bounds.jobSizeMax
-        while count < budget, edit.touchedSize < sizeMax, let top = open.popLast() {
+        while count < budget, edit.touchedSize < sizeMax, !edit.assets.isFull,
+            let top = open.popLast()
+        {
             let limit = min(budget - count, 128)
             let referrers = try edit.referrers(
                 of: top.target, .deleteSelf, after: top.cursor, limit: limit, over: rows)
@@ -104,7 +119,7 @@ extension RecordState {
             var last = top.cursor
             var found: [(target: String, before: ChangeTag, cursor: String)] = []
             for referrer in referrers {
-                if edit.touchedSize >= sizeMax {
+                if edit.touchedSize >= sizeMax || edit.assets.isFull {
                     cursor = last
                     break
                 }

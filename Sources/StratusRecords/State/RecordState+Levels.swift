@@ -14,6 +14,16 @@ extension RecordState {
         }
     }
 
+    package func holdings(in command: Command) -> [CopyHolding]? {
+        // Almost every command is another one: its kind is looked at, and nothing is decoded.
+        guard command.kind == .records, command.body.count > 1, command.body[1] == 20,
+            case .pinAsset(let pin)? = try? RecordCommand(
+                decoding: command.body, container: command.container)
+        else { return nil }
+        // An empty file has no copies.
+        return pin.chunks.isEmpty ? nil : pin.storers
+    }
+
     private static func readingOfRows(_ body: Bytes) -> CommandReading {
         do throws(DecodingError) {
             return .readable(since: try IdentityCommand(decoding: body).level)

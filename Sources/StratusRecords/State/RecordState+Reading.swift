@@ -51,6 +51,16 @@ extension RecordState {
         case .jobs:
             let isWaiting = try self.nextJob(over: rows) != nil
             return QueryAnswer(body: RecordAnswer.jobs(isWaiting: isWaiting).encoded())
+        case .subscriptions(let database, let isShared, let names):
+            let answer = try self.subscriptions(
+                of: database, isShared: isShared, names: names, query.principal, over: rows)
+            return QueryAnswer(body: answer.encoded())
+        case .news(let ask):
+            return QueryAnswer(body: try self.news(ask, query.principal, over: rows).encoded())
+        case .asset(let asset):
+            return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
+        case .key(let ask):
+            return QueryAnswer(body: try self.key(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -189,7 +199,10 @@ extension RecordQuery {
         case .page(let ask): ask.database
         case .judge(let ask): ask.modify.database
         case .use(let database): database
-        case .schema, .jobs, .work: nil
+        case .subscriptions(let database, _, _): database
+        case .news(let ask): ask.database
+        case .key(let ask): ask.database
+        case .schema, .jobs, .work, .asset: nil
         }
     }
 }

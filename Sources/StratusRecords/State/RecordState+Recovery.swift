@@ -13,6 +13,7 @@ extension RecordState {
     /// recoveries.
     private static let tagStride: UInt64 = 1 << 40
     private static let turnStride: UInt64 = 1 << 32
+    private static let keyStride: UInt32 = 1 << 16
 
     /// The beginning of the next stride.
     private static func lifted(_ number: UInt64, by stride: UInt64 = tagStride) -> UInt64 {
@@ -69,9 +70,24 @@ extension RecordState {
             }
             try rows.put(.zone, key, zone.encoded())
         }
+        try self.liftKeys(of: database.number, id, over: &rows)
         database.oldestTurn = Self.lifted(database.turn, by: Self.turnStride)
         database.turn += Self.turnStride
         database.tagFloor = Self.lifted(database.tagFloor)
+    }
+
+    /// Passes over the versions of keys that may have been lost: a gateway may still seal under one
+    /// of them, and no other key may ever have its number.
+    private func liftKeys(
+        of database: DatabaseNumber, _ id: DatabaseID, over rows: inout some RowStore
+    ) throws(StoreError) {
+        let start = AssetKeys.databaseKeys(database)
+        let isKeyed = try !rows.keys(.key, from: start, to: Keys.end(of: start), limit: 1).isEmpty
+        let newest = try AssetRows.newestKey(of: database, over: rows)?.version ?? 0
+        guard isKeyed, newest < .max - Self.keyStride else { return }
+        try rows.put(
+            .key, AssetKeys.databaseKey(database, (newest / Self.keyStride + 1) * Self.keyStride),
+            KeyRow(database: id, key: nil).encoded())
     }
 
     /// Expires every position in the zone's feed, as if a tombstone had been dropped just now:

@@ -22,10 +22,11 @@ extension RecordState {
             return .refused(RequestRefusal(.accessDenied))
         }
         guard let database = try self.cache.database(id, over: rows) else {
-            return .use(.none, zoneCount: 0)
+            return .use(.none, zoneCount: 0, assets: .none)
         }
         return .use(
-            try self.held(by: database, over: rows), zoneCount: database.zoneCount)
+            try self.held(by: database, over: rows), zoneCount: database.zoneCount,
+            assets: try AssetRows.use(of: database.number, over: rows))
     }
 
     /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the
@@ -36,6 +37,8 @@ extension RecordState {
         let most = modify.rules.databaseSizeMax
         if most == 0 { return nil }
         let held = try self.held(by: edit.database, over: rows)
+        let assets = try AssetRows.use(of: edit.database.number, over: rows)
         return Int64(clamping: most) - Int64(clamping: held.size)
+            - Int64(clamping: assets.size)
     }
 }

@@ -75,11 +75,12 @@ extension RecordState {
             var zone = try self.cache.zone(operation.zone, in: database.number, over: rows),
             !zone.isDeleted
         else { return .refused(.notFound) }
-        let purge = Job.purge(zone.number)
+        let purge = Job.purge(zone.number, hasAssets: zone.assetRecordCount > 0)
         try rows.put(.job, purge.key, purge.encoded())
         try database.advance(to: operation.zone, &zone, in: &rows)
         zone.isDeleted = true
         zone.held = .none
+        zone.assetRecordCount = 0
         zone.tombstoneCount = 0
         database.zoneCount -= 1
         database.deletedZoneCount += 1
@@ -98,6 +99,11 @@ extension RecordState {
         try rows.put(.database, Keys.database(id), database.encoded())
         self.cache.remember(zone, name, in: database.number)
         self.cache.remember(database, of: id)
+        guard var news = try NewsEdit(database.number, cache: &self.cache, over: rows) else {
+            return
+        }
+        try news.mark(name, zone.lastTag, into: &rows)
+        try news.flush(into: &rows, cache: &self.cache)
     }
 
     /// Drops the oldest deleted zone from the feed; positions that have not seen it expire.

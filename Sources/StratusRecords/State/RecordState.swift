@@ -39,6 +39,8 @@ package struct RecordState: ReplicatedState {
     let bugs: PlantedBugs
     var office: PostOffice { PostOffice(bounds: self.bounds.outbox, bugs: self.bugs) }
     var cache = RowCache()
+    /// Not yet taken by ``takeBodyChanges()``.
+    var bodyChanges = BodyChanges()
 
     package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
         self.bounds = bounds
@@ -53,9 +55,12 @@ package struct RecordState: ReplicatedState {
     }
 
     package mutating func forget() {
+        self.bodyChanges.forget()
         if self.bugs.contains(.rowCacheKept) { return }
         self.cache.forget()
     }
+
+    package mutating func takeBodyChanges() -> [BodyChange] { self.bodyChanges.take() }
 
     package mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
@@ -79,7 +84,7 @@ package struct RecordState: ReplicatedState {
         case .continueJobs(let jobs):
             var mended = MendedLinks(0)
             let outcome = try self.apply(
-                jobs, of: command, at: position.time, mended: &mended, over: &rows)
+                jobs, of: command, at: position, mended: &mended, over: &rows)
             return Outcome(.decided, body: outcome.encoded(), detail: mended.detail)
         case .eraseDatabase(let erase):
             let outcome = try self.apply(erase, of: command, over: &rows)
@@ -88,8 +93,26 @@ package struct RecordState: ReplicatedState {
             let outcome = try self.apply(reserve, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
         case .recover(let edition): return try self.recover(edition, command, over: &rows)
+        case .modifySubscriptions(let modify):
+            let outcome = try self.apply(modify, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .followNews(let follow):
+            let outcome = try self.apply(follow, of: command, at: position.time, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .auditLinks(let audit):
             let outcome = try self.apply(audit, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .pinAsset(let pin):
+            let outcome = try self.apply(pin, of: command, at: position, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .holdAssets(let hold):
+            let outcome = try self.apply(hold, of: command, at: position, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .putKey(let put):
+            let outcome = try self.apply(put, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
+        case .loseBody(let lose):
+            let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
         }
     }

@@ -14,6 +14,7 @@ struct RowCache: Sendable {
 
     private var databases: [DatabaseID: DatabaseRow] = [:]
     private var zones: [ZoneKey: ZoneRow] = [:]
+    private var watches: [DatabaseNumber: WatchRow] = [:]
     private var schemas: [ContainerReference: IndexedSchema] = [:]
 
     mutating func forget() { self = RowCache() }
@@ -44,6 +45,21 @@ struct RowCache: Sendable {
         let schema = try StoredRows.schema(container, over: rows)
         if let schema { self.remember(schema, of: container) }
         return schema
+    }
+
+    /// One without subscriptions where there is no row.
+    mutating func watch(of database: DatabaseNumber, over rows: borrowing some RowReader)
+        throws(StoreError) -> WatchRow
+    {
+        if let known = self.watches[database] { return known }
+        let row = try StoredRows.watch(database, over: rows)
+        self.remember(row, of: database)
+        return row
+    }
+
+    mutating func remember(_ row: WatchRow, of database: DatabaseNumber) {
+        if self.watches.count >= Self.countMax { self.watches = [:] }
+        self.watches[database] = row
     }
 
     mutating func remember(_ row: DatabaseRow, of id: DatabaseID) {

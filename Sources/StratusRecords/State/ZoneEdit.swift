@@ -20,6 +20,7 @@ struct ZoneEdit {
     /// The zone; `lastTag` and `lastMilliseconds` move with every change.
     var zone: ZoneRow
     var references: ReferenceEdits
+    var assets: AssetEdits
     private var touched: [String: Touched] = [:]
     private var jobs: [Job] = []
     /// Whether cascades were under way in this zone before this edit; nil: nobody has looked.
@@ -36,6 +37,8 @@ struct ZoneEdit {
     private let firstTag: UInt64
     /// The `modified` time of everything this command changes.
     let milliseconds: Int64
+    /// The entry's own time.
+    private let entryMilliseconds: Int64
     let bugs: PlantedBugs
 
     init(
@@ -50,6 +53,8 @@ struct ZoneEdit {
         self.firstTag = zone.lastTag
         self.held = zone.held
         self.references = ReferenceEdits(zone: zone.number)
+        self.assets = AssetEdits(zone: zone.number, bugs: bugs)
+        self.entryMilliseconds = time.milliseconds
         // Time may step back between leaders by what their clocks differ; in a zone it never does.
         self.milliseconds = max(time.milliseconds, zone.lastMilliseconds)
     }
@@ -162,6 +167,11 @@ struct ZoneEdit {
         }
         self.zone.lastTag += 1
         let before = StorageUse(touched)
+        let assetsBefore = touched.current?.live?.assets ?? []
+        let assetsAfter = row.live?.assets ?? []
+        self.assets.change(name, from: assetsBefore, to: assetsAfter)
+        if !assetsBefore.isEmpty { self.zone.assetRecordCount -= 1 }
+        if !assetsAfter.isEmpty { self.zone.assetRecordCount += 1 }
         touched.current = row
         touched.encoded = encoded
         touched.size = encoded.count
@@ -212,12 +222,30 @@ struct ZoneEdit {
             for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
         try self.references.flush(into: &rows)
+        try self.assets.flush(at: self.entryMilliseconds, into: &rows)
         try self.flushLinks(into: &rows)
+        try self.writeNews(into: &rows, cache: &cache)
         self.zone.held = self.held
         self.zone.lastMilliseconds = self.milliseconds
         try rows.put(
             .zone, Keys.zone(self.database.number, self.id.name), self.zone.encoded())
         cache.remember(self.zone, self.id.name, in: self.database.number)
+    }
+
+    /// Tells subscriptions what has changed.
+    private func writeNews(
+        into rows: inout some RowStore, cache: inout RowCache
+    ) throws(StoreError) {
+        let number = self.database.number
+        guard var news = try NewsEdit(number, cache: &cache, over: rows) else { return }
+        let changed = self.touched.values.filter { $0.original?.tag != $0.current?.tag }.sorted {
+            ($0.current?.tag.raw ?? 0) < ($1.current?.tag.raw ?? 0)
+        }
+        try news.write(
+            changed.map { ($0.original?.live, $0.current?.live, $0.current?.tag ?? ChangeTag(0)) },
+            into: &rows)
+        try news.mark(self.id.name, self.zone.lastTag, into: &rows)
+        try news.flush(into: &rows, cache: &cache)
     }
 
     var place: JobPlace { JobPlace(database: self.databaseID, zone: self.id.name) }

@@ -3,13 +3,14 @@ import StratusModel
 import Synchronization
 
 /// Counts the open connections of a server over all its loops, in total and for each address, and
-/// the requests over HTTP/2 for each address.
+/// the requests over HTTP/2 for each address, and the requests that are held.
 final class Admission: Sendable {
     private struct Counts {
         var totalMax: Int
         var perAddressMax: Int
         var requestsPerAddressMax: Int
         var total = 0
+        var held = 0
         var byAddress: [String: Int] = [:]
         var requestsByAddress: [String: Int] = [:]
     }
@@ -83,5 +84,33 @@ final class Admission: Sendable {
         }
     }
 
+    /// - Returns: whether one more request may be held; then ``leaveHeld()`` must follow.
+    func enterHeld(max: Int) -> Bool {
+        self.counts.withLock { counts in
+            guard counts.held < max else { return false }
+            counts.held += 1
+            return true
+        }
+    }
+
+    func leaveHeld() { self.counts.withLock { $0.held -= 1 } }
+
+    var held: Int { self.counts.withLock { $0.held } }
+
     var total: Int { self.counts.withLock { $0.total } }
+}
+
+/// The place of one held request. It lives until the answer has left, or until nobody will take it.
+final class HeldPlace: Sendable {
+    private let admission: Admission
+    private let other: (any AnyObject & Sendable)?
+
+    /// - Parameter admission: the place is taken there already.
+    /// - Parameter other: lives as long.
+    init(in admission: Admission, with other: (any AnyObject & Sendable)?) {
+        self.admission = admission
+        self.other = other
+    }
+
+    deinit { self.admission.leaveHeld() }
 }

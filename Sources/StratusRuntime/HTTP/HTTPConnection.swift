@@ -148,7 +148,11 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
             self.mayBeHTTP2 = false
             self.advance()
         }
-        if self.hasInputEnded && self.input.isEmpty { self.concludeInput() }
+        if self.hasInputEnded {
+            // Most clients that close their half of a long wait are gone.
+            self.exchange?.hurry()
+            if self.input.isEmpty { self.concludeInput() }
+        }
         if self.stage == .open && self.machine.mustClose && self.exchange == nil
             && self.output.isEmpty
         {
@@ -186,7 +190,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         self.isRequestTold = true
         if !self.isHeadTold { self.deadlines.handle(.headBegan, at: self.requestStart) }
         self.isHeadTold = false
-        self.deadlines.handle(.headEnded(total: nil), at: self.requestStart)
+        self.deadlines.handle(
+            .headEnded(total: exchange.patience.total), at: self.requestStart)
         if case .arriving = exchange.state {
             if self.isOurTurn { self.deadlines.handle(.readingPaused, at: self.loop.now) }
         } else {
@@ -374,7 +379,8 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         self.machine.bodySizeMax = self.shard.handler.bodyLimit(for: head)
         if self.shard.isStopping { self.machine.stopKeepingAlive() }
         self.exchange = HTTPExchange(
-            head: head, identity: self.shard.world.drawIdentity(), source: self, loop: self.loop)
+            head: head, identity: self.shard.world.drawIdentity(),
+            patience: self.shard.handler.patience(for: head), source: self, loop: self.loop)
         self.isRequestTold = false
         self.requestStart = self.loop.now
     }
@@ -408,13 +414,16 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
         let request = HTTPRequest(
             head: exchange.head, body: exchange.body(), peer: self.peer,
             identity: exchange.identity, isSecure: self.transport.session != nil,
-            certificate: self.certificate, longWork: self.shard.longWork)
+            certificate: self.certificate, longWork: self.shard.longWork,
+            patience: exchange.patience)
         let task = Task.immediate(executorPreference: self.loop) {
-            let response = await self.shard.handler.respond(to: request)
+            let response = await self.shard.respond(to: request)
             await self.answer(exchange, with: response)
         }
         // An answer given at once has let go of its exchange already.
-        if self.exchange === exchange { exchange.task = task }
+        guard self.exchange === exchange else { return }
+        exchange.task = task
+        if self.shard.isStopping { exchange.hurry() }
     }
 
     /// Ends the request without an answer: its handler is cancelled, what it answers is dropped.
@@ -501,6 +510,7 @@ final class HTTPConnection: Channel, BodySource, ServedConnection, @unchecked Se
             if self.stage == .open && self.machine.phase != .idle {
                 self.machine.stopKeepingAlive()
             }
+            self.exchange?.hurry()
         }
         self.settle()
     }

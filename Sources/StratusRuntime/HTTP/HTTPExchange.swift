@@ -23,6 +23,7 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
 
     let head: RequestHead
     let identity: RequestIdentity
+    let patience: RequestPatience
     private let loop: EventLoop
     /// Nil once the connection has let go of the request.
     private var source: (any BodySource)?
@@ -41,9 +42,13 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     /// Chunks smaller than this are put together.
     private static let chunkSizeMin = 4 << 10
 
-    init(head: RequestHead, identity: RequestIdentity, source: any BodySource, loop: EventLoop) {
+    init(
+        head: RequestHead, identity: RequestIdentity, patience: RequestPatience,
+        source: any BodySource, loop: EventLoop
+    ) {
         self.head = head
         self.identity = identity
+        self.patience = patience
         self.source = source
         self.loop = loop
     }
@@ -83,6 +88,11 @@ final class HTTPExchange: RequestBody, @unchecked Sendable {
     func body() -> any RequestBody {
         guard case .complete = self.state, self.chunks.count <= 1 else { return self }
         return CollectedBody(self.chunks.first ?? [])
+    }
+
+    /// A handler that holds its request answers now. Its answer is still heard.
+    func hurry() {
+        if self.patience == .held { self.task?.cancel() }
     }
 
     /// Nothing of the body is wanted any more.

@@ -83,5 +83,8 @@ package struct HTTPServerLimits: Sendable, Equatable {
     /// Requests over HTTP/2 that are being answered for one address, over all its connections.
     package var requestCountPerAddressMax = 1_024
 
+    /// Requests that the handler may hold until something happens, over all loops. Beyond: 503.
+    package var heldRequestCountMax = 10_000
+
     package init() {}
 }

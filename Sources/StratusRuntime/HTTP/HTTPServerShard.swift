@@ -85,6 +85,20 @@ final class HTTPServerShard: @unchecked Sendable {
         if self.connections.isEmpty { self.endStop() }
     }
 
+    /// The handler's answer. A request that may be held takes one of the server's places first,
+    /// and keeps it until its handler has ended.
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        guard request.patience == .held else { return await self.handler.respond(to: request) }
+        guard self.admission.enterHeld(max: self.limits.heldRequestCountMax) else {
+            return HTTPResponse(
+                status: 503, headers: ["Content-Type": "text/plain", "Retry-After": "30"],
+                body: .bytes(Bytes("too many held requests\n".utf8)))
+        }
+        var response = await self.handler.respond(to: request)
+        response.held = HeldPlace(in: self.admission, with: response.held)
+        return response
+    }
+
     func dateLine() -> Bytes {
         // The clock is asked a few times a second, not for every answer.
         if self.loop.now >= self.dateExpiry {

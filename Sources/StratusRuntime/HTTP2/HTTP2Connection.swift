@@ -212,12 +212,15 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         let request = HTTPRequest(
             head: exchange.head, body: exchange.body(), peer: self.peer,
             identity: exchange.identity, isSecure: self.transport.session != nil,
-            certificate: self.certificate, longWork: self.shard.longWork, version: .http2)
+            certificate: self.certificate, longWork: self.shard.longWork, version: .http2,
+            patience: exchange.patience)
         let task = Task.immediate(executorPreference: self.loop) {
-            let response = await self.shard.handler.respond(to: request)
+            let response = await self.shard.respond(to: request)
             await self.answer(stream, with: response)
         }
-        if !stream.isOver { exchange.task = task }
+        guard !stream.isOver else { return }
+        exchange.task = task
+        if self.shard.isStopping { exchange.hurry() }
     }
 
     /// The handler of a stream is done with it.
@@ -408,6 +411,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
             for id in self.streams.keys.sorted() where self.streams[id]?.isWhole == false {
                 self.streams.removeValue(forKey: id)?.drop()
             }
+            self.hurryHeld()
             // A client that has closed its half gets the answers to what is whole.
             if self.streams.isEmpty && self.unsentCount == 0 { return self.close(isCut: false) }
         }
@@ -424,6 +428,11 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         self.transport.endWriting()
         self.stageDeadline = self.loop.now + self.shard.limits.lingerDeadline
         self.lingerEnd = self.loop.now + self.shard.limits.lingerTotal
+    }
+
+    /// Streams whose handlers wait for something are answered now.
+    private func hurryHeld() {
+        for id in self.streams.keys.sorted() { self.streams[id]?.exchange.hurry() }
     }
 
     private func dropStreams() {
@@ -452,6 +461,7 @@ final class HTTP2Connection: Channel, ServedConnection, @unchecked Sendable {
         guard self.stage == .open, !self.isDraining else { return }
         self.session.announceShutdown()
         self.readAll()
+        self.hurryHeld()
         self.pump()
         self.settle()
         _ = self.loop.schedule(at: self.loop.now + self.shard.limits.stopGrace) {

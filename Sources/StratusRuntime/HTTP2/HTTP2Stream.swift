@@ -35,13 +35,14 @@ final class HTTP2Stream: BodySource, @unchecked Sendable {
         self.isWhole = isWhole
         self.awaitsContinue = request.expectsContinue && !isWhole
         self.bodySizeMax = shard.handler.bodyLimit(for: request.head)
+        let patience = shard.handler.patience(for: request.head)
         let now = connection.loop.now
         self.deadlines = ConnectionDeadlines(shard.limits.timeouts, connectedAt: now)
         self.deadlines.handle(.headBegan, at: now)
-        self.deadlines.handle(.headEnded(total: nil), at: now)
+        self.deadlines.handle(.headEnded(total: patience.total), at: now)
         self.exchange = HTTPExchange(
-            head: request.head, identity: shard.world.drawIdentity(), source: self,
-            loop: connection.loop)
+            head: request.head, identity: shard.world.drawIdentity(), patience: patience,
+            source: self, loop: connection.loop)
         if isWhole { self.bodyEnded() }
         if let length = request.bodyLength, length > self.bodySizeMax.raw { self.refuseBody() }
     }

@@ -40,6 +40,7 @@ package final class ObservedHandler: HTTPHandler {
     private let route: @Sendable (RequestHead) -> Route
     private let writesLines: Atomic<Bool>
     private let inFlight: Gauge
+    private let held: Gauge
     /// HTTP/1.1's, and HTTP/2's.
     private let requests: (http1: Counter, http2: Counter)
     private let received: Counter
@@ -70,6 +71,10 @@ package final class ObservedHandler: HTTPHandler {
         self.inFlight = metrics.gauge(
             "stratus_http_requests_in_flight", "Requests being answered now",
             ["listener": listener])
+        self.held = metrics.gauge(
+            "stratus_http_requests_held",
+            "Requests that wait until something happens, or whose answers are still being taken",
+            ["listener": listener])
         func requests(_ version: HTTPVersion) -> Counter {
             metrics.counter(
                 "stratus_http_requests_total", "Requests by the version of HTTP they came in",
@@ -85,10 +90,14 @@ package final class ObservedHandler: HTTPHandler {
     /// May change while the process runs.
     package func writeLines(_ flag: Bool) { self.writesLines.store(flag, ordering: .relaxed) }
 
-    /// Requests being answered now.
+    /// Requests being answered now. Those that are held do not count.
     package var inFlightCount: Int { self.inFlight.value }
 
     package func bodyLimit(for head: RequestHead) -> ByteCount { self.inner.bodyLimit(for: head) }
+
+    package func patience(for head: RequestHead) -> RequestPatience {
+        self.inner.patience(for: head)
+    }
 
     package func form(of refusal: HTTPRefusal) -> (headers: HeaderFields, body: Bytes)? {
         self.inner.form(of: refusal)
@@ -99,7 +108,7 @@ package final class ObservedHandler: HTTPHandler {
         let body = CountedBody(request.body)
         var observed = request
         observed.body = body
-        self.inFlight.add(1)
+        self.gauge(of: request).add(1)
         (request.version == .http2 ? self.requests.http2 : self.requests.http1).add()
         var response = await self.inner.respond(to: observed)
         if response.headers["X-Apple-Request-UUID"] == nil {
@@ -127,10 +136,11 @@ package final class ObservedHandler: HTTPHandler {
     ) {
         let duration = self.now() - start
         let route = self.route(request.head)
-        self.inFlight.add(-1)
+        self.gauge(of: request).add(-1)
         self.received.add(received)
         self.sent.add(sent)
-        self.latency(route.template, status).record(duration)
+        // How long a held request took says nothing about the server.
+        if request.patience != .held { self.latency(route.template, status).record(duration) }
         guard self.writesLines.load(ordering: .relaxed) else { return }
         self.log.write(status >= 500 ? .warning : route.level, "request") {
             var fields: LogFields = [
@@ -146,6 +156,10 @@ package final class ObservedHandler: HTTPHandler {
             fields.append("peer", .text(request.peer))
             return fields
         }
+    }
+
+    private func gauge(of request: HTTPRequest) -> Gauge {
+        request.patience == .held ? self.held : self.inFlight
     }
 
     private func latency(_ route: String, _ status: Int) -> LatencyHistogram {

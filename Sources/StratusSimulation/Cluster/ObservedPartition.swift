@@ -40,6 +40,9 @@ package final class ObservedPartition: PartitionState {
     package func reading(of command: Command) -> CommandReading {
         self.store.reading(of: command)
     }
+    package func holdings(in command: Command) -> [CopyHolding]? {
+        self.store.holdings(in: command)
+    }
     package var mustReset: Bool { self.store.mustReset }
     package func commit() throws(StoreError) { try self.store.commit() }
     package func reset() throws(StoreError) -> LogIndex { try self.store.reset() }

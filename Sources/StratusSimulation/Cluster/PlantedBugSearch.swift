@@ -151,7 +151,10 @@ package struct PlantedBugSearch {
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
-            .newDatabaseNotLifted:
+            .newDatabaseNotLifted, .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
+            .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
+            .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
+            .jointLeftWithoutCopies:
             nil
         }
     }

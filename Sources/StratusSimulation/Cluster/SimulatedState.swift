@@ -78,6 +78,12 @@ package struct SimulatedState: ReplicatedState {
         }
     }
 
+    package func holdings(in command: Command) -> [CopyHolding]? {
+        if case .records = self.content { self.records.holdings(in: command) } else { nil }
+    }
+
+    package mutating func takeBodyChanges() -> [BodyChange] { self.records.takeBodyChanges() }
+
     package mutating func forget() {
         self.registers.forget()
         self.records.forget()

@@ -34,7 +34,11 @@ extension RecordCommand {
         case .modifyRecords(let modify): modify.database
         case .modifyZones(let modify): modify.database
         case .eraseDatabase(let erase): erase.database
-        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks: nil
+        case .pinAsset(let pin): pin.database
+        case .holdAssets(let hold): hold.database
+        case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
+            .loseBody, .modifySubscriptions, .followNews:
+            nil
         }
     }
 }

@@ -189,7 +189,7 @@ extension Simulation {
     ) -> Violation? {
         let count = found.filter { $0.key.database == RecordWorld.privateDatabase }
             .reduce(0) { $0 + $1.value.count }
-        guard case .use(let use, _)? = self.ask(.use(RecordWorld.privateDatabase), of: replica),
+        guard case .use(let use, _, _)? = self.ask(.use(RecordWorld.privateDatabase), of: replica),
             use.recordCount == UInt64(count)
         else { return Violation("I-5 records", "\(group): \(count) records are counted otherwise") }
         return nil

@@ -76,6 +76,26 @@ import Testing
         "users/unrestrict": Line(need: .user, scopes: .private),
         "users/signOut": Line(need: .user, scopes: [.public, .private]),
         "usage": Line(need: .user, scopes: .private),
+        "subscriptions/list": Line(need: .user, scopes: everywhere),
+        "subscriptions/lookup": Line(
+            need: .user, scopes: everywhere, body: ["subscriptions": ["s"]]),
+        "subscriptions/modify": Line(
+            need: .user, scopes: everywhere,
+            body: ["operations": [["operationType": "delete", "subscription": "s"]]]),
+        "tokens/create": Line(
+            need: .user, scopes: everywhere, body: ["apnsEnvironment": "development"]),
+        "tokens/register": Line(
+            need: .user, scopes: everywhere, body: ["apnsToken": "AAAA"]),
+        "device/tokens/create": Line(
+            need: .user, scopes: everywhere, body: ["apnsEnvironment": "development"]),
+        "device/tokens/register": Line(
+            need: .user, scopes: everywhere, body: ["apnsToken": "AAAA"]),
+        "assets/upload": Line(
+            need: .user, scopes: [.public, .private],
+            body: ["tokens": [["recordType": "Book", "fieldName": "cover"]]]),
+        "assets/rereference": Line(
+            need: .user, scopes: [.public, .private],
+            body: ["assets": [["recordName": "r", "fieldName": "cover"]]]),
     ]
 
     /// The differences between the lines and a table, by label.
@@ -218,11 +238,14 @@ import Testing
                 for operation in OperationTable.standard.operations {
                     let line = try #require(Self.lines[operation.label])
                     for scope in DatabaseScope.allCases {
+                        // A device's path names no database: the public one is meant.
+                        if operation.service == .device, scope != .public { continue }
                         for who in Who.allCases {
                             // Signing out would change who the user is for the cells after it.
                             if operation.name == "users/signOut" { continue }
                             let answer = try await self.ask(
-                                town, operation.name, line.body, scope, who, street, target)
+                                town, operation.name, line.body, scope, who, street, target,
+                                in: operation.service)
                             let expected = self.expected(
                                 line, scope, who, isHome: target == home)
                             let cell =
@@ -254,13 +277,19 @@ import Testing
 
     private func ask(
         _ town: Neighbourhood, _ operation: String, _ body: JSON, _ scope: DatabaseScope,
-        _ who: Who, _ street: Street, _ target: ContainerReference
+        _ who: Who, _ street: Street, _ target: ContainerReference,
+        in service: GatewayService = .database
     ) async throws -> WireAnswer {
         let query = self.query(who, street, target)
+        var path = town.path("\(scope.name)/\(operation)", in: target)
+        if service == .device {
+            path = path.replacing("/database/1/", with: service.root).replacing(
+                "/public/", with: "/")
+        }
         return try await town.send(
             WireRequest(
                 method: "POST",
-                target: town.path("\(scope.name)/\(operation)", in: target)
+                target: path
                     + (query.isEmpty ? "" : "?" + query),
                 headers: self.headers(who),
                 body: Array(body.description.utf8)))

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusContainers
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -32,7 +33,7 @@ import Testing
     private func eraseAll(_ town: Neighbourhood, _ container: ContainerReference) async throws
         -> (pieces: Int, records: UInt64, users: Int)
     {
-        let erasure = ContainerErasure(town.service, settling: .zero)
+        let erasure = ContainerErasure(town.service.directory, settling: .zero)
         var records: UInt64 = 0
         var users = 0
         for piece in 1...1_000 {
@@ -89,7 +90,9 @@ import Testing
         #expect(done.users == 25)
         // One record each, one of the public database, and 25 users' own.
         #expect(done.records == 51)
-        #expect(try await ContainerErasure(town.service, settling: .zero).step(container) == nil)
+        #expect(
+            try await ContainerErasure(town.service.directory, settling: .zero).step(container)
+                == nil)
         #expect(try await self.registry(town).descriptor(of: container)?.state == .erased)
         #expect(try await town.access.users(in: container).isEmpty)
         #expect(try await town.access.tokens(in: container).isEmpty)
@@ -167,9 +170,10 @@ import Testing
         let all = try await town.post("public/records/query", query, api: api, user: token)
         #expect(all.json["records"].elements.count == 40, "\(all)")
 
-        let usage = try await ContainerUsage(town.service).page(of: container, after: nil)
+        let usage = try await ContainerUsage(town.service.directory).page(of: container, after: nil)
         #expect(usage.databases[0].use.recordCount == 65)
-        let whole = try await ContainerUsage(town.service).held(by: PublicDatabase(of: container))
+        let whole = try await ContainerUsage(town.service.directory).held(
+            by: PublicDatabase(of: container))
         #expect(whole.use == .none)
 
         _ = try await registry.beginErasure(of: container)
@@ -177,17 +181,17 @@ import Testing
         // Cut short among the buckets, it begins again.
         let last = ShardKey.database(database.parts[5])
         _ = town.router.away.withLock { $0.insert(last) }
-        let erasure = ContainerErasure(town.service, settling: .zero)
+        let erasure = ContainerErasure(town.service.directory, settling: .zero)
         var before: UInt64 = 0
         for _ in 0..<2 { before += try await erasure.step(container)?.recordCount ?? 0 }
         #expect(before == 0)
         await #expect(throws: (any Error).self) { try await erasure.step(container) }
         _ = town.router.away.withLock { $0.remove(last) }
-        let left = try await ContainerUsage(town.service).held(by: database)
+        let left = try await ContainerUsage(town.service.directory).held(by: database)
         #expect(left.use.recordCount > 0 && left.use.recordCount < 65)
         let done = try await self.eraseAll(town, container)
         #expect(done.records == left.use.recordCount)
-        #expect(try await ContainerUsage(town.service).held(by: database).use == .none)
+        #expect(try await ContainerUsage(town.service.directory).held(by: database).use == .none)
 
         // Another life, with other buckets.
         guard case .created(let second) = try await registry.create(container, buckets: 2) else {
@@ -221,7 +225,7 @@ import Testing
                 principal: Principal(kind: .system, userRecordName: "_a")),
             to: .database(whole), deadline: town.world.now)
         #expect(saved.verdict == .decided)
-        let creation = ContainerCreation(town.service)
+        let creation = ContainerCreation(town.service.directory)
         #expect(try await creation.run(container, buckets: 8) == .hasRecords)
         #expect(try await self.registry(town).descriptor(of: container) == nil)
         guard case .created(let descriptor) = try await creation.run(container, buckets: 1) else {
@@ -275,7 +279,7 @@ import Testing
         let container = Neighbourhood.container
         _ = try await self.registry(town).create(container)
         _ = try await self.registry(town).beginErasure(of: container)
-        let erasure = ContainerErasure(town.service)
+        let erasure = ContainerErasure(town.service.directory)
         #expect(try #require(try await erasure.step(container)).waitsMilliseconds > 30_000)
         town.world.advance(by: .seconds(31))
         #expect(try #require(try await erasure.step(container)).waitsMilliseconds > 0)

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusContainers
 import StratusGateway
 import StratusIdentity
 import StratusModel
@@ -56,7 +57,8 @@ import Testing
         var users = 0
         for piece in 1...1_000 {
             let progress = try #require(
-                try await EnvironmentReset(town.service, settling: .zero).step(self.container))
+                try await EnvironmentReset(town.service.directory, settling: .zero).step(
+                    self.container))
             records += progress.recordCount
             users += progress.userCount
             if progress.isDone { return (piece, records, users, progress.version) }
@@ -94,9 +96,9 @@ import Testing
             ["operations": [Operation.create("theirs", ["title": ["value": "kept"]])]],
             api: elsewhere, user: production, in: Neighbourhood.production)
 
-        let changes = try await EnvironmentReset(town.service).changes(of: self.container)
+        let changes = try await EnvironmentReset(town.service.directory).changes(of: self.container)
         #expect(changes.contains { $0.description.hasPrefix("- Book.pages") }, "\(changes)")
-        #expect(try await EnvironmentReset(town.service).step(self.container) == nil)
+        #expect(try await EnvironmentReset(town.service.directory).step(self.container) == nil)
         #expect(try await self.registry(town).beginReset(of: self.container)?.state == .resetting)
         town.world.advance(by: .seconds(1))
         for user in [nil, tokens[3]] {
@@ -198,7 +200,7 @@ import Testing
         _ = try await town.makeContainer()
         _ = try await self.registry(town).create(self.container)
         let first = try #require(try await self.registry(town).beginReset(of: self.container))
-        let reset = EnvironmentReset(town.service)
+        let reset = EnvironmentReset(town.service.directory)
         #expect(try #require(try await reset.step(self.container)).waitsMilliseconds > 30_000)
         town.world.advance(by: .seconds(31))
         #expect(try #require(try await reset.step(self.container)).waitsMilliseconds > 0)

@@ -66,6 +66,25 @@ import Testing
         #expect(ContainerUser(account: nil, firstSeenMilliseconds: 0).encoded() == keyUser)
     }
 
+    @Test func `a poll token's containers, format 1`() throws {
+        let device = Device(
+            environment: .production,
+            registrations: [
+                Device.Registration(
+                    container: Self.container, userRecordName: "_u", isServerKey: false,
+                    session: .init(account: try #require(Self.account), session: [0xAA, 0xBB])),
+                Device.Registration(
+                    container: ContainerReference(
+                        container: "iCloud.b", environment: .development),
+                    userRecordName: "_k", isServerKey: true),
+            ])
+        let bytes = try self.golden(
+            "0101020869436c6f75642e6101025f750010000102030405060708090a0b0c0d0e0f02aabb08"
+                + "69436c6f75642e6200025f6b010000")
+        #expect(device.encoded() == bytes)
+        #expect(try Device(decoding: bytes) == device)
+    }
+
     @Test func `tokens and links, format 1, sealed`() throws {
         let account = try #require(Self.account)
         let token = WebAuthToken(

@@ -1,3 +1,4 @@
+import StratusContainers
 import StratusGateway
 import StratusIdentity
 import StratusModel
@@ -58,7 +59,7 @@ import Testing
         _ = try await self.fill(whole, buckets: 1, count: 1)
         #expect(inBusy.count < 8 && inOther.count == 2)
 
-        let audit = LinkAudit(self.town.service)
+        let audit = LinkAudit(self.town.service.directory)
         #expect(try await audit.begin(in: busy) == inBusy.count)
         #expect(try await audit.begin(in: whole) == 0)
         #expect(try await audit.beginEverywhere() == inBusy.count + 2)
@@ -79,7 +80,7 @@ import Testing
         let last = try #require(
             PublicDatabase(of: busy, bucketCount: 4).parts.last(where: written.contains))
         self.town.router.away.withLock { $0 = [.database(last)] }
-        let audit = LinkAudit(self.town.service)
+        let audit = LinkAudit(self.town.service.directory)
         await #expect(throws: (any Error).self) { try await audit.beginEverywhere() }
         self.town.router.away.withLock { $0 = [] }
         #expect(try await audit.beginEverywhere() == written.count)

@@ -1,5 +1,6 @@
 import Foundation
 import StratusCluster
+import StratusContainers
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -123,7 +124,7 @@ final class Neighbourhood: Wire {
         async throws -> String
     {
         try #require(
-            try await self.service.open(id, in: container, stays: stays, agent: "test"))
+            try await self.service.directory.open(id, in: container, stays: stays, agent: "test"))
     }
 
     func recordName(_ id: AccountID, in container: ContainerReference = container) -> String {

@@ -1,4 +1,5 @@
 import StratusCluster
+import StratusContainers
 import StratusGateway
 import StratusHTTP
 import StratusIdentity
@@ -60,7 +61,7 @@ import Testing
             try await save(who, own, zone: nil, database: "public")
         }
 
-        let archive = UserArchive(town.service)
+        let archive = UserArchive(town.service.directory)
         let lines = try await self.lines(
             try #require(try await archive.export(ann, in: Neighbourhood.container)))
         #expect(lines[0]["email"] == "ann@example.org")
@@ -159,7 +160,7 @@ import Testing
         let town = Neighbourhood()
         let (ann, database) = try await self.shelves(450, of: "ann@example.org", in: town)
         let archive = try #require(
-            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+            try await UserArchive(town.service.directory).export(ann, in: Neighbourhood.container))
         var pieces: [Bytes] = []
         while let piece = try await archive.next() {
             pieces.append(piece)
@@ -182,7 +183,7 @@ import Testing
         let town = Neighbourhood()
         let (ann, database) = try await self.shelves(250, of: "ann@example.org", in: town)
         let archive = try #require(
-            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+            try await UserArchive(town.service.directory).export(ann, in: Neighbourhood.container))
         var pieces: [Bytes] = []
         while let piece = try await archive.next() {
             pieces.append(piece)
@@ -215,7 +216,7 @@ import Testing
         let town = Neighbourhood()
         let (ann, database) = try await self.shelves(250, of: "ann@example.org", in: town)
         let archive = try #require(
-            try await UserArchive(town.service).export(ann, in: Neighbourhood.container))
+            try await UserArchive(town.service.directory).export(ann, in: Neighbourhood.container))
         var pieces: [Bytes] = []
         while let piece = try await archive.next() {
             pieces.append(piece)

@@ -262,6 +262,36 @@ import Testing
         #expect(stage.control.held.withLock { $0.version } == 1)
     }
 
+    @Test func `every route of the table is found by its own path, and by no other's`() {
+        var seen: Set<String> = []
+        for route in AdminRoute.all {
+            #expect(seen.insert("\(route.method) \(route.template)").inserted, "twice")
+            let path = route.template.replacing("{environment}", with: "development")
+                .replacing("{", with: "").replacing("}", with: "")
+            let head = RequestHead(method: route.method, path: path)
+            #expect(AdminHandler.route(of: head).template == route.template)
+            #expect(!route.answer.isEmpty, "\(route.template)")
+        }
+    }
+
+    @Test func `X-16 only health is for anyone, and only metrics may be opened`() {
+        let open = AdminRoute.all.filter { $0.role != .administrator }
+        #expect(open.map(\.template) == ["/healthz", "/readyz", "/metrics"])
+        #expect(open.map(\.role) == [.anyone, .anyone, .scraper])
+    }
+
+    /// A node without accounts and without a cluster has pages for neither.
+    @Test func `a page that this node cannot answer says what is missing`() async {
+        for route in AdminRoute.all where route.need != .node {
+            let path = route.template.replacing("{environment}", with: "development")
+                .replacing("{", with: "").replacing("}", with: "")
+            let (status, text, _, _) = await Stage().ask(route.method, path)
+            #expect(status == 404, "\(route.method) \(path)")
+            #expect(
+                text.contains(route.need == .people ? "no accounts" : "NOT_CLUSTERED"), "\(text)")
+        }
+    }
+
     static let tricks = [
         "/v1/status/", "//v1/status", "/v1/./status", "/v1/../v1/status", "/V1/status",
         "/v1/status%00", "/v1%2Fstatus", "http://h/v1/status", "/v1/status;x",

@@ -101,9 +101,7 @@ import Testing
     }
 
     private func ask(_ cluster: (any ClusterControl)?) async throws -> (Int, JSONValue) {
-        let answer = await ClusterPages(cluster: cluster).show()
-        guard case .bytes(let body) = answer.body else { throw SystemRefusal(.badRequest) }
-        return (answer.status, try JSONDocument(parsing: body).root)
+        try await MembershipCommandsTests.send("/v1/cluster", to: cluster, method: "GET")
     }
 
     @Test func `the cluster's page shows nodes with their shares, and where everything is`()
@@ -138,12 +136,61 @@ import Testing
         }
     }
 
+    @Test
+    func `D12 the cluster is shown as last known where nobody leads it, if that is asked for`()
+        async throws
+    {
+        var cluster = Cluster(answer: .failure(.unavailable))
+        cluster.lastView = try Self.view()
+        #expect(try await self.ask(cluster).0 == 503)
+        let (status, json) = try await MembershipCommandsTests.send(
+            "/v1/cluster", query: "lastKnown=1", to: cluster, method: "GET")
+        #expect(status == 200 && json["isCurrent"]?.bool == false)
+        #expect(ClusterControlCommands.remark(json)?.contains("As last known") == true)
+        let (_, now) = try await self.ask(Cluster(answer: .success(try Self.view())))
+        #expect(now["isCurrent"]?.bool == true && ClusterControlCommands.remark(now) == nil)
+    }
+
+    @Test func `D12 a node that does not answer is not shown as up`() throws {
+        let view = try Self.view()
+        let page = try JSONDocument(
+            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
+        ).root
+        let health = try JSONDocument(
+            parsing: Bytes(
+                #"{"nodes":[{"node":1,"reachable":true},{"node":2,"reachable":false}]}"#.utf8)
+        ).root
+        let request = CommandLineParser(ControlProgram.definition, width: 100)
+            .parse(["node", "list"])
+        guard case .run(let invocation) = request else { throw SystemRefusal(.badRequest) }
+        let text = try #require(ClusterControlCommands.text(invocation, page, health))
+        let rows = text.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        #expect(rows[0].contains("UP") && rows[1].contains("yes"))
+        #expect(rows[2].contains("NO"))
+        #expect(!rows[3].contains("NO") && !rows[3].contains("yes"), "it was not asked")
+    }
+
+    @Test func `D14 a partition is shown to scripts with the names of its nodes`() throws {
+        let view = try Self.view()
+        let page = try JSONDocument(
+            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
+        ).root
+        let health = try JSONDocument(parsing: Bytes(#"{"groups":[]}"#.utf8)).root
+        let text = try #require(ClusterFacts.partitionJSON("1", page, health))
+        let json = try JSONDocument(parsing: Bytes(text.utf8)).root
+        #expect(json["partition"]?.string == "1")
+        #expect(json["replicas"]?.array.map(Array.init)?.count == 3)
+        #expect(json["replicas"]?.array.map(Array.init)?[0].string?.hasPrefix("node-") == true)
+        #expect(ClusterFacts.partitionJSON("99", page, health) == nil)
+    }
+
     private func text(_ arguments: [String]) throws -> String? {
         let request = CommandLineParser(ControlProgram.definition, width: 100).parse(arguments)
         guard case .run(let invocation) = request else { throw SystemRefusal(.badRequest) }
         let view = try Self.view()
         let json = ClusterPages.json(view, Cluster(answer: .success(view)))
-        return ClusterControlCommands.text(invocation, try JSONDocument(parsing: json).root)
+        return ClusterControlCommands.text(
+            invocation, try JSONDocument(parsing: json).root, nil)
     }
 
     @Test func `stratusctl shows the cluster, its nodes and its partitions as tables`() throws {

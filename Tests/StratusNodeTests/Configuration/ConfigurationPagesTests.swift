@@ -1,4 +1,5 @@
 import Foundation
+import StratusAdmin
 import StratusCommandLine
 import StratusConfiguration
 import StratusControl
@@ -16,6 +17,7 @@ import Testing
     static let pages: [(path: String, text: String)] = [
         ("Config/stratus.example.json5", ConfigurationPages.example()),
         ("Docs/reference/configuration.md", ConfigurationPages.reference()),
+        ("Docs/reference/administrators-api.md", AdminPagesReference.page()),
         (
             "Docs/reference/command-line.md",
             CommandLinePages.reference(of: [

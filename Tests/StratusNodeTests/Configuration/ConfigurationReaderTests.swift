@@ -20,7 +20,7 @@ import Testing
         ("no object", "[]", ["1:1: must be an object, not an array"]),
         (
             "does not parse", "{\n  log: {level: info}\n}",
-            ["2:16: 'info' is no value: a string needs quotes"]
+            ["2:16: 'info' is not a value: a string needs quotes"]
         ),
         (
             "a key misspelt", "{\n  log: {\n    levle: 'info',\n  },\n}",
@@ -129,7 +129,7 @@ import Testing
         ),
         (
             "one address twice", "{client: {listen: ['[::1]:9', '[::1]:9']}}",
-            ["1:19: client.listen: '[::1]:9' stands twice"]
+            ["1:19: client.listen: '[::1]:9' is listed twice"]
         ),
         (
             "X-30 plain to the world", "{client: {listen: ['0.0.0.0:80']}}",

@@ -85,6 +85,56 @@ import Testing
         #expect(try await dev.stop() == ExitCode.success.rawValue)
     }
 
+    @Test func `D4 what an administrator changes is in the audit trail`() async throws {
+        let dev = try await Dev(self.directory.path + "/trail")
+        let schema = try self.directory.write(
+            "app.ckdb", "DEFINE SCHEMA RECORD TYPE A (x INT64);")
+        let container = dev.text("container")
+        #expect(
+            try await dev.control("schema", "import", "--container", container, schema).code == 0)
+        #expect(
+            try await dev.control("schema", "promote", "--container", container).code == 0)
+        #expect(try await dev.control("log-level", "set", "warning").code == 0)
+        let trail = try await dev.control("audit").output
+        for entry in ["schema import", "schema promote", "log-level set"] {
+            #expect(trail.contains(entry), "\(trail)")
+        }
+        #expect(try await dev.stop() == 0)
+    }
+
+    @Test func `D6 a listener for metrics serves them to everybody, and nothing else`()
+        async throws
+    {
+        let dev = try await Dev(
+            self.directory.path + "/scraped",
+            environment: ["STRATUS_METRICS_LISTEN": "127.0.0.1:0"])
+        let line = try #require(
+            dev.running.errors.split(separator: "\n").first { $0.contains(#""text":"metrics""#) },
+            "\(dev.running.errors)")
+        let fields = try #require(
+            try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+        let url = try #require(fields["url"] as? String)
+        let metrics = try await Self.get(url + "/metrics")
+        #expect(metrics.status == 200 && metrics.text.contains("stratus_build_info"))
+        #expect(try await Self.get(url + "/readyz").status == 200)
+        let token = try String(contentsOfFile: dev.text("adminTokenFile"), encoding: .utf8)
+            .trimmingCharacters(in: .newlines)
+        for path in ["/v1/status", "/v1/config", "/v1/users", "/"] {
+            #expect(try await Self.get(url + path, token: token).status == 404, "\(path)")
+        }
+        #expect(try await Self.get(url + "/metrics", body: "").status == 405)
+        #expect(try await dev.stop() == 0)
+    }
+
+    @Test func `D14 with --json an error is JSON too`() async throws {
+        let ended = try await Program.run(
+            "stratusctl", ["--node", "http://127.0.0.1:9", "--json", "status"])
+        #expect(ended.code == ExitCode.unavailable.rawValue)
+        let json = try JSONSerialization.jsonObject(with: Data(ended.output.utf8))
+        let error = (json as? [String: Any])?["error"] as? [String: Any]
+        #expect((error?["reason"] as? String)?.contains("nobody answers") == true)
+    }
+
     @Test
     func `what was saved is there after a stop and a start, and its answer names its log line`()
         async throws
@@ -175,7 +225,7 @@ import Testing
         #expect(imported.code == 0, "\(imported.errors)")
         #expect(imported.output.hasSuffix("version 1 is in force\n"))
         let again = try await dev.control("schema", "import", "--container", "iCloud.x", schema)
-        #expect(again.output == "nothing to change: version 1 stands\n")
+        #expect(again.output == "nothing to change: version 1 remains in force\n")
         let exported = try await dev.control("schema", "export", "--container", "iCloud.x")
         #expect(exported.output.contains("RECORD TYPE Note ("))
         #expect(try await dev.stop() == 0)
@@ -279,7 +329,7 @@ import Testing
         #expect(shut.status == 503 && shut.text.contains("TRY_AGAIN_LATER"), "\(shut.text)")
         let done = try await second.control(reset + ["--confirm", "iCloud.x"])
         #expect(done.code == 0, "\(done.errors)")
-        #expect(done.output.contains("removed 1 records and 0 zones"), "\(done.output)")
+        #expect(done.output.contains("removed 1 records and 0 custom zones"), "\(done.output)")
         let shown = try await second.control("schema", "export", "--container", "iCloud.x")
         #expect(!shown.output.contains("Note"), "\(shown.output)")
         // A node believes for a second what it read of a container.

@@ -57,7 +57,7 @@ import Testing
             }
         }
         let use = try bench.ask(.use(first), as: Bench.system)
-        guard case .use(let held, _) = use else { throw BenchError("\(use)") }
+        guard case .use(let held, _, _) = use else { throw BenchError("\(use)") }
         #expect(held.recordCount == 1)
     }
 

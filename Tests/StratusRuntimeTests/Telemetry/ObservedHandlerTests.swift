@@ -112,6 +112,24 @@ import Testing
         #expect(!stage.exposition.contains("hunter2"))
     }
 
+    @Test func `a held request is counted apart and is no latency`() async throws {
+        let stage = Stage()
+        var request = Self.request("/stream")
+        request.patience = .held
+        let answer = await stage.handler.respond(to: request)
+        #expect(stage.handler.inFlightCount == 0)
+        let held = #"stratus_http_requests_held{listener="client"} "#
+        #expect(stage.exposition.contains(held + "1"))
+        guard case .stream(let stream, _) = answer.body else {
+            Issue.record("no stream")
+            return
+        }
+        while try await stream.next() != nil {}
+        #expect(stage.exposition.contains(held + "0"))
+        #expect(!stage.exposition.contains(#"route="stream""#))
+        #expect(stage.text.contains(#""route":"stream""#))
+    }
+
     @Test func `a stream is over when its last byte is taken`() async throws {
         let stage = Stage()
         let answer = await stage.handler.respond(to: Self.request("/stream"))

@@ -1,0 +1,196 @@
+import StratusCluster
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusTLS
+
+/// One administrator's request, with what its page works on.
+struct AdminExchange: Sendable {
+    let request: HTTPRequest
+    /// The values of the names in braces of the route's template.
+    let parameters: [String: String]
+    let services: AdminServices
+
+    var log: Log { self.services.log }
+    var control: any NodeControl { self.services.control }
+    var query: URLQuery? { URLQuery(self.request.head.query) }
+
+    // MARK: What a node may lack
+
+    var directory: Directory {
+        get throws(AdminRefusal) {
+            guard let directory = self.services.directory else {
+                throw AdminRefusal(404, "NOT_FOUND", "this node has no accounts")
+            }
+            return directory
+        }
+    }
+
+    var cluster: any ClusterControl {
+        get throws(AdminRefusal) {
+            guard let cluster = self.services.cluster else {
+                throw AdminRefusal(
+                    404, "NOT_CLUSTERED",
+                    "this node works alone: it has neither 'cluster.peers' nor 'cluster.join'")
+            }
+            return cluster
+        }
+    }
+
+    var accounts: Accounts { get throws(AdminRefusal) { try self.directory.accounts } }
+    var store: IdentityStore { get throws(AdminRefusal) { try self.accounts.store } }
+    var access: ContainerAccess { get throws(AdminRefusal) { try self.directory.access } }
+    var registry: ContainerRegistry { get throws(AdminRefusal) { try self.directory.registry } }
+
+    // MARK: Input
+
+    /// The value of a name in braces.
+    func parameter(_ name: String) -> String { self.parameters[name] ?? "" }
+
+    /// The container and environment that the path names.
+    func container() throws(AdminRefusal) -> ContainerReference {
+        let name = self.parameter("container")
+        guard ContainerReference.isName(name), name.utf8.count <= 255,
+            let environment = Environment(name: self.parameter("environment"))
+        else {
+            throw AdminRefusal(
+                404, "NOT_FOUND",
+                "give a container's name and 'development' or 'production'")
+        }
+        return ContainerReference(container: name, environment: environment)
+    }
+
+    func bytes() async throws(AdminRefusal) -> Bytes {
+        do { return try await self.request.body.collect() } catch {
+            throw .bad("the body could not be read")
+        }
+    }
+
+    /// The body as a JSON object; an empty body is an empty object.
+    func json() async throws(AdminRefusal) -> JSONValue {
+        let bytes = try await self.bytes()
+        guard let document = try? JSONDocument(parsing: bytes.isEmpty ? Bytes("{}".utf8) : bytes),
+            document.root.object != nil
+        else { throw .bad("the body must be a JSON object") }
+        return document.root
+    }
+
+    static func name(_ body: JSONValue) throws(AdminRefusal) -> String {
+        guard let name = body["name"]?.string, (1...100).contains(name.utf8.count) else {
+            throw .bad("'name' is missing, or longer than 100 bytes")
+        }
+        return name
+    }
+
+    // MARK: Containers and schemas
+
+    /// Registers a container that gets an addition. A container that was deleted or is being reset
+    /// gets none.
+    func admit(_ container: ContainerReference) async throws {
+        let registry = try self.registry
+        if try await registry.admit(container) { return }
+        if try await registry.descriptor(of: container)?.state == .resetting {
+            throw AdminRefusal(
+                409, "CONTAINER_RESETTING",
+                "this environment is being reset: run 'stratusctl schema reset' again "
+                    + "until it has finished")
+        }
+        throw AdminRefusal(
+            409, "CONTAINER_DELETED",
+            "this container was deleted: create it again once everything in it has "
+                + "been removed")
+    }
+
+    func schema(of container: ContainerReference) async throws -> Schema {
+        let query = RecordQuery(principal: Principal(kind: .administrator), .schema(container))
+        let store = try self.store
+        let answer = try await store.router.read(
+            query.enveloped(), at: .container(container),
+            deadline: store.world.now + .seconds(10))
+        guard case .schema(let schema) = try RecordAnswer(decoding: answer.body) else {
+            throw RouteError.refused("no schema where one was asked for")
+        }
+        return schema ?? Schema()
+    }
+
+    // MARK: Changes
+
+    /// Writes a change into the log and the audit trail.
+    func note(_ action: String, _ subject: String, _ container: ContainerReference? = nil)
+        async throws
+    {
+        let place = container.map { "\($0.container) \($0.environment.name)" } ?? ""
+        let subject = [subject, place].filter { !$0.isEmpty }.joined(separator: " ")
+        self.log.warning(
+            "changed by an administrator",
+            [
+                "request": .text(self.request.identity.uuid), "peer": .text(self.request.peer),
+                "action": .text(action), "subject": .text(subject),
+            ])
+        try await AuditTrail(store: try self.store).note(
+            actor: self.actor, action: action, subject: subject)
+    }
+
+    /// The name of a certificate's holder; for the token, which all share, the address.
+    private var actor: String {
+        guard let certificate = self.request.certificate else { return self.request.peer }
+        return certificate.commonName ?? certificate.subject
+    }
+
+    /// Notes a change that has happened and stands, whatever becomes of the note. The trail is a
+    /// record as any other, and the cluster must be mendable while a majority is missing.
+    func noteAfterwards(
+        _ action: String, _ subject: String, _ container: ContainerReference? = nil
+    ) async {
+        guard self.services.directory != nil else { return }
+        do { try await self.note(action, subject, container) } catch {
+            self.log.error(
+                "a change is not in the audit trail",
+                [
+                    "request": .text(self.request.identity.uuid), "action": .text(action),
+                    "subject": .text(subject), "reason": .text("\(error)"),
+                ])
+        }
+    }
+
+    /// The answer to a change that has nothing to tell.
+    func done(_ action: String, _ subject: String, _ container: ContainerReference? = nil)
+        async throws -> HTTPResponse
+    {
+        try await self.note(action, subject, container)
+        return AdminAnswer.json(Bytes("{}".utf8))
+    }
+}
+
+/// What the pages of the administrators' API work on.
+struct AdminServices: Sendable {
+    let control: any NodeControl
+    let health: Health
+    let metrics: Metrics
+    let log: Log
+    /// Nil if this node has no accounts (tests of everything else).
+    let directory: Directory?
+    /// The cluster this node is in; nil where it works alone.
+    let cluster: (any ClusterControl)?
+}
+
+/// An error that ends a request, in words.
+struct AdminRefusal: Error {
+    let answer: HTTPResponse
+
+    init(answer: HTTPResponse) { self.answer = answer }
+
+    init(_ status: Int, _ code: StaticString, _ reason: String) {
+        self.answer = AdminAnswer.error(status, code, reason)
+    }
+
+    static func bad(_ reason: String) -> AdminRefusal {
+        AdminRefusal(400, "BAD_REQUEST", reason)
+    }
+    static func missing(_ what: String) -> AdminRefusal {
+        AdminRefusal(404, "NOT_FOUND", "there is no such \(what)")
+    }
+}

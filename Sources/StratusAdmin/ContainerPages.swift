@@ -1,0 +1,283 @@
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// Containers: which there are, and the beginning and the end of one.
+enum ContainerPages {
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", "/v1/containers",
+            answer: "every container"
+        ) { try await Self.listContainers($0) },
+        AdminRoute(
+            "GET", "/v1/containers/{container}/environments/{environment}",
+            answer: "the container, with counts"
+        ) { try await Self.showContainer($0, $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}", body: "buckets",
+            answer: "the container that was made"
+        ) { try await Self.createContainer($0, $0.container(), $0.json()) },
+        AdminRoute(
+            "DELETE", "/v1/containers/{container}/environments/{environment}",
+            answer: "the container, whose access has ended (confirm=NAME)"
+        ) { try await Self.deleteContainer($0, $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/erasure",
+            answer: "what this piece removed, and whether anything is left"
+        ) { try await Self.eraseContainer($0, $0.container()) },
+        AdminRoute(
+            "GET", "/v1/containers/{container}/environments/{environment}/usage",
+            answer: "the storage of each database, a page at a time (after=USER)"
+        ) { try await Self.showUsage($0, of: $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/references/audit",
+            answer: "how many buckets have begun"
+        ) { try await Self.auditLinks($0, in: $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/schema/reset",
+            answer: "what the schema loses (dryRun=1, or confirm=NAME)"
+        ) { try await Self.resetEnvironment($0, $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/schema/reset/piece",
+            answer: "what this piece removed, and whether anything is left"
+        ) { try await Self.continueReset($0, $0.container()) },
+    ]
+
+    private static func listContainers(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let all = try await exchange.registry.all()
+        var json = JSONWriter()
+        json.object {
+            $0.key("containers")
+            $0.array { array in
+                for (container, descriptor) in all {
+                    array.object { Self.write(container, descriptor, to: &$0) }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func showContainer(_ exchange: AdminExchange, _ container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard let descriptor = try await exchange.registry.descriptor(of: container) else {
+            throw AdminRefusal.missing("container")
+        }
+        let schema = try await exchange.schema(of: container)
+        let tokens = try await exchange.access.tokens(in: container)
+        let keys = try await exchange.access.keys(in: container)
+        let users = try await exchange.access.users(in: container)
+        var json = JSONWriter()
+        json.object {
+            Self.write(container, descriptor, to: &$0)
+            $0.member("schemaVersion", Int64(clamping: schema.version))
+            $0.member("recordTypes", schema.types.count)
+            $0.member("tokens", tokens.count)
+            $0.member("keys", keys.count)
+            $0.member("users", users.count)
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    /// Creates a container. `buckets` in the body is the number over which the public database's
+    /// records are spread; it can never be changed.
+    private static func createContainer(
+        _ exchange: AdminExchange, _ container: ContainerReference, _ body: JSONValue?
+    ) async throws
+        -> HTTPResponse
+    {
+        let buckets = try Self.buckets(body)
+        switch try await ContainerCreation(exchange.directory).run(container, buckets: buckets) {
+        case .created(let descriptor):
+            try await exchange.note("container create", "", container)
+            var json = JSONWriter()
+            json.object { Self.write(container, descriptor, to: &$0) }
+            return AdminAnswer.json(json.finish(), status: 201)
+        case .exists(let known):
+            let reason =
+                known.publicBucketCount == buckets
+                ? "" : ", with buckets: \(known.publicBucketCount), which is never changed"
+            throw AdminRefusal(409, "EXISTS", "this container already exists" + reason)
+        case .isErasing:
+            throw AdminRefusal(
+                409, "CONTAINER_DELETED",
+                "what the deleted container held is still being removed: run 'stratusctl "
+                    + "container delete' again until it has finished")
+        case .hasRecords:
+            throw AdminRefusal(
+                409, "HAS_RECORDS",
+                "the public database already holds records, so its number of buckets can "
+                    + "no longer change")
+        }
+    }
+
+    private static func buckets(_ body: JSONValue?) throws -> Int {
+        guard let value = body?["buckets"] else { return 1 }
+        guard let count = value.int64.flatMap({ Int(exactly: $0) }), Bucket.isOffered(count) else {
+            throw AdminRefusal.bad(
+                "'buckets' must be a power of two from 1 to \(Bucket.countMax): the number of "
+                    + "buckets of the public database")
+        }
+        return count
+    }
+
+    /// Ends access and nothing else; `…/erasure` removes what the container held, piece by piece.
+    private static func deleteContainer(_ exchange: AdminExchange, _ container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard exchange.query?["confirm"] == container.container else {
+            throw AdminRefusal(
+                409, "CONFIRMATION_NEEDED",
+                "this removes every record, token, key and session of the container: repeat its "
+                    + "name as 'confirm'")
+        }
+        guard let descriptor = try await exchange.registry.beginErasure(of: container) else {
+            throw AdminRefusal.missing("container")
+        }
+        try await exchange.note("container delete", "", container)
+        var json = JSONWriter()
+        json.object { Self.write(container, descriptor, to: &$0) }
+        return AdminAnswer.json(json.finish(), status: 202)
+    }
+
+    private static func eraseContainer(_ exchange: AdminExchange, _ container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard let progress = try await ContainerErasure(exchange.directory).step(container) else {
+            throw AdminRefusal(409, "NOT_DELETED", "this container is not being deleted")
+        }
+        if progress.isDone { try await exchange.note("container erased", "", container) }
+        var json = JSONWriter()
+        json.object {
+            Self.write(progress, to: &$0)
+            if progress.isDone {
+                $0.key("outstanding")
+                $0.array {
+                    $0.write("the schema, and how far each database had come")
+                    $0.write("rows without an owner, until jobs have removed them")
+                    $0.write("pages freed in database files, until they are used again")
+                    $0.write("copies of the data directory made before")
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    /// Shows the usage of the container's databases. `after`: the page after this user.
+    private static func showUsage(_ exchange: AdminExchange, of container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard try await exchange.registry.descriptor(of: container) != nil else {
+            throw AdminRefusal.missing("container")
+        }
+        let page = try await ContainerUsage(exchange.directory).page(
+            of: container, after: exchange.query?["after"])
+        var json = JSONWriter()
+        json.object {
+            $0.key("databases")
+            $0.array { array in
+                for held in page.databases {
+                    array.object {
+                        $0.member("database", held.owner.isEmpty ? "public" : "private")
+                        if !held.owner.isEmpty { $0.member("userRecordName", held.owner) }
+                        $0.member("zones", Int64(clamping: held.zoneCount))
+                        $0.member("records", Int64(clamping: held.use.recordCount))
+                        $0.member("bytes", Int64(clamping: held.use.size))
+                    }
+                }
+            }
+            if let next = page.next { $0.member("next", next) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    /// Tells the buckets of the public database to compare their references; answers how many have
+    /// begun.
+    private static func auditLinks(_ exchange: AdminExchange, in container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard let count = try await LinkAudit(exchange.directory).begin(in: container) else {
+            throw AdminRefusal.missing("container that may be used")
+        }
+        try await exchange.note("references audit", "", container)
+        var json = JSONWriter()
+        json.object { $0.member("buckets", count) }
+        return AdminAnswer.json(json.finish(), status: 202)
+    }
+
+    /// Closes a development environment, to reset it to production's schema and no records;
+    /// `…/reset/piece` does that, piece by piece. With `dryRun=1` it only tells what the schema
+    /// would lose.
+    private static func resetEnvironment(_ exchange: AdminExchange, _ container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard container.environment == .development else {
+            throw AdminRefusal(409, "PRODUCTION_IS_CLOSED", "production is never reset")
+        }
+        let query = exchange.query
+        let isDry = ["1", "true"].contains(query?["dryRun"])
+        let changes = try await EnvironmentReset(exchange.directory).changes(of: container)
+        if !isDry {
+            guard query?["confirm"] == container.container else {
+                throw AdminRefusal(
+                    409, "CONFIRMATION_NEEDED",
+                    "this removes every record of the environment, and every type and field "
+                        + "that production does not have: repeat the container's name as 'confirm'")
+            }
+            guard try await exchange.registry.beginReset(of: container) != nil else {
+                throw AdminRefusal.missing("container")
+            }
+            try await exchange.note("schema reset", "", container)
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("state", isDry ? "active" : "resetting")
+            $0.key("changes")
+            $0.array { array in
+                for change in changes { array.write(change.description) }
+            }
+        }
+        return AdminAnswer.json(json.finish(), status: isDry ? 200 : 202)
+    }
+
+    private static func continueReset(_ exchange: AdminExchange, _ container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        guard let progress = try await EnvironmentReset(exchange.directory).step(container) else {
+            throw AdminRefusal(409, "NOT_RESETTING", "this environment is not being reset")
+        }
+        if progress.isDone { try await exchange.note("schema reset done", "", container) }
+        var json = JSONWriter()
+        json.object {
+            Self.write(progress, to: &$0)
+            if progress.isDone { $0.member("version", Int64(clamping: progress.version)) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func write(_ progress: RemovalProgress, to json: inout JSONWriter) {
+        json.member("isDone", progress.isDone)
+        json.member("waitMilliseconds", progress.waitsMilliseconds)
+        json.member("users", progress.userCount)
+        json.member("zones", Int64(clamping: progress.zoneCount))
+        json.member("records", Int64(clamping: progress.recordCount))
+    }
+
+    private static func write(
+        _ container: ContainerReference, _ descriptor: ContainerDescriptor,
+        to json: inout JSONWriter
+    ) {
+        json.member("container", container.container)
+        json.member("environment", container.environment.name)
+        json.member("state", descriptor.state.name)
+        json.member("created", WallTime.text(descriptor.createdMilliseconds))
+        if descriptor.deletedMilliseconds != 0 {
+            json.member("deleted", WallTime.text(descriptor.deletedMilliseconds))
+        }
+        json.member("generation", Int64(clamping: descriptor.generation))
+        json.member("buckets", descriptor.publicBucketCount)
+    }
+}

@@ -1,0 +1,88 @@
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// Server-to-server keys of a container.
+enum KeyPages {
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", "/v1/containers/{container}/environments/{environment}/keys",
+            answer: "the keys, each with the user it acts as"
+        ) { try await Self.listKeys($0, in: $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/keys",
+            body: "name, publicKey (PEM)",
+            answer: "the id of the key"
+        ) { try await Self.addKey($0, $0.json(), in: $0.container()) },
+        AdminRoute(
+            "DELETE", "/v1/containers/{container}/environments/{environment}/keys/{key}",
+            answer: "nothing"
+        ) { try await Self.revoke($0, in: $0.container()) },
+    ]
+
+    private static func addKey(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws
+        -> HTTPResponse
+    {
+        try await exchange.admit(container)
+        guard let pem = body["publicKey"]?.utf8 else {
+            throw AdminRefusal.bad("'publicKey' is missing")
+        }
+        let name = try AdminExchange.name(body)
+        switch try await exchange.access.addKey(name: name, pem: pem, in: container) {
+        case .noKey:
+            throw AdminRefusal.bad(
+                "the public key must be an EC P-256 key in PEM form ('openssl ec -pubout')")
+        case .nameIsFull:
+            throw AdminRefusal(
+                409, "NAME_IS_FULL",
+                "two live keys are already named '\(name)': revoke the older one first")
+        case .known(let id):
+            throw AdminRefusal(409, "EXISTS", "this key is already registered as \(id)")
+        case .added(let id):
+            try await exchange.note("key add", "\(id) '\(name)'", container)
+            var json = JSONWriter()
+            json.object { $0.member("id", id) }
+            return AdminAnswer.json(json.finish(), status: 201)
+        }
+    }
+
+    private static func listKeys(_ exchange: AdminExchange, in container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        let keys = try await exchange.access.keys(in: container)
+        let names = try exchange.store.keys
+        var json = JSONWriter()
+        json.object {
+            $0.key("keys")
+            $0.array { array in
+                for listed in keys {
+                    array.object {
+                        $0.member("id", listed.id)
+                        $0.member("name", listed.key.name)
+                        $0.member("created", WallTime.text(listed.key.createdMilliseconds))
+                        $0.member(
+                            "userRecordName",
+                            names.userRecordName(
+                                ofServerKey: Hexadecimal.bytes(listed.id) ?? [], in: container))
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func revoke(_ exchange: AdminExchange, in container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        let id = exchange.parameter("key")
+        guard try await exchange.access.revokeKey(id: id, in: container) else {
+            throw AdminRefusal.missing("key")
+        }
+        return try await exchange.done("key revoke", id, container)
+    }
+}

@@ -1,0 +1,42 @@
+package import StratusHTTP
+package import StratusModel
+package import StratusRuntime
+
+/// The listener of `metrics.listen`: metrics and health for everybody, and nothing else.
+///
+/// It holds no administrators' pages, so no request to it can reach one.
+package struct MetricsHandler: HTTPHandler {
+    private static let metricsPath = "/metrics"
+    private let health: Health
+    private let metrics: Metrics
+
+    package init(health: Health, metrics: Metrics) {
+        self.health = health
+        self.metrics = metrics
+    }
+
+    /// The label of a request's route.
+    package static func route(of head: RequestHead) -> ObservedHandler.Route {
+        let paths = [HealthPages.healthPath, HealthPages.readyPath, Self.metricsPath]
+        return ObservedHandler.Route(paths.first { $0 == head.path } ?? "other")
+    }
+
+    package func bodyLimit(for head: RequestHead) -> ByteCount { ByteCount(0) }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        guard ["GET", "HEAD"].contains(request.head.method) else {
+            var answer = AdminAnswer.error(
+                405, "METHOD_NOT_ALLOWED", "this listener takes GET and HEAD")
+            answer.headers.append("Allow", "GET, HEAD")
+            return answer
+        }
+        return switch request.head.path {
+        case HealthPages.healthPath: HealthPages.alive()
+        case HealthPages.readyPath: HealthPages.ready(self.health, withReasons: false)
+        case Self.metricsPath: NodePages.answer(self.metrics)
+        default:
+            AdminAnswer.error(
+                404, "NOT_FOUND", "this listener has /metrics, /healthz and /readyz, no more")
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// API tokens of a container. A token is shown once, in the answer that made it.
+enum TokenPages {
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", "/v1/containers/{container}/environments/{environment}/tokens",
+            answer: "the tokens, without their text"
+        ) { try await Self.listTokens($0, in: $0.container()) },
+        AdminRoute(
+            "POST", "/v1/containers/{container}/environments/{environment}/tokens",
+            body: "name, origins, callbackURL, anyOrigin, receivesNames",
+            answer: "the token, shown this once, and its id"
+        ) { try await Self.createToken($0, $0.json(), in: $0.container()) },
+        AdminRoute(
+            "DELETE", "/v1/containers/{container}/environments/{environment}/tokens/{token}",
+            answer: "nothing"
+        ) { try await Self.revoke($0, in: $0.container()) },
+    ]
+
+    private static func createToken(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws
+        -> HTTPResponse
+    {
+        try await exchange.admit(container)
+        let origins = body["origins"]?.array.map { $0.compactMap(\.string) } ?? []
+        for origin in origins where WebOrigin(origin) == nil {
+            throw AdminRefusal.bad("'\(origin)' is not an origin: write it as https://host[:port]")
+        }
+        let callback = body["callbackURL"]?.string
+        if let callback, !Self.isCallback(callback, container) {
+            throw AdminRefusal.bad(
+                "'\(callback)' is not a callback URL: use https://… (http:// in development), or an "
+                    + "app's own scheme")
+        }
+        // Anybody who knows an API token can send people a sign-in link. So somebody must have
+        // named the receivers of what people sign in with.
+        let namesReceivers = !origins.isEmpty || callback != nil
+        guard
+            container.environment == .development || namesReceivers
+                || body["anyOrigin"]?.bool == true
+        else {
+            throw AdminRefusal.bad(
+                "a production token must say where sign-in may send its result: give "
+                    + "'origins' or 'callbackURL', or 'anyOrigin' for any page")
+        }
+        let token = APIToken(
+            name: try AdminExchange.name(body), callbackURL: callback, origins: origins,
+            receivesNames: body["receivesNames"]?.bool ?? false,
+            createdMilliseconds: try exchange.store.now)
+        let text = try await exchange.access.createToken(token, in: container)
+        let hash = try exchange.store.keys.hash(ofToken: text)
+        let id = Hexadecimal.text(hash.prefix(8))
+        try await exchange.note("token create", "\(id) '\(token.name)'", container)
+        var json = JSONWriter()
+        json.object {
+            $0.member("token", text)
+            $0.member("id", id)
+        }
+        return AdminAnswer.json(json.finish(), status: 201)
+    }
+
+    private static func listTokens(_ exchange: AdminExchange, in container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        let tokens = try await exchange.access.tokens(in: container)
+        var json = JSONWriter()
+        json.object {
+            $0.key("tokens")
+            $0.array { array in
+                for listed in tokens {
+                    array.object {
+                        $0.member("id", listed.id)
+                        $0.member("name", listed.token.name)
+                        $0.member("created", WallTime.text(listed.token.createdMilliseconds))
+                        if let callback = listed.token.callbackURL {
+                            $0.member("callbackURL", callback)
+                        }
+                        $0.key("origins")
+                        $0.array { for origin in listed.token.origins { $0.write(origin) } }
+                        $0.member("receivesNames", listed.token.receivesNames)
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func revoke(_ exchange: AdminExchange, in container: ContainerReference)
+        async throws -> HTTPResponse
+    {
+        let id = exchange.parameter("token")
+        guard try await exchange.access.revokeToken(id: id, in: container) else {
+            throw AdminRefusal.missing("token")
+        }
+        return try await exchange.done("token revoke", id, container)
+    }
+
+    /// Whether a browser may be sent to this address with a token: outside development never to a
+    /// page that can be eavesdropped.
+    private static func isCallback(_ text: String, _ container: ContainerReference) -> Bool {
+        guard text.utf8.count <= 1_000, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+            let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
+        else { return false }
+        let scheme = text[..<colon].lowercased()
+        switch scheme {
+        case "https": return true
+        case "http": return container.environment == .development
+        case "", "javascript", "data", "vbscript", "file", "blob": return false
+        default:
+            return scheme.utf8.allSatisfy {
+                ($0 >= 0x61 && $0 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39)
+                    || Bytes("+-.".utf8).contains($0)
+            }
+        }
+    }
+}

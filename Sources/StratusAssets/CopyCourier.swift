@@ -1,0 +1,262 @@
+package import StratusModel
+import Synchronization
+
+/// Takes copies to the nodes of a cluster and brings them, by messages that may be lost, repeated
+/// or late. This node's own copies are a call away.
+///
+/// Promises:
+/// - A call returns by its deadline, once ``expire()`` is called now and then.
+/// - What is under way to one node is bounded: beyond the bound a put is answered *busy*, and a
+///   fetch brings nothing.
+/// - An answer counts only from the node that was asked, and only for what was asked.
+package final class CopyCourier: CopyCarrier {
+    package struct Limits: Sendable, Equatable {
+        /// Bytes of puts that a node has not answered.
+        package var windowSize = ByteCount.mebibytes(8)
+        /// Fetches that a node has not answered. Each may bring a mebibyte.
+        package var fetchCountMax = 8
+        /// Fetches of one other node that are read here at a time.
+        package var servedCountMax = 16
+        package init() {}
+    }
+
+    /// What came of a question.
+    private enum Answer {
+        case copy(CopyAnswer)
+        case bytes(Bytes?)
+    }
+
+    private enum Kind { case put, confirm, fetch }
+
+    private struct Pending {
+        var node: NodeID
+        var kind: Kind
+        /// Bytes of the window that it takes.
+        var size: Int
+        var deadline: MonotonicTime
+        var answer: CheckedContinuation<Answer, Never>
+    }
+
+    private struct Traffic {
+        var size = 0
+        var fetchCount = 0
+        var servedCount = 0
+    }
+
+    private struct State {
+        var number: UInt64 = 0
+        var pending: [UInt64: Pending] = [:]
+        var traffic: [NodeID: Traffic] = [:]
+    }
+
+    private let own: NodeID
+    private let keeper: CopyKeeper
+    private let limits: Limits
+    /// Whether the message was taken.
+    private let send: @Sendable (CopyMessage, NodeID) -> Bool
+    private let now: @Sendable () -> MonotonicTime
+    private let state = Mutex(State())
+
+    package init(
+        _ keeper: CopyKeeper, as own: NodeID, limits: Limits = Limits(),
+        now: @escaping @Sendable () -> MonotonicTime,
+        send: @escaping @Sendable (CopyMessage, NodeID) -> Bool
+    ) {
+        self.keeper = keeper
+        self.own = own
+        self.limits = limits
+        self.now = now
+        self.send = send
+    }
+
+    // MARK: CopyCarrier
+
+    package func put(
+        _ copy: StoredCopy, of group: GroupID, on node: NodeID, deadline: MonotonicTime
+    ) async -> CopyAnswer {
+        if node == self.own { return await self.keeper.put(copy, of: group) }
+        let answer = await self.ask(node, .put, size: copy.bytes.count, deadline) {
+            .put(number: $0, group: group, copy: copy)
+        }
+        guard case .copy(let answer)? = answer else { return .refused(.busy) }
+        return answer
+    }
+
+    package func fetch(
+        _ name: CopyName, of group: GroupID, from node: NodeID, deadline: MonotonicTime
+    ) async -> Bytes? {
+        if node == self.own { return await self.keeper.fetch(name, of: group) }
+        let answer = await self.ask(node, .fetch, size: 0, deadline) {
+            .fetch(number: $0, group: group, name: name)
+        }
+        guard case .bytes(let bytes)? = answer else { return nil }
+        return bytes
+    }
+
+    package func confirm(
+        _ body: BodyID, chunkCount: UInt32, of group: GroupID, on node: NodeID,
+        deadline: MonotonicTime
+    ) async -> CopyAnswer {
+        if node == self.own {
+            return await self.keeper.confirm(body, chunkCount: chunkCount, of: group)
+        }
+        let answer = await self.ask(node, .confirm, size: 0, deadline) {
+            .confirm(number: $0, group: group, body: body, chunkCount: chunkCount)
+        }
+        guard case .copy(let answer)? = answer else { return .refused(.busy) }
+        return answer
+    }
+
+    package func drop(_ body: BodyID, of group: GroupID, on node: NodeID) {
+        guard node == self.own else {
+            // Unsent, the copies go as orphans do.
+            _ = self.send(.drop(group: group, body: body), node)
+            return
+        }
+        let keeper = self.keeper
+        Task { await keeper.drop(body, of: group) }
+    }
+
+    // MARK: What happens
+
+    /// A message of another node.
+    package func receive(_ message: CopyMessage, from node: NodeID) {
+        switch message {
+        case .put(let number, let group, let copy):
+            Task { self.reply(await self.keeper.put(copy, of: group), number, to: node) }
+        case .confirm(let number, let group, let body, let count):
+            Task {
+                let answer = await self.keeper.confirm(body, chunkCount: count, of: group)
+                self.reply(answer, number, to: node)
+            }
+        case .fetch(let number, let group, let name):
+            guard self.enterServed(node) else {
+                _ = self.send(.fetched(number: number, bytes: nil), node)
+                return
+            }
+            Task {
+                let bytes = await self.keeper.fetch(name, of: group)
+                _ = self.send(.fetched(number: number, bytes: bytes), node)
+                self.state.withLock { $0.traffic[node]?.servedCount -= 1 }
+            }
+        case .stored(let number, let index):
+            self.resolve(number, .copy(.stored(at: index)), by: node, [.put, .confirm])
+        case .refused(let number, let refusal):
+            self.resolve(number, .copy(.refused(refusal)), by: node, [.put, .confirm])
+        case .fetched(let number, let bytes):
+            self.resolve(number, .bytes(bytes), by: node, [.fetch])
+        case .drop(let group, let body):
+            let keeper = self.keeper
+            Task { await keeper.drop(body, of: group) }
+        }
+    }
+
+    /// The link to a node broke: what it was asked is not answered any more.
+    package func lost(_ node: NodeID) {
+        self.giveUp { $0.node == node }
+    }
+
+    /// Answers what is past its deadline. To be called several times a second.
+    package func expire() {
+        let now = self.now()
+        self.giveUp { $0.deadline <= now }
+    }
+
+    /// Questions under way.
+    package var pendingCount: Int { self.state.withLock { $0.pending.count } }
+
+    // MARK: Asking
+
+    /// - Returns: nil where as much is under way as may be.
+    private func ask(
+        _ node: NodeID, _ kind: Kind, size: Int, _ deadline: MonotonicTime,
+        _ message: @Sendable (UInt64) -> CopyMessage
+    ) async -> Answer? {
+        guard let number = self.enter(node, kind, size) else { return nil }
+        return await withCheckedContinuation { continuation in
+            self.state.withLock {
+                $0.pending[number] = Pending(
+                    node: node, kind: kind, size: size, deadline: deadline, answer: continuation)
+            }
+            if !self.send(message(number), node) {
+                self.giveUp(number)
+            }
+        }
+    }
+
+    private func enter(_ node: NodeID, _ kind: Kind, _ size: Int) -> UInt64? {
+        self.state.withLock { state in
+            var traffic = state.traffic[node] ?? Traffic()
+            if kind == .put {
+                guard traffic.size + size <= self.limits.windowSize.raw else { return nil }
+                traffic.size += size
+            } else {
+                guard traffic.fetchCount < self.limits.fetchCountMax else { return nil }
+                traffic.fetchCount += 1
+            }
+            state.traffic[node] = traffic
+            state.number += 1
+            return state.number
+        }
+    }
+
+    private func enterServed(_ node: NodeID) -> Bool {
+        self.state.withLock { state in
+            var traffic = state.traffic[node] ?? Traffic()
+            guard traffic.servedCount < self.limits.servedCountMax else { return false }
+            traffic.servedCount += 1
+            state.traffic[node] = traffic
+            return true
+        }
+    }
+
+    private func reply(_ answer: CopyAnswer, _ number: UInt64, to node: NodeID) {
+        switch answer {
+        case .stored(let index): _ = self.send(.stored(number: number, at: index), node)
+        case .refused(let refusal): _ = self.send(.refused(number: number, refusal), node)
+        case .silent: break
+        }
+    }
+
+    private func resolve(
+        _ number: UInt64, _ answer: Answer, by node: NodeID, _ kinds: [Kind]
+    ) {
+        let pending = self.state.withLock { state -> Pending? in
+            guard let pending = state.pending[number], pending.node == node,
+                kinds.contains(pending.kind)
+            else { return nil }
+            Self.leave(number, pending, &state)
+            return pending
+        }
+        pending?.answer.resume(returning: answer)
+    }
+
+    private func giveUp(_ number: UInt64) {
+        let pending = self.state.withLock { state -> Pending? in
+            guard let pending = state.pending[number] else { return nil }
+            Self.leave(number, pending, &state)
+            return pending
+        }
+        pending?.answer.resume(returning: Self.silence(pending?.kind))
+    }
+
+    private func giveUp(where isHopeless: (Pending) -> Bool) {
+        let numbers = self.state.withLock { state in
+            state.pending.filter { isHopeless($0.value) }.map(\.key).sorted()
+        }
+        for number in numbers { self.giveUp(number) }
+    }
+
+    private static func silence(_ kind: Kind?) -> Answer {
+        kind == .fetch ? .bytes(nil) : .copy(.silent)
+    }
+
+    private static func leave(_ number: UInt64, _ pending: Pending, _ state: inout State) {
+        state.pending[number] = nil
+        if pending.kind == .put {
+            state.traffic[pending.node]?.size -= pending.size
+        } else {
+            state.traffic[pending.node]?.fetchCount -= 1
+        }
+    }
+}

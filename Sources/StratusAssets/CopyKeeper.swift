@@ -1,0 +1,538 @@
+import StratusCoding
+package import StratusModel
+
+/// Keeps the copies of every partition that has a replica on this node: stores them, reads them,
+/// and removes what no row names any more.
+///
+/// Runs on the thread *packs*, which may block. Hears from ``KeeperInbox`` what entries named and
+/// dropped, and lets one ``CopyWants`` for each partition decide.
+///
+/// Promises:
+/// - A copy is acknowledged only once it is synced.
+/// - A copy goes only when durable rows do not name it.
+/// - After its replica was opened, all copies of a partition are compared with its rows.
+package actor CopyKeeper {
+    package struct Setup: Sendable {
+        /// Opens the store of a partition, or makes one.
+        package var openStore: @Sendable (GroupID) throws(StoreError) -> sending any CopyStore
+        /// Whether there is one. A partition without assets has none.
+        package var hasStore: @Sendable (GroupID) -> Bool
+        /// Removes the copies of a partition whose replica is gone.
+        package var removeStore: @Sendable (GroupID) throws(StoreError) -> Void
+        /// Asks for the bodies that a partition's rows name from a name on. They arrive as
+        /// ``RowsEvent/page(from:end:bodies:)``, in order with all other events.
+        package var askRows: @Sendable (GroupID, CopyName) -> Void
+        /// Makes the rows of a partition durable: copies wait for it to go.
+        package var makeDurable: @Sendable (GroupID) -> Void
+        /// Gives a partition's log an entry of now: orphans wait for its time to pass.
+        package var touch: @Sendable (GroupID) -> Void
+        /// Brings a copy from another member. Nil: there is no other, as on a node alone.
+        package var fetch: (@Sendable (CopyName, GroupID) async -> Bytes?)?
+        /// Whether the disk has more than its reserve.
+        package var hasRoom: @Sendable () -> Bool
+        package var trouble: @Sendable (GroupID, String) -> Void
+        package var now: @Sendable () -> MonotonicTime
+        package var wallMilliseconds: @Sendable () -> Int64
+
+        package init(
+            openStore: @escaping @Sendable (GroupID) throws(StoreError) -> sending any CopyStore,
+            hasStore: @escaping @Sendable (GroupID) -> Bool,
+            removeStore: @escaping @Sendable (GroupID) throws(StoreError) -> Void,
+            askRows: @escaping @Sendable (GroupID, CopyName) -> Void,
+            makeDurable: @escaping @Sendable (GroupID) -> Void,
+            touch: @escaping @Sendable (GroupID) -> Void,
+            hasRoom: @escaping @Sendable () -> Bool = { true },
+            trouble: @escaping @Sendable (GroupID, String) -> Void = { _, _ in },
+            now: @escaping @Sendable () -> MonotonicTime,
+            wallMilliseconds: @escaping @Sendable () -> Int64
+        ) {
+            self.openStore = openStore
+            self.hasStore = hasStore
+            self.removeStore = removeStore
+            self.askRows = askRows
+            self.makeDurable = makeDurable
+            self.touch = touch
+            self.hasRoom = hasRoom
+            self.trouble = trouble
+            self.now = now
+            self.wallMilliseconds = wallMilliseconds
+        }
+    }
+
+    /// What is seen of the keeper from outside.
+    package struct Figures: Sendable, Equatable {
+        package var queueBytes = 0
+        package var missingCount = 0
+        package var unnamedCount = 0
+        package var removedCount = 0
+        /// Copies that were brought from other members.
+        package var repairedCount = 0
+        package var openStoreCount = 0
+    }
+
+    private struct Waiting {
+        var copy: StoredCopy
+        var answer: CheckedContinuation<CopyAnswer, Never>
+    }
+
+    private struct Group {
+        /// Nil while it is closed.
+        var store: (any CopyStore)?
+        /// When the store was last used: a count of uses.
+        var usedAt: UInt64 = 0
+        var wants: CopyWants
+        var applied: LogIndex
+        var durable: LogIndex
+        var durableMilliseconds: Int64
+        /// The last entry that dropped a body.
+        var droppedAt = LogIndex.zero
+        /// A page of rows was asked for and has not come.
+        var asksRows = false
+        var isCompared = false
+        var puts: [Waiting] = []
+        var lastPut: MonotonicTime
+        /// Something was removed, or may be left from before the start.
+        var hasGarbage: Bool
+        var durableAskedAt: MonotonicTime?
+        /// Times that it was asked for in vain.
+        var durableAskCount = 0
+        var touchedAt: MonotonicTime?
+        var problem: String?
+    }
+
+    /// Copies that wait to be stored, all partitions together.
+    package static let queueSizeMax = ByteCount.mebibytes(32)
+    /// A pack that nothing was added to for so long is sealed if room can be had from it.
+    private static let quietTime = Duration.seconds(5)
+    private static let durableInterval = Duration.seconds(1)
+    private static let durableAskCountMax = 60
+    /// Copies of one partition that are brought in one go.
+    private static let repairCountMax = 256
+    private static let touchInterval = Duration.seconds(600)
+    private static let removeCountMax = 1_000
+    private static let slice = ByteCount.mebibytes(4)
+    /// Stores that are open. Beyond it the one longest unused is closed: each holds memory and
+    /// descriptors.
+    package static let openStoreCountMax = 64
+
+    private let setup: Setup
+    private let executor: any SerialExecutor
+    private nonisolated let inbox: KeeperInbox
+    private var groups: [GroupID: Group] = [:]
+    private var queueBytes = 0
+    private var removedCount = 0
+    private var isDraining = false
+    private var useCount: UInt64 = 0
+    private var isRepairing = false
+    private var repairedCount = 0
+    private var rate: ByteCount
+    private var isStopped = false
+
+    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+        self.executor.asUnownedSerialExecutor()
+    }
+
+    /// - Parameters:
+    ///   - executor: owns one thread, which may block.
+    ///   - compactionRate: bytes in a second; 0: as fast as can be.
+    package init(
+        _ setup: Setup, inbox: KeeperInbox, compactionRate: ByteCount,
+        on executor: any SerialExecutor
+    ) {
+        self.setup = setup
+        self.inbox = inbox
+        self.rate = compactionRate
+        self.executor = executor
+    }
+
+    /// Begins to work. What came in before waits in the inbox.
+    package func start() {
+        self.inbox.start { [weak self] in Task { await self?.hear() } }
+    }
+
+    package func compact(at rate: ByteCount) { self.rate = rate }
+
+    /// Answers what waits, unstored, and takes nothing more.
+    package func stop() {
+        self.isStopped = true
+        for group in self.groups.keys.sorted() {
+            let puts = self.groups[group]!.puts
+            self.groups[group]!.puts = []
+            for put in puts { put.answer.resume(returning: .silent) }
+            self.groups[group]!.store = nil
+        }
+        self.queueBytes = 0
+    }
+
+    package func figures() -> Figures {
+        var figures = Figures()
+        figures.queueBytes = self.queueBytes
+        figures.removedCount = self.removedCount
+        figures.repairedCount = self.repairedCount
+        figures.openStoreCount = self.groups.values.count { $0.store != nil }
+        for group in self.groups.values {
+            figures.missingCount += group.wants.missingCount
+            figures.unnamedCount += group.wants.unnamedCount
+        }
+        return figures
+    }
+
+    // MARK: Copies
+
+    package func put(_ copy: StoredCopy, of group: GroupID) async -> CopyAnswer {
+        guard !self.isStopped, self.groups[group] != nil else { return .refused(.noReplica) }
+        guard copy.bytes.count <= Int(AssetLimits.storedSizeMax) else {
+            return .refused(.tooLarge)
+        }
+        guard self.queueBytes + copy.bytes.count <= Self.queueSizeMax.raw else {
+            return .refused(.busy)
+        }
+        guard self.setup.hasRoom() else { return .refused(.nearlyFull) }
+        self.queueBytes += copy.bytes.count
+        return await withCheckedContinuation { answer in
+            self.groups[group]!.puts.append(Waiting(copy: copy, answer: answer))
+            self.schedule()
+        }
+    }
+
+    package func fetch(_ name: CopyName, of group: GroupID) -> Bytes? {
+        guard self.groups[group] != nil, !self.isStopped else { return nil }
+        return self.attempt(group, makes: false) { store throws(StoreError) in
+            try store.copy(name)
+        } ?? nil
+    }
+
+    /// Whether all of a body is here.
+    package func confirm(_ body: BodyID, chunkCount: UInt32, of group: GroupID) -> CopyAnswer {
+        guard let known = self.groups[group], !self.isStopped else {
+            return .refused(.noReplica)
+        }
+        var next: UInt32 = 0
+        while next < chunkCount {
+            let from = CopyName(body: body, ordinal: next)
+            let page =
+                self.attempt(group, makes: false) { store throws(StoreError) in
+                    try store.held(from: from, limit: 1_024)
+                } ?? []
+            for copy in page where copy.name == CopyName(body: body, ordinal: next) { next += 1 }
+            guard let last = page.last, last.name.body == body, next == last.name.ordinal + 1 else {
+                break
+            }
+        }
+        return next == chunkCount ? .stored(at: known.applied) : .refused(.incomplete)
+    }
+
+    /// Forgets the copies of a body that will not be named.
+    package func drop(_ body: BodyID, of group: GroupID) {
+        guard self.groups[group] != nil, !self.isStopped else { return }
+        var from = CopyName(body: body, ordinal: 0)
+        while true {
+            let page =
+                self.attempt(group, makes: false) { store throws(StoreError) in
+                    try store.held(from: from, limit: 1_024)
+                } ?? []
+            let names = page.map(\.name).filter { $0.body == body }
+            guard !names.isEmpty else { break }
+            _ = self.attempt(group, makes: false) { store throws(StoreError) in
+                try store.remove(names)
+            }
+            self.groups[group]!.wants.removed(names)
+            self.groups[group]!.hasGarbage = true
+            guard let next = names.last?.next, next.body == body else { break }
+            from = next
+        }
+    }
+
+    // MARK: Working
+
+    private func schedule() {
+        guard !self.isDraining else { return }
+        self.isDraining = true
+        Task { self.drain() }
+    }
+
+    /// Stores what waits, one round for each partition: one sync for all copies of a round.
+    private func drain() {
+        self.isDraining = false
+        for group in self.groups.keys.sorted() { self.storeRound(of: group) }
+        if self.groups.values.contains(where: { !$0.puts.isEmpty }) { self.schedule() }
+    }
+
+    private func storeRound(of group: GroupID) {
+        guard let waiting = self.groups[group]?.puts, !waiting.isEmpty else { return }
+        var count = 0
+        var size = 0
+        for put in waiting {
+            guard count == 0 || size + put.copy.bytes.count <= CopyRound.sizeMax.raw else { break }
+            count += 1
+            size += put.copy.bytes.count
+        }
+        let round = Array(waiting.prefix(count))
+        self.groups[group]!.puts.removeFirst(count)
+        self.groups[group]!.lastPut = self.setup.now()
+        self.queueBytes -= size
+        // A fetched copy has no time of its own: it counts as one of now.
+        let copies = round.map { put in
+            var copy = put.copy
+            if copy.orphanAfterMilliseconds == .max {
+                copy.orphanAfterMilliseconds = self.groups[group]!.durableMilliseconds
+            }
+            return copy
+        }
+        let isStored: Void? = self.attempt(group, makes: true) { store throws(StoreError) in
+            try store.put(copies)
+        }
+        for copy in copies where isStored != nil {
+            self.groups[group]!.wants.stored(
+                HeldCopy(
+                    name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
+                    storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
+        }
+        let answer: CopyAnswer =
+            isStored == nil ? .refused(.failed) : .stored(at: self.groups[group]!.applied)
+        for put in round { put.answer.resume(returning: answer) }
+    }
+
+    private func hear() {
+        while true {
+            let events = self.inbox.take()
+            if events.isEmpty { return }
+            for (group, event) in events { self.hear(event, of: group) }
+        }
+    }
+
+    private func hear(_ event: RowsEvent, of group: GroupID) {
+        guard !self.isStopped else { return }
+        switch event {
+        case .opened(let applied, let milliseconds):
+            let puts = self.groups[group]?.puts ?? []
+            let hasStore = self.setup.hasStore(group)
+            self.groups[group] = Group(
+                store: self.groups[group]?.store,
+                wants: CopyWants(applied: applied, milliseconds: milliseconds),
+                applied: applied, durable: applied, durableMilliseconds: milliseconds,
+                puts: puts, lastPut: self.setup.now(), hasGarbage: hasStore)
+            self.askRows(of: group)
+        case .applied(let changes, let through):
+            guard self.groups[group] != nil else { return }
+            for change in changes { self.take(change, of: group, through: through) }
+            self.groups[group]!.wants.applied(through: through)
+            self.groups[group]!.applied = max(self.groups[group]!.applied, through)
+        case .durable(let through, let milliseconds):
+            guard self.groups[group] != nil, through >= self.groups[group]!.durable else { return }
+            self.groups[group]!.wants.durable(through: through, milliseconds: milliseconds)
+            self.groups[group]!.durable = through
+            self.groups[group]!.durableAskCount = 0
+            self.groups[group]!.durableMilliseconds = max(
+                self.groups[group]!.durableMilliseconds, milliseconds)
+        case .page(let from, let end, let bodies):
+            self.compare(group, from, end, bodies)
+        case .removed:
+            for put in self.groups[group]?.puts ?? [] {
+                self.queueBytes -= put.copy.bytes.count
+                put.answer.resume(returning: .refused(.noReplica))
+            }
+            self.groups[group] = nil
+            do throws(StoreError) { try self.setup.removeStore(group) } catch {
+                self.setup.trouble(group, "its copies cannot be removed: \(error)")
+            }
+        }
+    }
+
+    private func take(_ change: BodyChange, of group: GroupID, through: LogIndex) {
+        switch change {
+        case .named(let body): self.groups[group]!.wants.named(body)
+        case .dropped(let body, let count, let index):
+            self.groups[group]!.wants.dropped(body, chunkCount: count, at: index)
+            self.groups[group]!.droppedAt = max(self.groups[group]!.droppedAt, index)
+            self.groups[group]!.durableAskCount = 0
+        case .lost(let body, let count, let index):
+            self.groups[group]!.wants.dropped(body, chunkCount: count, at: index, isLost: true)
+        case .unlisted:
+            self.groups[group]!.wants.unlisted(through: through)
+            self.groups[group]!.isCompared = false
+            self.groups[group]!.droppedAt = max(self.groups[group]!.droppedAt, through)
+            self.groups[group]!.durableAskCount = 0
+            self.askRows(of: group)
+        }
+    }
+
+    // MARK: Comparing
+
+    private func askRows(of group: GroupID) {
+        guard let known = self.groups[group], !known.asksRows else { return }
+        self.groups[group]!.asksRows = true
+        self.setup.askRows(group, known.wants.nextPage)
+    }
+
+    private func compare(
+        _ group: GroupID, _ from: CopyName, _ end: CopyName?, _ bodies: [BodyManifest]
+    ) {
+        guard self.groups[group]?.asksRows == true else { return }
+        self.groups[group]!.asksRows = false
+        guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
+        var held: [HeldCopy] = []
+        var next: CopyName? = from
+        while let name = next {
+            guard
+                let page = self.attempt(
+                    group, makes: false,
+                    { store throws(StoreError) in try store.held(from: name, limit: 4_096) })
+            else { break }
+            let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
+            held += inside
+            next = inside.count == 4_096 ? inside.last?.name.next : nil
+        }
+        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        self.groups[group]!.wants.compare(
+            CopyWants.Page(from: from, end: end, bodies: bodies, held: held))
+        if end == nil {
+            self.groups[group]!.isCompared = true
+        } else {
+            self.askRows(of: group)
+        }
+    }
+
+    // MARK: Letting go
+
+    /// What is due now: called about once a second, and not again before it returns.
+    package func work() async {
+        for group in self.groups.keys.sorted() where !self.isStopped {
+            self.letGo(of: group)
+            await self.reclaim(in: group)
+        }
+    }
+
+    private func letGo(of group: GroupID) {
+        guard let known = self.groups[group], known.isCompared else { return }
+        let names = known.wants.removable(limit: Self.removeCountMax)
+        if !names.isEmpty {
+            let isDone: Void? = self.attempt(group, makes: false) { store throws(StoreError) in
+                try store.remove(names)
+            }
+            if isDone != nil {
+                self.groups[group]!.wants.removed(names)
+                self.groups[group]!.hasGarbage = true
+                self.removedCount += names.count
+            }
+        }
+        let now = self.setup.now()
+        if known.droppedAt > known.durable, known.durableAskCount < Self.durableAskCountMax,
+            known.durableAskedAt.map({ now >= $0 + Self.durableInterval }) ?? true
+        {
+            self.groups[group]!.durableAskedAt = now
+            self.groups[group]!.durableAskCount += 1
+            self.setup.makeDurable(group)
+        }
+        // A silent partition has no entries whose time could pass.
+        if let end = known.wants.firstOrphanMilliseconds, end < self.setup.wallMilliseconds(),
+            known.durableMilliseconds <= end,
+            known.touchedAt.map({ now >= $0 + Self.touchInterval }) ?? true
+        {
+            self.groups[group]!.touchedAt = now
+            self.groups[group]!.droppedAt = max(
+                known.droppedAt, LogIndex(known.applied.raw + 1))
+            self.groups[group]!.durableAskCount = 0
+            self.setup.touch(group)
+        }
+        if known.wants.hasUnlisted { self.askRows(of: group) }
+    }
+
+    /// Compacts for the bytes of one second at most. Puts that came meanwhile go between two
+    /// slices.
+    private func reclaim(in group: GroupID) async {
+        guard let known = self.groups[group], known.hasGarbage, known.puts.isEmpty,
+            self.setup.now() >= known.lastPut + Self.quietTime
+        else { return }
+        _ = self.attempt(group, makes: false) { store throws(StoreError) in try store.seal() }
+        var left = self.rate.raw > 0 ? self.rate.raw : Int.max
+        for _ in 0..<256 {
+            let budget = ByteCount(min(left, Self.slice.raw))
+            guard
+                let progress = self.attempt(
+                    group, makes: false,
+                    { store throws(StoreError) in try store.advance(.compact, budget) })
+            else { return }
+            if progress.isDone {
+                self.groups[group]!.hasGarbage = false
+                return
+            }
+            left -= max(1, progress.size.raw)
+            await Task.yield()
+            guard left > 0, !self.isStopped, self.groups[group]?.puts.isEmpty == true else {
+                return
+            }
+        }
+    }
+
+    // MARK: Repairing
+
+    /// Brings copies that rows name and this node lacks, for the bytes of one second at most. Each
+    /// is held against its row before it is stored.
+    package func repair(at rate: ByteCount) async {
+        guard let fetch = self.setup.fetch, !self.isRepairing else { return }
+        self.isRepairing = true
+        defer { self.isRepairing = false }
+        var left = rate.raw > 0 ? rate.raw : Int.max
+        for group in self.groups.keys.sorted() {
+            let wanted =
+                self.groups[group]?.wants.wanted(limit: Self.repairCountMax) ?? []
+            for (name, chunk) in wanted {
+                guard left > 0, !self.isStopped else { return }
+                guard let bytes = await fetch(name, group),
+                    bytes.count == Int(chunk.storedSize), CRC32C.of(bytes) == chunk.crc
+                else { continue }
+                left -= bytes.count
+                let copy = StoredCopy(
+                    name: name, orphanAfterMilliseconds: .max, bytes: bytes)
+                if case .stored = await self.put(copy, of: group) { self.repairedCount += 1 }
+            }
+        }
+    }
+
+    /// Does something with a partition's store.
+    ///
+    /// - Returns: nil where there is no store, or it failed. The next call opens it again.
+    private func attempt<Result>(
+        _ group: GroupID, makes: Bool,
+        _ body: (any CopyStore) throws(StoreError) -> Result
+    ) -> Result? {
+        do throws(StoreError) {
+            if self.groups[group]?.store == nil {
+                guard makes || self.setup.hasStore(group) else { return nil }
+                let store = try self.setup.openStore(group)
+                self.closeUnused()
+                self.groups[group]?.store = store
+            }
+            self.useCount += 1
+            self.groups[group]?.usedAt = self.useCount
+            guard let store = self.groups[group]?.store else { return nil }
+            let result = try body(store)
+            for name in store.takeForgotten() { self.forgot(name, of: group) }
+            self.groups[group]?.problem = nil
+            return result
+        } catch {
+            if self.groups[group]?.problem == nil {
+                self.setup.trouble(group, "its copies: \(error)")
+            }
+            self.groups[group]?.problem = "\(error)"
+            return nil
+        }
+    }
+
+    /// Makes room for one more open store.
+    private func closeUnused() {
+        let open = self.groups.filter { $0.value.store != nil }
+        guard open.count >= Self.openStoreCountMax,
+            let unused = open.min(by: { $0.value.usedAt < $1.value.usedAt })
+        else { return }
+        self.groups[unused.key]?.store = nil
+    }
+
+    /// A copy was found damaged. The next comparison lists it with what its row says.
+    private func forgot(_ name: CopyName, of group: GroupID) {
+        self.setup.trouble(group, "\(name) was damaged on the disk")
+        self.groups[group]?.wants.forgotten(name, of: nil)
+        self.askRows(of: group)
+    }
+}

@@ -1,0 +1,109 @@
+package import StratusModel
+import StratusStorage
+
+/// What the keeper of this node's copies hears of the rows of bodies. Called on the replicas'
+/// executor, in the order in which entries were applied; nothing here may block.
+package struct BodyFeed: Sendable {
+    /// Whether the keeper takes more changes now. What is not taken stays with its partition.
+    package var hasRoom: @Sendable () -> Bool
+    /// A replica is open, with rows through an entry of this time.
+    package var opened: @Sendable (GroupID, LogIndex, _ milliseconds: Int64) -> Void
+    package var changed: @Sendable (GroupID, [BodyChange], _ through: LogIndex) -> Void
+    package var durable: @Sendable (GroupID, LogIndex, _ milliseconds: Int64) -> Void
+    package var page:
+        @Sendable (GroupID, _ from: CopyName, _ end: CopyName?, [BodyManifest]) -> Void
+    /// The replica's rows and log are gone.
+    package var removed: @Sendable (GroupID) -> Void
+
+    package init(
+        hasRoom: @escaping @Sendable () -> Bool,
+        opened: @escaping @Sendable (GroupID, LogIndex, Int64) -> Void,
+        changed: @escaping @Sendable (GroupID, [BodyChange], LogIndex) -> Void,
+        durable: @escaping @Sendable (GroupID, LogIndex, Int64) -> Void,
+        page: @escaping @Sendable (GroupID, CopyName, CopyName?, [BodyManifest]) -> Void,
+        removed: @escaping @Sendable (GroupID) -> Void
+    ) {
+        self.hasRoom = hasRoom
+        self.opened = opened
+        self.changed = changed
+        self.durable = durable
+        self.page = page
+        self.removed = removed
+    }
+}
+
+extension NodeReplicas {
+    /// Bodies of one page of a comparison: a body of 64 GiB has a row of 2.4 MB.
+    private static let bodyPageCount = 32
+    private static let bodyRetryDelay = Duration.seconds(1)
+
+    /// Tells the keeper what entries did to bodies since it was last told.
+    func tellBodies(of group: GroupID) {
+        guard let feed = self.setup.bodies, feed.hasRoom(),
+            let partition = self.members[group]?.partition
+        else { return }
+        let changes = partition.takeBodyChanges()
+        guard !changes.isEmpty else { return }
+        feed.changed(group, changes, partition.appliedPosition.index)
+    }
+
+    func tellOpened(_ group: GroupID) {
+        guard let feed = self.setup.bodies, let partition = self.members[group]?.partition else {
+            return
+        }
+        let position = partition.appliedPosition
+        feed.opened(group, position.index, position.time.milliseconds)
+    }
+
+    /// A checkpoint has ended. The time is that of an entry which it holds for certain.
+    func tellDurable(_ group: GroupID) {
+        guard let feed = self.setup.bodies, let member = self.members[group],
+            let replica = self.host.replica(of: group)
+        else { return }
+        self.tellBodies(of: group)
+        let durable = replica.state.durable
+        let position = member.partition.appliedPosition
+        var milliseconds: Int64 = 0
+        if position.index == durable {
+            milliseconds = position.time.milliseconds
+        } else if let begun = member.checkpointFrom, begun.index <= durable {
+            milliseconds = begun.milliseconds
+        }
+        feed.durable(group, durable, milliseconds)
+    }
+
+    /// Reads the bodies that a partition's rows name from a name on, and tells them behind
+    /// everything that was told before.
+    package nonisolated func askBodies(of group: GroupID, from name: CopyName) {
+        Task { await self.readBodies(of: group, from: name) }
+    }
+
+    private func readBodies(of group: GroupID, from name: CopyName) async {
+        while let feed = self.setup.bodies, let partition = self.members[group]?.partition,
+            self.fault == nil, !self.isStopped
+        {
+            if feed.hasRoom(),
+                let bodies = try? partition.bodies(from: name.body, limit: Self.bodyPageCount)
+            {
+                self.tellBodies(of: group)
+                let last = bodies.count == Self.bodyPageCount ? bodies.last?.body : nil
+                let end = last.flatMap { CopyName(body: $0, ordinal: .max).next }
+                return feed.page(group, name, end, bodies)
+            }
+            await self.setup.sleep(self.world.now + Self.bodyRetryDelay)
+        }
+    }
+
+    /// Makes a partition's rows durable soon: copies that rows have let go wait for that.
+    package nonisolated func makeDurable(_ group: GroupID) {
+        Task { await self.checkpointNow(group) }
+    }
+
+    private func checkpointNow(_ group: GroupID) {
+        guard let replica = self.host.replica(of: group), self.fault == nil, !self.isStopped else {
+            return
+        }
+        if replica.state.durable == replica.state.applied { return self.tellDurable(group) }
+        self.checkpoint(group)
+    }
+}

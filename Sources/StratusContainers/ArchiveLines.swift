@@ -1,0 +1,84 @@
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import Synchronization
+
+/// The archive as it goes out: a page in memory, never more.
+final class ArchiveLines: ResponseBody {
+    private let state: Mutex<(head: Bytes?, walk: ArchiveWalk)>
+
+    private let form: RecordForm
+
+    init(head: Bytes, walk: ArchiveWalk, form: RecordForm) {
+        self.state = Mutex((head, walk))
+        self.form = form
+    }
+
+    func next() async throws -> Bytes? {
+        let head = self.state.withLock { state -> Bytes? in
+            defer { state.head = nil }
+            return state.head
+        }
+        if let head { return head }
+        // Asked for one piece at a time, so nobody else moves the walk meanwhile.
+        var walk = self.state.withLock { $0.walk }
+        defer { self.state.withLock { [walk] in $0.walk = walk } }
+        while let piece = try await walk.next() {
+            switch piece {
+            case .records(let records, let scope):
+                if !records.isEmpty { return self.lines(records, in: scope) }
+            case .subscriptions(let found, let scope):
+                if !found.isEmpty { return self.lines(found, in: scope) }
+            case .begunAgain(let zone, let scope):
+                return self.line(about: zone, in: scope, "begunAgain")
+            case .incomplete(let zone, let scope):
+                return self.line(about: zone, in: scope, "incomplete")
+            }
+        }
+        return nil
+    }
+
+    private func lines(_ records: [Record], in scope: DatabaseScope) -> Bytes {
+        var lines = Bytes()
+        for record in records {
+            var writer = JSONWriter(reserving: 512)
+            writer.object {
+                $0.member("database", scope.name)
+                $0.key("record")
+                self.form.record(record, &$0)
+            }
+            lines += writer.finish()
+            lines.append(0x0A)
+        }
+        return lines
+    }
+
+    private func lines(_ subscriptions: [Subscription], in scope: DatabaseScope) -> Bytes {
+        var lines = Bytes()
+        for subscription in subscriptions {
+            var writer = JSONWriter()
+            writer.object {
+                $0.member("database", scope.name)
+                $0.key("subscription")
+                self.form.subscription(subscription, &$0)
+            }
+            lines += writer.finish()
+            lines.append(0x0A)
+        }
+        return lines
+    }
+
+    private func line(
+        about zone: ZoneID, in scope: DatabaseScope, _ remark: StaticString
+    ) -> Bytes {
+        var writer = JSONWriter()
+        writer.object {
+            $0.member("database", scope.name)
+            $0.key("zoneID")
+            self.form.zone(zone, &$0)
+            $0.member(remark.description, true)
+        }
+        return writer.finish() + [0x0A]
+    }
+}

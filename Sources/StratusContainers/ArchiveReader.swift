@@ -1,0 +1,128 @@
+import StratusCluster
+import StratusIdentity
+import StratusModel
+import StratusRecords
+
+/// Reads and writes for archives and erasures, as Stratus itself, by the same commands as any
+/// client.
+struct ArchiveReader: Sendable {
+    let store: IdentityStore
+    private static let patience = Duration.seconds(30)
+
+    /// - Parameter principal: on whose behalf.
+    private func ask(
+        _ ask: RecordQuery.Ask, at key: ShardKey,
+        as principal: Principal = Principal(kind: .system)
+    ) async throws -> RecordAnswer {
+        let query = RecordQuery(principal: principal, ask)
+        let answer = try await self.store.router.read(
+            query.enveloped(), at: key, deadline: self.store.world.now + Self.patience)
+        return try RecordAnswer(decoding: answer.body)
+    }
+
+    func schema(of container: ContainerReference) async throws -> Schema {
+        guard
+            case .schema(let schema) = try await self.ask(
+                .schema(container), at: .container(container))
+        else { throw RouteError.refused("no schema where one was asked for") }
+        return schema ?? Schema()
+    }
+
+    /// What a user is subscribed to.
+    func subscriptions(
+        of user: String, in database: DatabaseID, isShared: Bool
+    ) async throws -> [Subscription] {
+        guard self.store.router.level.allows(.two) else { return [] }
+        guard
+            case .subscriptions(let found) = try await self.ask(
+                .subscriptions(database, isShared: isShared, names: nil), at: .database(database),
+                as: Principal(kind: .user, userRecordName: user))
+        else { throw RouteError.refused("no subscriptions where some were asked for") }
+        return found.compactMap(\.self)
+    }
+
+    /// Removes all that a user is subscribed to in a database that is not the user's own.
+    func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
+        guard self.store.router.level.allows(.two), database.bucket == nil else { return }
+        _ = try await self.store.submit(
+            .followNews(
+                FollowNews(
+                    database: database, subscriber: user,
+                    token: Bytes(repeating: 0, count: FollowNews.tokenLength), .forget)),
+            to: database)
+    }
+
+    func zones(of database: DatabaseID) async throws -> [String] {
+        guard
+            case .zones(let zones) = try await self.ask(
+                .zones(database, names: nil), at: .database(database))
+        else { throw RouteError.refused("no zones where some were asked for") }
+        return zones.compactMap { zone in
+            if case .zone(let summary) = zone { summary.name } else { nil }
+        }
+    }
+
+    enum Changes {
+        case page(ZoneChangesPage)
+        /// There is no such zone any more: nothing of it is left to tell.
+        case deleted
+        /// Nothing goes on from that position: only the beginning is whole.
+        case expired
+    }
+
+    func changes(in zone: String, of database: DatabaseID, after: FeedPosition?) async throws
+        -> Changes
+    {
+        let ask = ZoneChangesAsk(database: database, zone: zone, after: after)
+        switch try await self.ask(.zoneChanges(ask), at: .database(database)) {
+        case .zoneChanges(let page): return .page(page)
+        case .zoneRefused(.notFound): return .deleted
+        case .zoneRefused(.positionExpired): return .expired
+        default: throw RouteError.refused("no changes where some were asked for")
+        }
+    }
+
+    func page(of type: String, in database: DatabaseID, after: Bytes?) async throws
+        -> QueryPage
+    {
+        let ask = QueryPageAsk(
+            database: database, predicate: RecordPredicate(recordType: type), after: after,
+            requiresIndexes: false)
+        switch try await self.ask(.page(ask), at: .database(database)) {
+        case .page(let page): return page
+        // A partition that never saw the type has no records of it.
+        case .refused(let refusal) where refusal.reason == .typeUnknown:
+            return QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
+        default: throw RouteError.refused("no page where one was asked for")
+        }
+    }
+
+    func record(_ name: String, in database: DatabaseID) async throws -> [Record] {
+        let ask = RecordLookup(database: database, names: [name])
+        guard
+            case .lookup(let found) = try await self.ask(
+                .lookup(ask), at: .database(database))
+        else { throw RouteError.refused("no record where one was asked for") }
+        return found.items.compactMap { item in
+            if case .found(let record) = item { record } else { nil }
+        }
+    }
+
+    /// False: others' VALIDATE references keep the record where it is.
+    func delete(_ name: String, in database: DatabaseID) async throws -> Bool {
+        let outcome = try await self.store.submit(
+            .modifyRecords(
+                ModifyRecords(
+                    database: database, drawnIncarnation: ZoneIncarnation(0),
+                    operations: [RecordOperation(.forceDelete, recordName: name)])),
+            to: database)
+        guard case .records(let modified) = outcome, let result = modified.results.first else {
+            throw RouteError.refused("an outcome of another kind")
+        }
+        switch result {
+        case .saved, .deleted: return true
+        case .refused(let refusal) where refusal.reason == .referenced: return false
+        case .refused: throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+    }
+}

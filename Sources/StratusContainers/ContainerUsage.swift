@@ -1,0 +1,74 @@
+import StratusCluster
+import StratusIdentity
+package import StratusModel
+package import StratusRecords
+
+/// The storage that the databases of a container use, a page of users at a time.
+package struct ContainerUsage: Sendable {
+    private let store: IdentityStore
+    private let registry: ContainerRegistry
+
+    /// Users on one page: each is a question to another partition.
+    package static let userCountMax = 100
+
+    package init(_ directory: Directory) {
+        self.store = directory.accounts.store
+        self.registry = directory.registry
+    }
+
+    package struct Held: Sendable, Equatable {
+        /// Empty: the public database.
+        package var owner: String
+        package var use: StorageUse
+        package var zoneCount: UInt64
+    }
+
+    package struct Page: Sendable, Equatable {
+        package var databases: [Held]
+        /// The user after whom the next page begins; nil: this was the last.
+        package var next: String?
+    }
+
+    /// The first page begins with the public database.
+    package func page(of container: ContainerReference, after: String?) async throws -> Page {
+        var page = Page(databases: [])
+        if after == nil {
+            page.databases.append(
+                try await self.held(by: try await self.registry.publicDatabase(of: container)))
+        }
+        let users = try await self.store.page(
+            .user, of: IdentityKey.home(container), at: .container(container),
+            after: after.map { Bytes($0.utf8) }, limit: Self.userCountMax)
+        for user in users {
+            let name = String(decoding: user.name, as: UTF8.self)
+            page.databases.append(
+                try await self.held(
+                    DatabaseID(container: container, scope: .private, owner: name)))
+            page.next = name
+        }
+        if users.count < Self.userCountMax { page.next = nil }
+        return page
+    }
+
+    /// The sum over its buckets, each as it is when it is asked.
+    package func held(by database: PublicDatabase) async throws -> Held {
+        var all = Held(owner: "", use: .none, zoneCount: 0)
+        for part in database.parts {
+            let held = try await self.held(part)
+            all.use = all.use + held.use
+            all.zoneCount += held.zoneCount
+        }
+        return all
+    }
+
+    private func held(_ database: DatabaseID) async throws -> Held {
+        let query = RecordQuery(principal: Principal(kind: .system), .use(database))
+        let answer = try await self.store.router.read(
+            query.enveloped(), at: .database(database),
+            deadline: self.store.world.now + .seconds(30))
+        guard case .use(let use, let zoneCount, _) = try RecordAnswer(decoding: answer.body) else {
+            throw RouteError.refused("no usage where it was asked for")
+        }
+        return Held(owner: database.owner, use: use, zoneCount: zoneCount)
+    }
+}

@@ -1,0 +1,57 @@
+import StratusCluster
+import StratusIdentity
+import StratusModel
+import StratusRecords
+
+/// People's own records in the containers they use.
+extension Directory {
+    /// Everybody has a record of type `Users` in the public database, made at the first sign-in.
+    /// Where it is already there, nothing happens.
+    ///
+    /// The partition that holds it learns the schema first, where it will: records saved without
+    /// one are in the way of every index that is asked for later.
+    func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
+        let database = try await self.registry.publicDatabase(of: container)
+            .part(of: name)
+        let schema = try await self.schema(of: container)
+        let outcome = try await self.makeUserRecord(name, in: database, schema)
+        if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
+            try? await self.store.install(schema, of: container, at: .database(database))
+            _ = try await self.makeUserRecord(name, in: database, Schema())
+        }
+    }
+
+    /// The container's schema. If development has none yet, an empty one is installed first. A
+    /// partition that saves a record without a schema builds every later index by a job, and
+    /// refuses the first query after a save until that is done (decision 0044).
+    private func schema(of container: ContainerReference) async throws -> Schema {
+        let schema = try await self.store.schema(of: container)
+        guard schema.version == 0, container.environment == .development else { return schema }
+        try await self.store.install(
+            Schema(version: 1), of: container, at: .container(container))
+        return try await self.store.schema(of: container)
+    }
+
+    private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)
+        async throws -> RecordOutcome
+    {
+        let command = RecordCommand.modifyRecords(
+            ModifyRecords(
+                database: database,
+                drawnIncarnation: ZoneIncarnation(self.store.world.random()),
+                operations: [
+                    RecordOperation(
+                        .create, recordName: name, recordType: RecordState.userType)
+                ]))
+        let outcome = try await self.store.router.submit(
+            command.enveloped(
+                container: database.container, identity: self.store.world.drawIdentity(),
+                deadlineMilliseconds: self.store.now + 10_000, schemaVersion: schema.version,
+                principal: Principal(kind: .system, userRecordName: name)),
+            to: .database(database), deadline: self.store.world.now + .seconds(10))
+        guard outcome.verdict == .decided else {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+}

@@ -1,0 +1,133 @@
+import StratusAssets
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+
+extension AssetHandler {
+    private static let readPatience = Duration.seconds(10)
+    private static let patienceMin = Duration.seconds(300)
+    private static let speedMin: UInt64 = 1 << 10
+
+    func download(_ request: HTTPRequest, link text: String, name: String?) async throws
+        -> HTTPResponse
+    {
+        let link: DownloadLink
+        do throws(AssetTextRefusal) {
+            link = try DownloadLink(
+                text, openedWith: self.kit.ciphers.links, at: self.world.wallMilliseconds)
+        } catch {
+            throw error == .expired
+                ? AssetFailure.gone("the download URL has expired: read the record again")
+                : AssetFailure.forbidden("unknown download URL")
+        }
+        guard let stored = try await self.stored(link) else { throw AssetFailure.notFound }
+        let size = stored.body.size
+        let tag = Self.tag(of: stored.asset)
+        var headers = self.headers(name: name, tag: tag, link)
+        let wanted = request.head.headers
+        if let known = wanted["If-None-Match"], Self.matches(known, tag) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        var range = 0..<size
+        var status = 200
+        if ByteRange.counts(ifRange: wanted["If-Range"], tag: tag) {
+            switch ByteRange(wanted["Range"], size: size) {
+            case .whole: break
+            case .part(let part):
+                range = part
+                status = 206
+                headers.set("Content-Range", ByteRange.contentRange(part, size: size))
+            case .unsatisfiable: throw AssetFailure.unsatisfiable(size: size)
+            }
+        }
+        guard !stored.body.isLost else { throw AssetFailure.gone("the file is lost") }
+        let length = Int(range.upperBound - range.lowerBound)
+        if request.head.method == "HEAD" || length == 0 {
+            return HTTPResponse(
+                status: status, headers: headers, body: .stream(EmptyBody(), length: length))
+        }
+        // In a public database nobody knows the reader: an address reads each file by itself.
+        let reader =
+            link.database.owner.isEmpty ? "\(request.peer) \(tag)" : link.database.owner
+        return try await self.content(
+            of: stored, range, link, by: reader, status, headers, length)
+    }
+
+    private func content(
+        of stored: StoredAsset, _ range: Range<UInt64>, _ link: DownloadLink,
+        by reader: String, _ status: Int, _ headers: HeaderFields, _ length: Int
+    ) async throws -> HTTPResponse {
+        let (world, kit) = (self.world, self.kit)
+        guard
+            let share = await kit.buffers.wait(
+                for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
+                of: reader, now: { world.now }, sleep: kit.sleep)
+        else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
+        guard let members = await kit.members(link.database) else {
+            throw AssetFailure.later("the database cannot be reached", seconds: 1)
+        }
+        let key = try await kit.keys.open(
+            stored.key, version: stored.body.keyVersion, of: link.database)
+        let patience = max(
+            Self.patienceMin, .seconds(Int64(clamping: UInt64(length) / Self.speedMin)))
+        let plan = BodyReadPlan(
+            manifest: stored.body, members: members, range: range,
+            sealer: BodySealer(
+                databaseKey: key, version: stored.body.keyVersion, database: link.database,
+                body: stored.body.body), deadline: self.world.now + patience, share: share)
+        guard let body = await kit.bodies.begin(plan) else {
+            throw AssetFailure.gone("no node has all of the file")
+        }
+        var response = HTTPResponse(
+            status: status, headers: headers, body: .stream(body, length: length))
+        response.held = share
+        return response
+    }
+
+    /// The asset with its manifest and key; nil: it is gone.
+    private func stored(_ link: DownloadLink) async throws -> StoredAsset? {
+        let query = RecordQuery(principal: Principal(kind: .system), .asset(link.asset))
+        let answer = try await self.router.read(
+            query.enveloped(), at: .database(link.database),
+            deadline: self.world.now + Self.readPatience)
+        guard case .asset(let stored) = try RecordAnswer(decoding: answer.body) else {
+            throw AssetFailure.broken
+        }
+        return stored?.database == link.database ? stored : nil
+    }
+
+    private func headers(name: String?, tag: String, _ link: DownloadLink) -> HeaderFields {
+        let disposition = ContentDisposition(name: name)
+        let life = max(0, (link.expiresMilliseconds - self.world.wallMilliseconds) / 1_000)
+        return [
+            "Content-Type": disposition.contentType, "Content-Disposition": disposition.field,
+            "ETag": tag, "Accept-Ranges": "bytes",
+            "Cache-Control": "private, max-age=\(life), immutable",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
+        ]
+    }
+
+    /// An asset's bytes never change.
+    private static func tag(of asset: AssetID) -> String {
+        "\"" + Hexadecimal.text(withUnsafeBytes(of: asset.raw.bigEndian) { Bytes($0) }) + "\""
+    }
+
+    /// A list of tags, weak ones too: for a GET they are compared weakly (RFC 9110 §13.1.2).
+    private static func matches(_ field: String, _ tag: String) -> Bool {
+        field.split(separator: ",").contains { element in
+            let text = element.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()
+            let known = String(text)
+            return known == "*" || known == tag || known == "W/" + tag
+        }
+    }
+}
+
+/// For an answer whose head alone matters.
+private struct EmptyBody: ResponseBody {
+    func next() async throws -> Bytes? { nil }
+}

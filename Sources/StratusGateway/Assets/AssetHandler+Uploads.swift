@@ -1,0 +1,231 @@
+import StratusAssets
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+import Synchronization
+
+extension AssetHandler {
+    /// What CloudKit's checksum of a file begins with.
+    static let checksumSalt =
+        Bytes("com.apple.XattrObjectSalt".utf8) + [0] + Bytes("com.apple.DataObjectSalt".utf8)
+        + [0]
+    /// How long copies are kept of which no row speaks yet.
+    static let orphanMilliseconds: Int64 = 3_600_000
+    private static let commandPatience = Duration.seconds(30)
+    /// The shortest time that an upload may take, and the least speed beyond it.
+    private static let patienceMin = Duration.seconds(300)
+    private static let speedMin: UInt64 = 16 << 10
+    /// Times that a body is named anew because its name or its key was taken meanwhile.
+    private static let pinTriesMax = 3
+
+    func upload(_ request: HTTPRequest, ticket text: String) async throws -> HTTPResponse {
+        let ticket: UploadTicket
+        do throws(AssetTextRefusal) {
+            ticket = try UploadTicket(
+                text, openedWith: self.kit.ciphers.tickets, at: self.world.wallMilliseconds)
+        } catch {
+            throw AssetFailure.forbidden(
+                error == .expired
+                    ? "the upload URL has expired: ask for a new one" : "unknown upload URL")
+        }
+        let sizeMax = min(ticket.sizeMax, self.kit.settings.sizeMax)
+        let boundary = request.head.headers["Content-Type"].flatMap(MultipartReader.boundary)
+        let length = request.head.headers["Content-Length"].flatMap { UInt64($0) }
+        if let length, boundary == nil, length > sizeMax { throw AssetFailure.tooLarge(sizeMax) }
+        guard self.router.level.allows(.two) else { throw RouteError.upgrading }
+        try await self.requireOpen(ticket)
+        let (world, kit) = (self.world, self.kit)
+        guard
+            let share = await kit.buffers.wait(
+                for: TransferBuffers.uploadSize(of: length), of: ticket.user,
+                now: { world.now }, sleep: kit.sleep)
+        else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
+        defer { withExtendedLifetime(share) {} }
+        guard let members = await kit.members(ticket.database) else {
+            throw AssetFailure.later("the database cannot be reached", seconds: 1)
+        }
+        let key = try await kit.keys.sealing(of: ticket.database)
+        let secret =
+            kit.settings.deduplicates ? try await kit.keys.secret(of: ticket.database) : nil
+        let plan = self.plan(ticket, members, key, hashes: secret != nil, sizeMax: sizeMax)
+        let written: WrittenBody
+        let form = boundary.map { FirstFile(request.body, boundary: $0) }
+        do throws(BodyFailure) {
+            written = try await kit.bodies.write(form ?? request.body, plan)
+        } catch {
+            if error == .tooLarge { throw AssetFailure.tooLarge(sizeMax) }
+            if let form, form.isNoForm {
+                throw AssetFailure.malformed("the body is no multipart form with a file")
+            }
+            throw error
+        }
+        let pinned = try await self.pin(written, ticket, plan, secret)
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("singleFile")
+            $0.writeUploaded(
+                checksum: pinned.fileChecksum, size: written.sums.size,
+                receipt: AssetReceipt(
+                    asset: pinned.asset, database: ticket.database, user: ticket.user,
+                    expiresMilliseconds: self.world.wallMilliseconds
+                        + AssetReceipt.lifeMilliseconds
+                ).text(sealedWith: kit.ciphers.receipts))
+        }
+        return HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "application/json; charset=UTF-8", "Cache-Control": "no-store",
+            ], body: .bytes(writer.finish()))
+    }
+
+    /// A ticket makes nothing in a container that was shut, or for a user who is gone.
+    private func requireOpen(_ ticket: UploadTicket) async throws {
+        guard try await self.kit.isOpen(ticket.database.container, ticket.user) else {
+            throw AssetFailure.notFound
+        }
+    }
+
+    private func plan(
+        _ ticket: UploadTicket, _ members: BodyMembers, _ key: DatabaseKeys.Sealing,
+        hashes: Bool, sizeMax: UInt64
+    ) -> BodyPlan {
+        let body = BodyID(self.drawName())
+        let lead = max(0, self.router.leadMilliseconds)
+        let patience = max(
+            Self.patienceMin, .seconds(Int64(clamping: sizeMax / Self.speedMin)))
+        var plan = BodyPlan(
+            members: members, body: body,
+            // Counted from the end of the longest upload: a pin that comes later does nothing.
+            orphanAfterMilliseconds: self.world.wallMilliseconds + lead
+                + patience.clampedNanoseconds / 1_000_000 + Self.orphanMilliseconds,
+            sealer: BodySealer(
+                databaseKey: key.key, version: key.version, database: ticket.database,
+                body: body), keyVersion: key.version, sizeMax: sizeMax,
+            checksumPrefix: Self.checksumSalt, deadline: self.world.now + patience)
+        plan.compresses = self.kit.settings.compresses
+        plan.hashes = hashes
+        return plan
+    }
+
+    private func drawName() -> UInt128 {
+        UInt128(self.world.random()) << 64 | UInt128(self.world.random())
+    }
+
+    /// Names the body: from here on the file is an asset, for 24 hours or until a record holds it.
+    private func pin(
+        _ written: WrittenBody, _ ticket: UploadTicket, _ plan: BodyPlan,
+        _ secret: SecretBytes?
+    ) async throws -> PinnedAsset {
+        try await self.requireOpen(ticket)
+        let digest = self.digest(of: written.sums, ticket, secret)
+        for _ in 0..<Self.pinTriesMax {
+            let pin = PinAsset(
+                database: ticket.database, upload: UploadID(ticket.upload),
+                asset: AssetID(self.drawName()), body: written.body,
+                fileChecksum: Base64.encode([1] + written.sums.sha1), size: written.sums.size,
+                chunkSize: written.chunkSize, keyVersion: written.keyVersion,
+                chunks: written.chunks, digest: digest,
+                orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: written.storers,
+                rules: self.kit.rules(of: ticket.database, self.limits))
+            let command = RecordCommand.pinAsset(pin).enveloped(
+                container: ticket.database.container, identity: self.world.drawIdentity(),
+                deadlineMilliseconds: self.world.wallMilliseconds
+                    + Self.commandPatience.clampedNanoseconds / 1_000_000
+                    + self.router.leadMilliseconds, schemaVersion: 0,
+                principal: Principal(kind: .system))
+            let outcome = try await self.router.submit(
+                command, to: .database(ticket.database),
+                deadline: self.world.now + Self.commandPatience)
+            guard case .decided = outcome.verdict else {
+                throw RouteError.notExecuted(retryAfter: .seconds(1))
+            }
+            switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
+            case .pinned(let pinned): return pinned
+            case .refused(let refusal) where refusal.reason == .assetTaken: continue
+            case .refused(let refusal): throw Self.failure(refusal)
+            default: throw AssetFailure.broken
+            }
+        }
+        throw RouteError.notExecuted(retryAfter: .seconds(1))
+    }
+
+    private static func failure(_ refusal: StratusRecords.RequestRefusal) -> any Error {
+        switch refusal.reason {
+        case .uploadAttached:
+            AssetFailure.forbidden("a record holds what was uploaded here: ask for a new URL")
+        case .databaseFull:
+            AssetFailure.full("the database may hold \(refusal.subject) bytes")
+        case .tooMuchUnattached:
+            AssetFailure.full(
+                "files that no record holds may have \(refusal.subject) bytes together")
+        case .keyMissing, .pinTooLate:
+            AssetFailure.later("the file could not be named: upload it again", seconds: 1)
+        case .accessDenied: AssetFailure.notFound
+        default: ClientError(refusal)
+        }
+    }
+
+    /// Equal for equal files of one database. In the public one nobody shares with anybody else.
+    private func digest(of sums: BodySums, _ ticket: UploadTicket, _ secret: SecretBytes?)
+        -> AssetDigest?
+    {
+        guard let secret, let sha256 = sums.sha256 else { return nil }
+        let size = withUnsafeBytes(of: sums.size.bigEndian) { Bytes($0) }
+        let user = ticket.database.scope == .public ? Bytes(ticket.user.utf8) : []
+        let key = secret.withBytes { Bytes($0) }
+        let digest = KeyedHash.derive(key, "stratus equal files 1", size, sha256, user)
+        return AssetDigest(digest.prefix(16).reduce(0) { $0 << 8 | UInt128($1) })
+    }
+}
+
+/// The first file of a `multipart/form-data` body.
+final class FirstFile: RequestBody {
+    private struct State {
+        var reader: MultipartReader
+        var isNoForm = false
+    }
+
+    private let source: any RequestBody
+    private let state: Mutex<State>
+
+    init(_ source: any RequestBody, boundary: String) {
+        self.source = source
+        self.state = Mutex(State(reader: MultipartReader(boundary: boundary)))
+    }
+
+    /// Whether it was found to be no form with a file.
+    var isNoForm: Bool { self.state.withLock { $0.isNoForm } }
+
+    func next() async throws(RequestBodyError) -> Bytes? {
+        while let bytes = try await self.source.next() {
+            let file = self.take(bytes)
+            guard let file else { throw .cutShort }
+            if !file.isEmpty { return file }
+        }
+        guard self.finish() else { throw .cutShort }
+        return nil
+    }
+
+    private func take(_ bytes: Bytes) -> Bytes? {
+        self.state.withLock { state in
+            do throws(MultipartReader.Refusal) { return try state.reader.read(bytes) } catch {
+                state.isNoForm = true
+                return nil
+            }
+        }
+    }
+
+    private func finish() -> Bool {
+        self.state.withLock { state in
+            do throws(MultipartReader.Refusal) { try state.reader.finish() } catch {
+                state.isNoForm = true
+                return false
+            }
+            return true
+        }
+    }
+}

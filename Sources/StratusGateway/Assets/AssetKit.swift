@@ -1,0 +1,95 @@
+package import StratusAssets
+package import StratusIdentity
+package import StratusModel
+import StratusRecords
+
+/// The settings of assets that a reload may change.
+package struct AssetSettings: Sendable, Equatable {
+    /// Where clients reach uploads and downloads; nil: at the address that a request came to.
+    package var url: String?
+    package var sizeMax: UInt64 = 1 << 30
+    package var unattachedSizeMax: UInt64 = 10 << 30
+    package var graceMilliseconds: Int64 = 3_600_000
+    package var linkLifeMilliseconds: Int64 = 3_600_000
+    package var deduplicates = true
+    package var compresses = true
+
+    package init() {}
+}
+
+/// Everything about assets that the gateway's handlers share: ciphers, keys, copies and memory.
+package struct AssetKit: Sendable {
+    package var ciphers: AssetCiphers
+    package var keys: DatabaseKeys
+    package var bodies: any BodyService
+    package var buffers: TransferBuffers
+    /// The members of the partition that holds a database; nil where that is not known now.
+    package var members: @Sendable (DatabaseID) async -> BodyMembers?
+    /// Keeps the keys of ``ciphers`` up to date.
+    package var keepUp: @Sendable () async throws -> Void
+    /// Whether a user may still upload: the container is open, and the user is there.
+    package var isOpen: @Sendable (ContainerReference, _ user: String) async throws -> Bool
+    package var sleep: @Sendable (Duration) async -> Void
+    package var settings: AssetSettings
+
+    package init(
+        ciphers: AssetCiphers, keys: DatabaseKeys, bodies: any BodyService,
+        buffers: TransferBuffers,
+        members: @escaping @Sendable (DatabaseID) async -> BodyMembers?,
+        keepUp: @escaping @Sendable () async throws -> Void,
+        isOpen: @escaping @Sendable (ContainerReference, _ user: String) async throws -> Bool,
+        sleep: @escaping @Sendable (Duration) async -> Void, settings: AssetSettings
+    ) {
+        self.ciphers = ciphers
+        self.keys = keys
+        self.bodies = bodies
+        self.buffers = buffers
+        self.members = members
+        self.keepUp = keepUp
+        self.isOpen = isOpen
+        self.sleep = sleep
+        self.settings = settings
+    }
+
+    /// The rules that pins of a database are decided by.
+    func rules(of database: DatabaseID, _ limits: Limits) -> AssetRules {
+        var rules = AssetRules()
+        rules.pinMilliseconds = AssetReceipt.lifeMilliseconds
+        rules.graceMilliseconds = self.settings.graceMilliseconds
+        rules.unattachedSizeMax = self.settings.unattachedSizeMax
+        let quota =
+            database.scope == .public
+            ? limits.publicDatabaseSizeMax : limits.privateDatabaseSizeMax
+        rules.databaseSizeMax = UInt64(quota.raw)
+        return rules
+    }
+}
+
+/// Makes the download links of one answer: each asset of a record gets a URL of its own.
+struct AssetLinks: Sendable {
+    let ciphers: AssetCiphers
+    let origin: String
+    /// The caller's database, without a bucket.
+    let database: DatabaseID
+    let bucketCount: Int
+    let expiresMilliseconds: Int64
+
+    /// Ends with the literal `${f}`, which clients replace with a file's name.
+    func url(of asset: AssetID, in recordName: String) -> String {
+        var database = self.database
+        if self.bucketCount > 1 {
+            database.bucket = Bucket(0, of: self.bucketCount).sibling(of: recordName)
+        }
+        let link = DownloadLink(
+            asset: asset, database: database, expiresMilliseconds: self.expiresMilliseconds)
+        return self.origin + AssetPath.downloads + link.text(sealedWith: self.ciphers.links)
+            + "/${f}"
+    }
+}
+
+/// The paths of uploads and downloads.
+package enum AssetPath {
+    package static let root = "/assets/"
+    static let uploads = "/assets/u/"
+    static let downloads = "/assets/d/"
+}

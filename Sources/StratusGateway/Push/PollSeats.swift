@@ -1,0 +1,254 @@
+import StratusCluster
+package import StratusModel
+import Synchronization
+
+/// The polls that wait at this node: one for each token, and which databases wake them.
+///
+/// A poll that follows another of its token takes its seat: the older one is told to end, and the
+/// newer one begins when the older one has. What the older one delivered is then settled, so the
+/// newer one does not deliver it again.
+final class PollSeats: Sendable {
+    private struct Place {
+        /// A newer poll has come.
+        var isTold = false
+        /// Something may have changed since it last looked.
+        var isWoken = false
+        var waiter: CheckedContinuation<Void, Never>?
+        var databases: Set<DatabaseID> = []
+        /// Has the seat next.
+        var next: CheckedContinuation<Bool, Never>?
+    }
+
+    private struct State {
+        var places: [Bytes: Place] = [:]
+        var watchers: [DatabaseID: Set<Bytes>] = [:]
+        /// Until when the many polls of a database are left alone.
+        var rests: [DatabaseID: MonotonicTime] = [:]
+        /// The databases that are watched, by their names among nodes.
+        var named: [UInt64: DatabaseID] = [:]
+        /// The databases of all places.
+        var watchCount = 0
+        /// Polls of unknown tokens.
+        var unknownCount = 0
+
+        mutating func unwatch(_ token: Bytes, _ databases: Set<DatabaseID>) {
+            self.watchCount -= databases.count
+            for database in databases {
+                self.watchers[database]?.remove(token)
+                guard self.watchers[database]?.isEmpty == true else { continue }
+                self.watchers[database] = nil
+                self.rests[database] = nil
+                self.named[Attendance.name(of: database)] = nil
+            }
+        }
+    }
+
+    private let state = Mutex(State())
+    private let observer = Mutex<(any PollObserver)?>(nil)
+
+    /// The number of polls that have a seat.
+    var count: Int { self.state.withLock { $0.places.count } }
+
+    /// The questions that one look of all of them takes.
+    var watchCount: Int { self.state.withLock { $0.watchCount } }
+
+    /// Polls of unknown tokens that are held at once. They are strangers', and must not take the
+    /// places of those who are known.
+    static let unknownCountMax = 256
+
+    /// - Returns: whether one more poll of an unknown token may be held; then ``leaveUnknown()``
+    ///   must follow.
+    func enterUnknown() -> Bool {
+        self.state.withLock { state in
+            guard state.unknownCount < Self.unknownCountMax else { return false }
+            state.unknownCount += 1
+            return true
+        }
+    }
+
+    func leaveUnknown() { self.state.withLock { $0.unknownCount -= 1 } }
+
+    /// Those of them that have been woken and have not looked yet.
+    var wokenCount: Int { self.state.withLock { $0.places.values.count { $0.isWoken } } }
+
+    /// Takes the seat of a token, once the poll before it has ended. Nil: a still newer one came.
+    func take(_ token: Bytes) async -> PollSeat? {
+        let isMine = await withCheckedContinuation { continuation in
+            let (waiter, other, isFree) = self.state.withLock { state in
+                guard var place = state.places[token] else {
+                    state.places[token] = Place()
+                    return (
+                        nil as CheckedContinuation<Void, Never>?,
+                        nil as CheckedContinuation<Bool, Never>?, true
+                    )
+                }
+                let waiter = place.waiter.take()
+                let other = place.next
+                place.isTold = true
+                place.next = continuation
+                state.places[token] = place
+                return (waiter, other, false)
+            }
+            waiter?.resume()
+            other?.resume(returning: false)
+            if isFree { continuation.resume(returning: true) }
+        }
+        return isMine ? PollSeat(token, of: self) : nil
+    }
+
+    /// Whom to tell of what is watched and of what changes here.
+    func observe(_ observer: any PollObserver) { self.observer.withLock { $0 = observer } }
+
+    /// The names of all databases that are watched.
+    var watched: [UInt64] { self.state.withLock { $0.named.keys.sorted() } }
+
+    /// A database has changed by way of this node.
+    func changed(_ database: DatabaseID, at now: MonotonicTime) {
+        self.stirred(database, at: now)
+        self.observer.withLock { $0 }?.stirred(Attendance.name(of: database))
+    }
+
+    /// One has changed by way of another node.
+    func stirred(_ name: UInt64, at now: MonotonicTime) {
+        guard let database = self.state.withLock({ $0.named[name] }) else { return }
+        self.stirred(database, at: now)
+    }
+
+    /// So many polls are woken at each change of a database. Of more, each look is paid for by a
+    /// pause, so that many pages and many saves do not multiply.
+    static let freeWatcherCount = 32
+    static let pausePerWatcher: Duration = .microseconds(500)
+
+    /// The database has changed: whoever follows it looks again. Who is not woken finds the change
+    /// at its next look.
+    func stirred(_ database: DatabaseID, at now: MonotonicTime) {
+        let waiters = self.state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            let count = state.watchers[database]?.count ?? 0
+            if count > Self.freeWatcherCount {
+                guard now >= state.rests[database] ?? now else { return [] }
+                state.rests[database] = now + Self.pausePerWatcher * count
+            }
+            return (state.watchers[database] ?? []).compactMap { token in
+                state.places[token]?.isWoken = true
+                return state.places[token]?.waiter.take()
+            }
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    fileprivate func leave(_ token: Bytes) {
+        let next = self.state.withLock { state in
+            let place = state.places.removeValue(forKey: token)
+            state.unwatch(token, place?.databases ?? [])
+            if place?.next != nil { state.places[token] = Place() }
+            return place?.next
+        }
+        next?.resume(returning: true)
+    }
+
+    fileprivate func watch(_ token: Bytes, _ databases: Set<DatabaseID>) {
+        let new = self.state.withLock { state -> [UInt64] in
+            guard let before = state.places[token]?.databases, before != databases else {
+                return []
+            }
+            state.unwatch(token, before)
+            state.watchCount += databases.count
+            var new: [UInt64] = []
+            for database in databases {
+                state.watchers[database, default: []].insert(token)
+                let name = Attendance.name(of: database)
+                if state.named.updateValue(database, forKey: name) == nil { new.append(name) }
+            }
+            state.places[token]?.databases = databases
+            return new.sorted()
+        }
+        if !new.isEmpty { self.observer.withLock { $0 }?.watched(new) }
+    }
+
+    fileprivate func isTold(_ token: Bytes) -> Bool {
+        self.state.withLock { $0.places[token]?.isTold ?? true }
+    }
+
+    fileprivate func wake(_ token: Bytes) {
+        self.state.withLock { state in
+            state.places[token]?.isWoken = true
+            return state.places[token]?.waiter.take()
+        }?.resume()
+    }
+
+    /// Waits until it is woken, for which it may have been already.
+    fileprivate func sleep(_ token: Bytes) async {
+        await withCheckedContinuation { continuation in
+            let isOver = self.state.withLock { state in
+                guard let place = state.places[token], !place.isTold, !place.isWoken else {
+                    return true
+                }
+                state.places[token]?.waiter = continuation
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+        self.state.withLock { $0.places[token]?.isWoken = false }
+    }
+}
+
+/// The seat of one poll. It is left when its answer has been taken, or will not be.
+final class PollSeat: Sendable {
+    private let token: Bytes
+    private let owner: PollSeats
+
+    fileprivate init(_ token: Bytes, of owner: PollSeats) {
+        self.token = token
+        self.owner = owner
+    }
+
+    deinit { self.owner.leave(self.token) }
+
+    /// Whether a newer poll has come.
+    var isTold: Bool { self.owner.isTold(self.token) }
+
+    func watch(_ databases: Set<DatabaseID>) { self.owner.watch(self.token, databases) }
+
+    /// Returns when a database may have changed, when a newer poll comes, when the task is
+    /// cancelled, or after `patience`.
+    func wait(for patience: Duration) async {
+        let timer = Task { [owner, token] in
+            try? await Task.sleep(for: patience)
+            if !Task.isCancelled { owner.wake(token) }
+        }
+        await withTaskCancellationHandler {
+            await self.owner.sleep(self.token)
+        } onCancel: {
+            self.owner.wake(self.token)
+        }
+        timer.cancel()
+    }
+}
+
+/// The polls that a node holds. Shared by every handler of a node, as what one that goes away still
+/// holds is woken through the one that follows it.
+package struct HeldPolls: Sendable {
+    let seats = PollSeats()
+    package init() {}
+
+    package func observe(_ observer: any PollObserver) { self.seats.observe(observer) }
+
+    /// The databases that polls of this node wait for, by their names among nodes.
+    package var watched: [UInt64] { self.seats.watched }
+
+    /// A database has changed by way of another node.
+    package func stirred(_ database: UInt64, at now: MonotonicTime) {
+        self.seats.stirred(database, at: now)
+    }
+
+    /// The number of polls.
+    package var count: Int { self.seats.count }
+}
+
+/// Hears of what other nodes should know. Returns at once.
+package protocol PollObserver: AnyObject, Sendable {
+    /// Polls wait for databases that none waited for before.
+    func watched(_ databases: [UInt64])
+    /// A database has changed by way of this node.
+    func stirred(_ database: UInt64)
+}

@@ -1,0 +1,341 @@
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+import Synchronization
+
+/// The web courier: a poll is answered with the oldest notification that its token has not taken,
+/// or held until there is one.
+///
+/// It has no credentials but the token. A notification counts as taken when all of its bytes were
+/// given to the connection; what a client did not get before it went away, its next poll gets.
+struct PollService: Sendable {
+    static let path = "/aps"
+    static let bodySizeMax: ByteCount = .kibibytes(1)
+    /// How long a poll is held that has nothing to tell.
+    static let hold: Duration = .seconds(240)
+    /// How long the answer to an unknown token takes: clients ask again after 10 ms.
+    static let unknownHold: Duration = .seconds(30)
+    /// Changes that came by way of this node are told at once. All others are looked for every half
+    /// second while few polls are held, and less often the more there are: the node's polls ask
+    /// some 2,000 questions a second.
+    static func interval(watchCount: Int) -> Duration {
+        .milliseconds(min(60_000, max(500, watchCount / 2)))
+    }
+    /// How long one question to a partition may take.
+    private static let patience: Duration = .seconds(5)
+    /// Events that a follower may have looked at in vain before it is moved.
+    private static let idleEventCountMax: UInt64 = 1_000
+
+    let handler: CloudKitHandler
+
+    static func isPoll(_ path: String) -> Bool { path == Self.path }
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse {
+        guard request.head.method == "GET" || request.head.method == "HEAD" else {
+            return HTTPResponse(status: 405, headers: ["Allow": "GET, HEAD"])
+        }
+        guard let text = URLQuery(request.head.query)?["tok"],
+            let token = PollToken(text: text, self.handler.tokens)
+        else { return await self.unknown() }
+        guard let seat = await self.handler.seats.take(token.bytes) else { return Self.nothing() }
+        var poll = Poll(handler: self.handler, token: token, seat: seat)
+        let end = self.handler.world.now + Self.hold
+        do {
+            guard try await poll.open(until: self.soon) else { return await self.unknown() }
+        } catch {
+            return Self.failed()
+        }
+        while !Task.isCancelled, !seat.isTold, self.handler.world.now < end {
+            let isBehind: Bool
+            do {
+                if let found = try await poll.look(until: self.soon) {
+                    return self.answer(found, poll)
+                }
+                isBehind = poll.hasMore
+            } catch {
+                // A partition that is away is asked again.
+                isBehind = false
+            }
+            if isBehind { continue }
+            let interval = Self.interval(watchCount: self.handler.seats.watchCount)
+            await seat.wait(for: min(interval, end - self.handler.world.now))
+        }
+        return Self.nothing()
+    }
+
+    private var soon: MonotonicTime { self.handler.world.now + Self.patience }
+
+    private func answer(_ found: Poll.Found, _ poll: Poll) -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json; charset=UTF-8"],
+            body: .stream(
+                PolledBody(found, poll, patience: Self.patience), length: found.payload.count))
+    }
+
+    /// JSON, so that no parser fails, and no object, so that nobody takes it for a notification.
+    private static func nothing() -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json; charset=UTF-8"],
+            body: .bytes(Bytes("null\n".utf8)))
+    }
+
+    private static func failed() -> HTTPResponse {
+        HTTPResponse(status: 503, headers: ["Retry-After": "5"])
+    }
+
+    private func unknown() async -> HTTPResponse {
+        if self.handler.seats.enterUnknown() {
+            try? await Task.sleep(for: Self.unknownHold)
+            self.handler.seats.leaveUnknown()
+        }
+        return HTTPResponse(status: 410)
+    }
+
+    /// One poll, as far as it has looked.
+    struct Poll: Sendable {
+        struct Place: Sendable {
+            var registration: Device.Registration
+            var database: DatabaseID
+            /// Who asks, with the roles that were last read. Nil: nobody any more.
+            var principal: Principal?
+            var position: NewsPosition?
+            /// Whether this poll has made a follower where there was none.
+            var hasBegun = false
+        }
+
+        struct Found: Sendable {
+            var payload: Bytes
+            var place: Place
+            var from: NewsPosition
+            var to: NewsPosition
+            var spent: String?
+        }
+
+        let handler: CloudKitHandler
+        let token: PollToken
+        let seat: PollSeat
+        private var places: [Place] = []
+        /// Where a look begins. It is drawn for each poll, so that a busy database keeps no other
+        /// one's news waiting for ever.
+        private var first = 0
+        /// How often the token's containers were read.
+        private var openings = 0
+        private(set) var hasMore = false
+
+        init(handler: CloudKitHandler, token: PollToken, seat: PollSeat) {
+            self.handler = handler
+            self.token = token
+            self.seat = seat
+        }
+
+        /// - Returns: false for a token that is not known any more, or is nobody's.
+        mutating func open(until deadline: MonotonicTime) async throws -> Bool {
+            let devices = DeviceStore(handler: self.handler)
+            guard let stored = try await devices.device(of: self.token, until: deadline) else {
+                return false
+            }
+            self.openings += 1
+            self.places = []
+            var failure: (any Error)?
+            for registration in stored.device.registrations {
+                for database in registration.databases(publicBucketCount: 1) {
+                    var place = Place(registration: registration, database: database)
+                    do { place.principal = try await self.principal(place, until: deadline) } catch
+                    {
+                        // The news of the other containers do not wait for this one.
+                        failure = error
+                    }
+                    self.places.append(place)
+                }
+            }
+            guard self.places.contains(where: { $0.principal != nil }) else {
+                if let failure { throw failure }
+                // Where every session has ended, the token has too.
+                return false
+            }
+            let left = stored.expiresAtMilliseconds - self.handler.world.wallMilliseconds
+            if left < PollToken.life.clampedNanoseconds / 1_000_000 {
+                // Used for the first time in an hour.
+                try await devices.change(self.token, until: deadline) { $0 ?? stored.device }
+            }
+            self.first = Int(self.handler.world.random() % UInt64(self.places.count))
+            self.seat.watch(Set(self.places.map(\.database)))
+            return true
+        }
+
+        /// The first notification there is, from one database on through all of them. One that
+        /// does not answer is passed over.
+        mutating func look(until deadline: MonotonicTime) async throws -> Found? {
+            self.hasMore = false
+            let (count, openings) = (self.places.count, self.openings)
+            for step in 0..<count {
+                do {
+                    let index = (self.first + step) % count
+                    if let found = try await self.look(at: index, until: deadline) { return found }
+                } catch { continue }
+                if self.openings != openings { break }
+            }
+            return nil
+        }
+
+        private mutating func look(at index: Int, until deadline: MonotonicTime) async throws
+            -> Found?
+        {
+            var place = self.places[index]
+            guard var news = try await self.news(place, until: deadline) else {
+                if place.principal != nil, !place.hasBegun {
+                    // A reset took the follower, or many newer tokens of its owner did.
+                    self.places[index].hasBegun = true
+                    try await self.follow(place, .begin, until: deadline)
+                }
+                return nil
+            }
+            if news.hit != nil {
+                // Judged by the roles of now, before anything leaves.
+                let now = try await self.principal(place, until: deadline)
+                if now != place.principal {
+                    place.principal = now
+                    self.places[index] = place
+                    guard let again = try await self.news(place, until: deadline) else {
+                        return nil
+                    }
+                    news = again
+                }
+            }
+            guard let follower = news.follower else { return nil }
+            place.position = news.position
+            if let hit = news.hit {
+                // Somebody else may have taken the token over while the poll was held.
+                let device = try await DeviceStore(handler: self.handler)
+                    .device(of: self.token, until: deadline)?.device
+                guard let device, device.registrations.contains(place.registration) else {
+                    self.hasMore = try await self.open(until: deadline)
+                    if !self.hasMore { self.places = [] }
+                    return nil
+                }
+                self.places[index] = place
+                return self.found(hit, follower, news, place)
+            }
+            self.places[index] = place
+            self.hasMore = self.hasMore || news.hasMore
+            if news.position.number >= follower.number + PollService.idleEventCountMax {
+                try await self.advance(place, follower, news.position, nil, until: deadline)
+            }
+            return nil
+        }
+
+        /// Nil: nobody follows.
+        private func news(_ place: Place, until deadline: MonotonicTime) async throws -> News? {
+            guard let principal = place.principal else { return nil }
+            let query = RecordQuery(
+                principal: principal,
+                .news(
+                    NewsAsk(
+                        database: place.database, token: self.token.name, after: place.position)))
+            let answer = try await self.handler.router.read(
+                query.enveloped(), at: .database(place.database), deadline: deadline)
+            guard case .news(let news) = try RecordAnswer(decoding: answer.body),
+                news.follower != nil
+            else { return nil }
+            return news
+        }
+
+        private func found(
+            _ hit: News.Hit, _ follower: NewsPosition, _ news: News, _ place: Place
+        ) -> Found {
+            let payload = PushPayload(
+                container: place.registration.container, database: place.database,
+                subscriber: place.registration.userRecordName,
+                nid: self.nid(of: hit.event, in: place.database), hit: hit)
+            return Found(
+                payload: payload.bytes(), place: place, from: follower, to: news.position,
+                spent: hit.subscription.firesOnce ? hit.subscription.id : nil)
+        }
+
+        /// Equal for everybody who is told of the change. It says nothing of the change.
+        private func nid(of event: NewsEvent, in database: DatabaseID) -> String {
+            var place = FeedPlace(
+                container: database.container, scope: database.scope, owner: database.owner,
+                zone: nil)
+            let tag: ChangeTag
+            switch event {
+            case .zone(let zone, let through):
+                place.zone = zone
+                tag = through
+            case .record(_, let record, _):
+                place.zone = record.zone.name
+                tag = record.tag
+            }
+            let circumstances = place.circumstances(0x20, Bytes(String(tag.raw).utf8))
+            return self.handler.tokens.identity(of: circumstances).uuid
+        }
+
+        /// Who is told, with the roles of now. Nil: nobody any more.
+        private func principal(
+            _ place: Place, until deadline: MonotonicTime
+        ) async throws -> Principal? {
+            let registration = place.registration
+            guard let people = self.handler.people else {
+                return Principal(
+                    kind: registration.isServerKey ? .serverKey : .user,
+                    userRecordName: registration.userRecordName)
+            }
+            guard let listener = try await people.authenticator.listener(registration),
+                !(listener.isRestricted && place.database.scope == .private)
+            else { return nil }
+            return listener.principal
+        }
+
+        func advance(
+            _ place: Place, _ from: NewsPosition, _ to: NewsPosition, _ spent: String?,
+            until deadline: MonotonicTime
+        ) async throws {
+            try await self.follow(
+                place, .advance(from: from, to: to, spent: spent), until: deadline)
+        }
+
+        private func follow(
+            _ place: Place, _ step: FollowNews.Step, until deadline: MonotonicTime
+        ) async throws {
+            let command = RecordCommand.followNews(
+                FollowNews(
+                    database: place.database, subscriber: place.registration.userRecordName,
+                    token: self.token.name, step)
+            ).enveloped(
+                container: place.registration.container,
+                identity: self.handler.world.drawIdentity(),
+                deadlineMilliseconds: self.handler.world.wallMilliseconds + 10_000
+                    + self.handler.router.leadMilliseconds,
+                schemaVersion: 0, principal: Principal(kind: .system))
+            _ = try await self.handler.router.submit(
+                command, to: .database(place.database), deadline: deadline)
+        }
+    }
+}
+
+/// One notification as an answer's body: settled when the connection has taken it.
+private final class PolledBody: ResponseBody {
+    private let found: PollService.Poll.Found
+    private let poll: PollService.Poll
+    private let patience: Duration
+    private let isGiven = Atomic(false)
+
+    init(_ found: PollService.Poll.Found, _ poll: PollService.Poll, patience: Duration) {
+        self.found = found
+        self.poll = poll
+        self.patience = patience
+    }
+
+    func next() async throws -> Bytes? {
+        if !self.isGiven.exchange(true, ordering: .relaxed) { return self.found.payload }
+        // Where this fails, the next poll brings it again under the same identity.
+        try? await self.poll.advance(
+            self.found.place, self.found.from, self.found.to, self.found.spent,
+            until: self.poll.handler.world.now + self.patience)
+        return nil
+    }
+}

@@ -1,0 +1,123 @@
+package import StratusCluster
+import StratusCoding
+package import StratusModel
+import StratusRecords
+package import StratusSealing
+import Synchronization
+
+/// The keys of containers: each wraps the keys of its container's databases.
+///
+/// A key is drawn when it is first needed, and stands at the container's home as an identity row,
+/// wrapped under the master key. It goes with the container, and what it wrapped can be opened by
+/// nobody then.
+///
+/// | bytes | container key, format 1                  |
+/// | ----- | ---------------------------------------- |
+/// | 1     | format, 1                                |
+/// | 72    | the key, as ``SealedKey``                |
+package final class ContainerKeys: Sendable {
+    private struct Kept {
+        var key: SecretBytes
+        var readAt: MonotonicTime
+    }
+
+    /// How long a key is used before its row is read again.
+    private static let lifetime = Duration.seconds(600)
+    private static let keptMax = 4_096
+
+    private let store: IdentityStore
+    private let master: any MasterKeys
+    private let kept = Mutex<[ContainerReference: Kept]>([:])
+
+    package init(store: IdentityStore, master: any MasterKeys) {
+        self.store = store
+        self.master = master
+    }
+
+    /// - Parameter fresh: reads the row, whatever is in memory: what a new key of a database is
+    ///   wrapped under must be what everybody else finds.
+    package func key(of container: ContainerReference, fresh: Bool = false)
+        async throws(RouteError) -> SecretBytes
+    {
+        let now = self.store.world.now
+        if !fresh, let kept = self.kept.withLock({ $0[container] }),
+            now < kept.readAt + Self.lifetime
+        {
+            return kept.key
+        }
+        // The level is asked before the row: a build below it cannot read the question.
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let name = IdentityKey(.containerKey, of: IdentityKey.home(container))
+        for _ in 0..<16 {
+            if let row = try await self.store.row(name, at: .container(container)) {
+                let key = try self.open(row.body, of: container)
+                self.keep(key, of: container, at: now)
+                return key
+            }
+            var drawn = self.store.draw(32)
+            let key = SecretBytes(taking: &drawn)
+            let outcome = try await self.store.submit(
+                [
+                    .init(
+                        name, if: .absent,
+                        .put(body: try self.row(key, of: container), expiresAtMilliseconds: 0))
+                ], to: .container(container))
+            if case .done = outcome {
+                self.keep(key, of: container, at: now)
+                return key
+            }
+        }
+        throw .notExecuted(retryAfter: .seconds(1))
+    }
+
+    private func keep(_ key: SecretBytes, of container: ContainerReference, at now: MonotonicTime) {
+        self.kept.withLock { kept in
+            if kept.count >= Self.keptMax, kept[container] == nil { kept = [:] }
+            kept[container] = Kept(key: key, readAt: now)
+        }
+    }
+
+    private func row(_ key: SecretBytes, of container: ContainerReference)
+        throws(RouteError) -> Bytes
+    {
+        let version = self.master.newest
+        guard let above = self.master.key(version) else {
+            throw .refused("this node lacks master key \(version)")
+        }
+        let wrapped = SealedKey(
+            key, under: above, version: version, for: Self.purpose(container),
+            nonce: Bytes(self.store.draw(16).prefix(12)))
+        return [1] + wrapped.encoded
+    }
+
+    private func open(_ body: Bytes, of container: ContainerReference) throws(RouteError)
+        -> SecretBytes
+    {
+        let wrapped: SealedKey
+        do {
+            var reader = ByteReader(body)
+            try reader.identityFormat(1)
+            wrapped = try SealedKey(decoding: Bytes(body.dropFirst()))
+        } catch { throw .unreadable }
+        guard let above = self.master.key(wrapped.version) else {
+            throw .refused("this node lacks master key \(wrapped.version)")
+        }
+        do throws(SealedKey.Problem) {
+            return try wrapped.open(under: above, for: Self.purpose(container))
+        } catch {
+            switch error {
+            case .otherKey:
+                throw .refused("master key \(wrapped.version) of this node is another one")
+            case .damaged: throw .unreadable
+            }
+        }
+    }
+
+    private static func purpose(_ container: ContainerReference) -> Bytes {
+        var writer = ByteWriter(reserving: 64)
+        writer.write(text: "container")
+        writer.write(container.environment.rawValue)
+        writer.write(text: container.container)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,177 @@
+package import StratusCluster
+import StratusCoding
+package import StratusModel
+package import StratusRecords
+package import StratusSealing
+import Synchronization
+
+/// The keys of databases: what bodies are sealed under, and the secret that digests of equal files
+/// are made with.
+///
+/// A key is drawn when it is first needed, and stands in the database's own partition, wrapped
+/// under its container's key. An erasure destroys it with the database.
+package final class DatabaseKeys: Sendable {
+    /// A key with the version that what it seals must name.
+    package struct Sealing: Sendable {
+        package let key: SecretBytes
+        package let version: UInt32
+    }
+
+    private struct Kept: Hashable {
+        var database: DatabaseID
+        var version: UInt32
+        var wrapped: WrappedKey
+    }
+
+    private static let keptMax = 4_096
+    private static let patience = Duration.seconds(10)
+
+    private let store: IdentityStore
+    private let containers: ContainerKeys
+    /// Keys by what their rows hold, so none is used whose row is gone.
+    private let opened = Mutex<[Kept: SecretBytes]>([:])
+
+    package init(store: IdentityStore, containers: ContainerKeys) {
+        self.store = store
+        self.containers = containers
+    }
+
+    /// The newest key that seals. Made if there is none.
+    package func sealing(of database: DatabaseID) async throws(RouteError) -> Sealing {
+        let newest = try await self.row(database, version: nil)
+        if let newest, let key = newest.key {
+            return Sealing(
+                key: try await self.open(key, version: newest.version, of: database),
+                version: newest.version)
+        }
+        return try await self.make(1 + (newest?.version ?? 0), of: database)
+    }
+
+    /// The secret that digests of equal files are made with. Made if there is none.
+    ///
+    /// - Returns: nil where its row says that it was destroyed: equal files are not shared then.
+    package func secret(of database: DatabaseID) async throws(RouteError) -> SecretBytes? {
+        if let row = try await self.row(database, version: 0) {
+            guard let key = row.key else { return nil }
+            return try await self.open(key, version: 0, of: database)
+        }
+        return try await self.make(0, of: database).key
+    }
+
+    /// The key that a row holds.
+    package func open(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
+        async throws(RouteError) -> SecretBytes
+    {
+        let name = Kept(database: database, version: version, wrapped: row)
+        if let key = self.opened.withLock({ $0[name] }) { return key }
+        let sealed: SealedKey
+        do throws(DecodingError) {
+            sealed = try SealedKey(
+                text: row.wrapped, version: row.wrappingVersion, check: row.check)
+        } catch { throw .unreadable }
+        let purpose = Self.purpose(database, version)
+        var key: SecretBytes?
+        for isFresh in [false, true] {
+            let above = try await self.containers.key(of: database.container, fresh: isFresh)
+            do throws(SealedKey.Problem) {
+                key = try sealed.open(under: above, for: purpose)
+                break
+            } catch {
+                // Another container of the name may have been made since its key was read.
+                if isFresh || error == .damaged {
+                    throw .refused("a key of a database that does not open")
+                }
+            }
+        }
+        guard let key else { throw .unreadable }
+        self.opened.withLock { opened in
+            if opened.count >= Self.keptMax { opened = [:] }
+            opened[name] = key
+        }
+        return key
+    }
+
+    private func make(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> Sealing
+    {
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        var version = version
+        for _ in 0..<16 {
+            let above = try await self.containers.key(of: database.container, fresh: true)
+            var drawn = self.store.draw(32)
+            let key = SecretBytes(taking: &drawn)
+            let sealed = SealedKey(
+                key, under: above, version: 0, for: Self.purpose(database, version),
+                nonce: Bytes(self.store.draw(16).prefix(12)))
+            let row = WrappedKey(
+                wrapped: sealed.text, wrappingVersion: sealed.version, check: sealed.check)
+            let put = PutKey(database: database, version: version, key: row)
+            let standing = try await self.submit(put)
+            guard standing.version == version else {
+                throw .refused("an outcome for another key")
+            }
+            if let wrapped = standing.key {
+                return Sealing(
+                    key: try await self.open(wrapped, version: version, of: database),
+                    version: version)
+            }
+            // An erasure destroyed it.
+            guard version > 0 else { throw .notExecuted(retryAfter: .seconds(1)) }
+            version += 1
+        }
+        throw .notExecuted(retryAfter: .seconds(1))
+    }
+
+    private func row(_ database: DatabaseID, version: UInt32?) async throws(RouteError)
+        -> DatabaseKey?
+    {
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let query = RecordQuery(
+            principal: Principal(kind: .system),
+            .key(KeyAsk(database: database, version: version)))
+        let answer = try await self.store.router.read(
+            query.enveloped(), at: .database(database),
+            deadline: self.store.world.now + Self.patience)
+        guard case .key(let key)? = try? RecordAnswer(decoding: answer.body) else {
+            throw .refused("an answer of another kind")
+        }
+        return key
+    }
+
+    private func submit(_ put: PutKey) async throws(RouteError) -> DatabaseKey {
+        let command = RecordCommand.putKey(put).enveloped(
+            container: put.database.container, identity: self.store.world.drawIdentity(),
+            deadlineMilliseconds: self.store.now + Self.patience.clampedNanoseconds / 1_000_000
+                + self.store.router.leadMilliseconds,
+            schemaVersion: 0, principal: Principal(kind: .system))
+        let outcome = try await self.store.router.submit(
+            command, to: .database(put.database),
+            deadline: self.store.world.now + Self.patience)
+        guard case .decided = outcome.verdict else {
+            throw .notExecuted(retryAfter: .seconds(1))
+        }
+        switch try? RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
+        case .key(let key): return key
+        // Somebody else was faster by a version.
+        case .refused(let refusal) where refusal.reason == .keyMissing:
+            throw .notExecuted(retryAfter: .seconds(1))
+        default: throw .refused("an outcome of another kind")
+        }
+    }
+
+    private static func purpose(_ database: DatabaseID, _ version: UInt32) -> Bytes {
+        var writer = ByteWriter(reserving: 96)
+        writer.write(text: "database")
+        writer.write(text: database.container.container)
+        writer.write(database.container.environment.rawValue)
+        writer.write(database.scope.rawValue)
+        writer.write(text: database.owner)
+        writer.write(flag: database.bucket != nil)
+        if let bucket = database.bucket {
+            writer.write(bucket.number)
+            writer.write(bucket.count)
+        }
+        writer.write(fixed: version)
+        return writer.bytes
+    }
+}

@@ -1,0 +1,88 @@
+import StratusCoding
+import StratusModel
+
+// In outcomes. 20 pinned: 16 asset, text checksum, flag shared. 21 held: count, each a flag, text
+// checksum and varint size. 22 key: varint version, flag and key. 25 lost: flag.
+//
+// In answers. 20 asset: flag, then 16 asset, database, text checksum, 16 body, count of pages of
+// its row, each prefixed, key. 21 key: flag, then varint version, flag and key. 22 use with
+// assets: use as in kind 11, then varints count, bytes, unattached count, unattached bytes.
+
+extension ByteWriter {
+    mutating func write(_ pinned: PinnedAsset) {
+        self.write(name: pinned.asset.raw)
+        self.write(text: pinned.fileChecksum)
+        self.write(flag: pinned.isShared)
+    }
+
+    mutating func write(_ held: [HeldAsset?]) {
+        self.write(count: held.count)
+        for asset in held {
+            self.write(flag: asset != nil)
+            guard let asset else { continue }
+            self.write(text: asset.fileChecksum)
+            self.write(varint: asset.size)
+        }
+    }
+
+    mutating func write(_ asset: StoredAsset) {
+        self.write(name: asset.asset.raw)
+        self.write(asset.database)
+        self.write(text: asset.fileChecksum)
+        self.write(body: asset.body.body)
+        let pages = BodyCoding.pages(of: asset.body)
+        self.write(count: pages.count)
+        for page in pages { self.write(prefixed: page) }
+        self.write(asset.key)
+    }
+
+    mutating func write(_ use: AssetUse) {
+        self.write(varint: use.count)
+        self.write(varint: use.size)
+        self.write(varint: use.unattachedCount)
+        self.write(varint: use.unattachedSize)
+    }
+}
+
+extension ByteReader {
+    mutating func pinnedAsset() throws(DecodingError) -> PinnedAsset {
+        let asset = AssetID(try self.name())
+        let checksum = try self.text()
+        return PinnedAsset(asset: asset, fileChecksum: checksum, isShared: try self.flag())
+    }
+
+    mutating func heldAssets() throws(DecodingError) -> [HeldAsset?] {
+        var held: [HeldAsset?] = []
+        for _ in 0..<(try self.count()) {
+            guard try self.flag() else {
+                held.append(nil)
+                continue
+            }
+            let checksum = try self.text()
+            held.append(HeldAsset(fileChecksum: checksum, size: try self.varint()))
+        }
+        return held
+    }
+
+    mutating func storedAsset() throws(DecodingError) -> StoredAsset {
+        let asset = AssetID(try self.name())
+        let database = try self.database()
+        let checksum = try self.text()
+        let body = try self.body()
+        var pages: [Bytes] = []
+        for _ in 0..<(try self.count()) { pages.append(try self.prefixed()) }
+        let manifest = try BodyCoding.manifest(of: body, pages: pages)
+        return StoredAsset(
+            asset: asset, database: database, fileChecksum: checksum, body: manifest,
+            key: try self.wrappedKey())
+    }
+
+    mutating func assetUse() throws(DecodingError) -> AssetUse {
+        let count = try self.varint()
+        let size = try self.varint()
+        let unattachedCount = try self.varint()
+        return AssetUse(
+            count: count, size: size, unattachedCount: unattachedCount,
+            unattachedSize: try self.varint())
+    }
+}

@@ -1,0 +1,166 @@
+import StratusCoding
+import StratusModel
+
+// Commands about assets: what follows format and kind of a record command. All of feature level 2.
+//
+// | kind | what                                                                            |
+// | ---- | ------------------------------------------------------------------------------- |
+// | 20   | pin asset: database, 16 upload, 16 asset, 16 body, text checksum, varint size,   |
+// |      | varint chunk size, varint key version, signed orphan after, flag and 16 digest,  |
+// |      | count of storers (varint node, 8 index), rules, count of chunks (varint stored   |
+// |      | size, 4 CRC)                                                                     |
+// | 21   | hold assets: database, rules, count of assets, each 16                           |
+// | 22   | put key: database, varint version, key                                           |
+// | 25   | lose body: 16 body                                                               |
+//
+// Rules: varint pin, varint grace (milliseconds), varints unattached bytes, unattached count,
+// database size. A key: prefixed wrapped, varint wrapping version, prefixed check.
+
+extension PinAsset {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(name: self.upload.raw)
+        writer.write(name: self.asset.raw)
+        writer.write(body: self.body)
+        writer.write(text: self.fileChecksum)
+        writer.write(varint: self.size)
+        writer.write(varint: UInt64(self.chunkSize))
+        writer.write(varint: UInt64(self.keyVersion))
+        writer.write(signed: self.orphanAfterMilliseconds)
+        writer.write(flag: self.digest != nil)
+        if let digest = self.digest { writer.write(name: digest.raw) }
+        writer.write(count: self.storers.count)
+        for storer in self.storers {
+            writer.write(varint: UInt64(storer.node.raw))
+            writer.write(fixed: storer.at.raw)
+        }
+        writer.write(self.rules)
+        writer.write(count: self.chunks.count)
+        for chunk in self.chunks {
+            writer.write(varint: UInt64(chunk.storedSize))
+            writer.write(fixed: chunk.crc)
+        }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let start = reader.offset
+        let database = try reader.databasePart(container: container)
+        let upload = UploadID(try reader.name())
+        let asset = AssetID(try reader.name())
+        let body = try reader.body()
+        let checksum = try reader.text()
+        let size = try reader.varint()
+        let chunkSize = try reader.number32()
+        let keyVersion = try reader.number32()
+        let orphanAfter = try reader.signed()
+        let digest = try reader.flag() ? AssetDigest(try reader.name()) : nil
+        var storers: [CopyHolding] = []
+        for _ in 0..<(try reader.count(minimumSize: 9)) {
+            let node = NodeID(try reader.number32())
+            storers.append(CopyHolding(node: node, at: LogIndex(try reader.fixed64())))
+        }
+        let rules = try reader.assetRules()
+        var chunks: [BodyManifest.Chunk] = []
+        let count = try reader.count(minimumSize: 5)
+        chunks.reserveCapacity(min(count, Self.chunkCountMax))
+        for _ in 0..<count {
+            let storedSize = try reader.number32()
+            chunks.append(BodyManifest.Chunk(storedSize: storedSize, crc: try reader.fixed32()))
+        }
+        self.init(
+            database: database, upload: upload, asset: asset, body: body, fileChecksum: checksum,
+            size: size, chunkSize: chunkSize, keyVersion: keyVersion, chunks: chunks,
+            digest: digest, orphanAfterMilliseconds: orphanAfter, storers: storers, rules: rules)
+        guard self.isConsistent else { throw DecodingError(.malformed, at: start) }
+    }
+}
+
+extension HoldAssets {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(self.rules)
+        writer.write(count: self.assets.count)
+        for asset in self.assets { writer.write(name: asset.raw) }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let rules = try reader.assetRules()
+        var assets: [AssetID] = []
+        for _ in 0..<(try reader.count(minimumSize: 16)) {
+            assets.append(AssetID(try reader.name()))
+        }
+        self.init(database: database, assets: assets, rules: rules)
+    }
+}
+
+extension PutKey {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(varint: UInt64(self.version))
+        writer.write(self.key)
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let version = try reader.number32()
+        self.init(database: database, version: version, key: try reader.wrappedKey())
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ rules: AssetRules) {
+        self.write(varint: UInt64(max(0, rules.pinMilliseconds)))
+        self.write(varint: UInt64(max(0, rules.graceMilliseconds)))
+        self.write(varint: rules.unattachedSizeMax)
+        self.write(varint: rules.unattachedCountMax)
+        self.write(varint: rules.databaseSizeMax)
+    }
+
+    mutating func write(_ key: WrappedKey) {
+        self.write(prefixed: key.wrapped)
+        self.write(varint: UInt64(key.wrappingVersion))
+        self.write(prefixed: key.check)
+    }
+
+    mutating func write(_ key: DatabaseKey) {
+        self.write(varint: UInt64(key.version))
+        self.write(flag: key.key != nil)
+        if let key = key.key { self.write(key) }
+    }
+}
+
+extension ByteReader {
+    mutating func assetRules() throws(DecodingError) -> AssetRules {
+        var rules = AssetRules()
+        rules.pinMilliseconds = try self.span()
+        rules.graceMilliseconds = try self.span()
+        rules.unattachedSizeMax = try self.varint()
+        rules.unattachedCountMax = try self.varint()
+        rules.databaseSizeMax = try self.varint()
+        return rules
+    }
+
+    /// Milliseconds: a thousand years at most, so that they can be added to any time there is.
+    private mutating func span() throws(DecodingError) -> Int64 {
+        let start = self.offset
+        let raw = try self.varint()
+        guard raw <= 1_000 * 366 * 86_400_000 else { throw DecodingError(.malformed, at: start) }
+        return Int64(raw)
+    }
+
+    mutating func wrappedKey() throws(DecodingError) -> WrappedKey {
+        let start = self.offset
+        let wrapped = try self.prefixed()
+        let version = try self.number32()
+        let key = WrappedKey(
+            wrapped: wrapped, wrappingVersion: version, check: try self.prefixed())
+        guard key.isBounded else { throw DecodingError(.malformed, at: start) }
+        return key
+    }
+
+    mutating func databaseKey() throws(DecodingError) -> DatabaseKey {
+        let version = try self.number32()
+        return DatabaseKey(version: version, key: try self.flag() ? try self.wrappedKey() : nil)
+    }
+}

@@ -1,0 +1,117 @@
+import StratusCoding
+import StratusModel
+
+/// Who holds which assets in one zone, as it will be once a command's changes are written.
+///
+/// A record's holding follows from its fields alone: what it names afterwards less what it named
+/// before. So saves, deletions, cascades, jobs and mail all go through here.
+struct AssetEdits {
+    /// Assets that one record may hold.
+    static let recordCountMax = 2_000
+    /// Changes of holders in one entry.
+    static let changeCountMax = 5_000
+    /// Once so many are done, the next record is left to another entry: it may change twice what a
+    /// record may hold.
+    static let startCountMax = Self.changeCountMax - 2 * Self.recordCountMax
+
+    let zone: ZoneNumber
+    private let bugs: PlantedBugs
+    private var known: [AssetID: AssetRow?] = [:]
+    /// The records whose holding changes: whether they hold it afterwards.
+    private var changes: [AssetID: [String: Bool]] = [:]
+    private(set) var changeCount = 0
+
+    init(zone: ZoneNumber, bugs: PlantedBugs) {
+        self.zone = zone
+        self.bugs = bugs
+    }
+
+    var isFull: Bool { self.changeCount >= Self.startCountMax }
+
+    mutating func asset(_ asset: AssetID, over rows: borrowing some RowReader)
+        throws(StoreError) -> AssetRow?
+    {
+        if let known = self.known[asset] { return known }
+        let row = try AssetRows.asset(asset, over: rows)
+        self.known[asset] = row
+        return row
+    }
+
+    /// Notes that a record goes over from `before` to `after`; both ascending.
+    mutating func change(_ name: String, from before: [AssetID], to after: [AssetID]) {
+        if before.isEmpty && after.isEmpty { return }
+        let old = Set(before)
+        let new = Set(after)
+        for asset in after where !old.contains(asset) { self.note(asset, name, isHeld: true) }
+        for asset in before where !new.contains(asset) {
+            if self.bugs.contains(.holderKeptOnReplace), !after.isEmpty { continue }
+            self.note(asset, name, isHeld: false)
+        }
+    }
+
+    mutating func release(_ asset: AssetID, by name: String) {
+        self.note(asset, name, isHeld: false)
+    }
+
+    private mutating func note(_ asset: AssetID, _ name: String, isHeld: Bool) {
+        self.changes[asset, default: [:]][name] = isHeld
+        self.changeCount += 1
+    }
+
+    /// Writes the holders, and what follows for their assets.
+    ///
+    /// - Parameter grace: whether an asset that nobody holds any more stays for its grace. If not,
+    ///   it ends with the next slice of jobs.
+    func flush(
+        at milliseconds: Int64, withGrace grace: Bool = true, into rows: inout some RowStore
+    ) throws(StoreError) {
+        for asset in self.changes.keys.sorted() {
+            guard let holders = self.changes[asset] else { continue }
+            var isGained = false
+            for name in holders.keys.sorted() {
+                let key = AssetKeys.holder(of: asset, self.zone, name)
+                if holders[name] == true {
+                    isGained = true
+                    try rows.put(.asset, key, AssetKeys.mark)
+                } else {
+                    try rows.remove(.asset, key)
+                }
+            }
+            guard let old = try AssetRows.asset(asset, over: rows) else { continue }
+            var new = old
+            if isGained {
+                new.isHeld = true
+            } else if old.isHeld {
+                let prefix = AssetKeys.holders(of: asset)
+                let rest = try rows.keys(
+                    .asset, from: prefix, to: Keys.end(of: prefix), limit: 1)
+                new.isHeld = !rest.isEmpty
+            }
+            if isGained { try self.attach(&new, in: &rows) }
+            // A pin that is over and that no slice of jobs has seen to counts no more.
+            let isPinned = new.pinnedUntil.map { $0 > milliseconds } ?? false
+            if old.isHeld, !new.isHeld, !isPinned {
+                new.pinnedUntil = nil
+                new.pinIsOwn = false
+                let grace = grace && !self.bugs.contains(.graceIgnored) ? new.graceMilliseconds : 0
+                new.condemnedUntil = milliseconds + grace
+            }
+            try AssetRows.change(asset, from: old, to: new, in: &rows)
+        }
+    }
+
+    /// A record holds it from now on.
+    private func attach(_ row: inout AssetRow, in rows: inout some RowStore) throws(StoreError) {
+        if !self.bugs.contains(.condemnedNotTakenBack) { row.condemnedUntil = nil }
+        if row.pinIsOwn {
+            row.pinIsOwn = false
+            row.pinnedUntil = nil
+        }
+        guard let upload = row.upload else { return }
+        row.upload = nil
+        let old = try AssetRows.upload(upload, in: row.database, over: rows)
+        guard var new = old else { return }
+        new.isAttached = true
+        try AssetRows.change(upload, in: row.database, from: old, to: new, in: &rows)
+    }
+}

@@ -1,0 +1,265 @@
+import StratusCoding
+import StratusModel
+
+/// Commands and questions about assets and keys.
+extension RecordState {
+    // MARK: Pins
+
+    mutating func apply(
+        _ pin: PinAsset, of command: Command, at position: EntryPosition,
+        over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        guard AccessRules.mayUse(pin.database, command.principal) else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
+        let now = position.time.milliseconds
+        if now > pin.orphanAfterMilliseconds, !self.bugs.contains(.latePinTaken) {
+            return .refused(RequestRefusal(.pinTooLate))
+        }
+        guard let database = try self.cache.database(pin.database, over: rows),
+            try AssetRows.opens(pin.keyVersion, of: database.number, over: rows)
+        else { return .refused(RequestRefusal(.keyMissing)) }
+        let namesake = try AssetRows.asset(pin.asset, over: rows)
+        let body = try rows.row(.body, BodyCoding.key(of: pin.body))
+        guard namesake == nil, body == nil else {
+            return .refused(RequestRefusal(.assetTaken))
+        }
+        let known = try AssetRows.upload(pin.upload, in: database.number, over: rows)
+        if known?.isAttached == true { return .refused(RequestRefusal(.uploadAttached)) }
+        let until = now + pin.rules.pinMilliseconds
+        let end = max(until, pin.orphanAfterMilliseconds)
+
+        let equal = try self.equalAsset(to: pin, in: database.number, over: rows)
+        // A second file under one ticket takes the first one's place, if nobody else has it.
+        var replaced: (asset: AssetID, row: AssetRow)?
+        if let first = known?.asset, first != equal?.asset,
+            let row = try AssetRows.asset(first, over: rows), !row.isHeld, row.pinIsOwn,
+            row.upload == pin.upload
+        {
+            replaced = (first, row)
+        }
+        if equal == nil,
+            let refusal = try self.checkRoom(
+                for: pin, in: database, without: replaced?.row, over: rows)
+        {
+            return .refused(refusal)
+        }
+        if let replaced {
+            _ = try AssetRows.end(
+                replaced.asset, replaced.row, at: position.index, changes: &self.bodyChanges,
+                in: &rows)
+        }
+        let asset = equal?.asset ?? pin.asset
+        try AssetRows.change(
+            pin.upload, in: database.number, from: known, to: UploadRow(asset: asset, end: end),
+            in: &rows)
+        if let equal {
+            var row = equal.row
+            if !self.bugs.contains(.shareNotTakenBack) { row.pin(until: until) }
+            // Two receipts name it from now on, unless the same ticket was used again.
+            row.pinIsOwn = row.pinIsOwn && row.upload == pin.upload
+            row.upload = pin.upload
+            try AssetRows.change(asset, from: equal.row, to: row, in: &rows)
+            return .pinned(
+                PinnedAsset(asset: asset, fileChecksum: row.fileChecksum, isShared: true))
+        }
+        let row = AssetRow(pin, in: database.number, until: until)
+        let named = pin.manifest(of: database.number.raw, namedAt: position.index)
+        try AssetRows.change(asset, from: nil, to: row, in: &rows)
+        try AssetRows.write(named, into: &rows)
+        if let digest = pin.digest {
+            try AssetRows.share(asset, by: digest, in: database.number, into: &rows)
+        }
+        self.bodyChanges.append(.named(named))
+        return .pinned(
+            PinnedAsset(asset: asset, fileChecksum: pin.fileChecksum, isShared: false))
+    }
+
+    /// An asset of the same database with the same content, that can be read.
+    private func equalAsset(
+        to pin: PinAsset, in database: DatabaseNumber, over rows: borrowing some RowReader
+    ) throws(StoreError) -> (asset: AssetID, row: AssetRow)? {
+        guard let digest = pin.digest,
+            let asset = try AssetRows.shared(by: digest, in: database, over: rows),
+            let row = try AssetRows.asset(asset, over: rows), row.size == pin.size,
+            try AssetRows.opens(row.keyVersion, of: database, over: rows),
+            let body = try AssetRows.body(row.body, over: rows), !body.isLost
+        else { return nil }
+        return (asset, row)
+    }
+
+    private mutating func checkRoom(
+        for pin: PinAsset, in database: DatabaseRow, without replaced: AssetRow?,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> RequestRefusal? {
+        let use = try AssetRows.use(of: database.number, over: rows) - (replaced?.use ?? .none)
+        let rules = pin.rules
+        if use.unattachedSize + pin.size > rules.unattachedSizeMax
+            || use.unattachedCount >= rules.unattachedCountMax
+        {
+            return RequestRefusal(.tooMuchUnattached, String(rules.unattachedSizeMax))
+        }
+        if rules.databaseSizeMax == 0 { return nil }
+        let held = try self.held(by: database, over: rows)
+        return held.size + use.size + pin.size > rules.databaseSizeMax
+            ? RequestRefusal(.databaseFull, String(rules.databaseSizeMax)) : nil
+    }
+
+    mutating func apply(
+        _ hold: HoldAssets, of command: Command, at position: EntryPosition,
+        over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        guard AccessRules.mayUse(hold.database, command.principal) else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
+        if hold.assets.isEmpty { return .refused(RequestRefusal(.empty)) }
+        if hold.assets.count > HoldAssets.countMax {
+            return .refused(RequestRefusal(.tooManyItems, String(HoldAssets.countMax)))
+        }
+        guard let database = try self.cache.database(hold.database, over: rows) else {
+            return .held(hold.assets.map { _ in nil })
+        }
+        let until = position.time.milliseconds + hold.rules.pinMilliseconds
+        var held: [HeldAsset?] = []
+        for asset in hold.assets {
+            guard let old = try AssetRows.asset(asset, over: rows),
+                old.database == database.number,
+                try AssetRows.opens(old.keyVersion, of: database.number, over: rows)
+            else {
+                held.append(nil)
+                continue
+            }
+            var new = old
+            if !self.bugs.contains(.rereferenceNotPinned) { new.pin(until: until) }
+            new.pinIsOwn = false
+            try AssetRows.change(asset, from: old, to: new, in: &rows)
+            held.append(HeldAsset(fileChecksum: new.fileChecksum, size: new.size))
+        }
+        return .held(held)
+    }
+
+    mutating func apply(
+        _ lose: LoseBody, of command: Command, at position: EntryPosition,
+        over rows: inout some RowStore
+    ) throws(StoreError) -> RecordOutcome {
+        guard command.principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
+        guard var body = try AssetRows.body(lose.body, over: rows) else { return .bodyLost(false) }
+        if body.isLost { return .bodyLost(true) }
+        body.isLost = true
+        try AssetRows.write(body, into: &rows)
+        self.bodyChanges.append(
+            .lost(body.body, chunkCount: UInt32(body.chunks.count), at: position.index))
+        return .bodyLost(true)
+    }
+
+    // MARK: Keys
+
+    mutating func apply(_ put: PutKey, of command: Command, over rows: inout some RowStore)
+        throws(StoreError) -> RecordOutcome
+    {
+        guard command.principal.isStratus, put.key.isBounded else {
+            return .refused(RequestRefusal(.accessDenied))
+        }
+        var numbers = NumberDraw()
+        let database: DatabaseRow
+        if let known = try self.cache.database(put.database, over: rows) {
+            database = known
+        } else {
+            database = try numbers.database(over: rows)
+        }
+        let number = database.number
+        if let known = try AssetRows.key(put.version, of: number, over: rows) {
+            return .key(DatabaseKey(version: put.version, key: known.key))
+        }
+        let newest = try AssetRows.newestKey(of: number, over: rows)?.version ?? 0
+        // A version that was destroyed, or one that leaves a gap.
+        guard put.version == 0 || newest < .max && put.version == newest + 1 else {
+            return .refused(RequestRefusal(.keyMissing))
+        }
+        if numbers.isDrawn {
+            try numbers.write(into: &rows)
+            try rows.put(.database, Keys.database(put.database), database.encoded())
+            self.cache.remember(database, of: put.database)
+        }
+        try rows.put(
+            .key, AssetKeys.databaseKey(number, put.version),
+            KeyRow(database: put.database, key: put.key).encoded())
+        return .key(DatabaseKey(version: put.version, key: put.key))
+    }
+
+    /// Destroys the keys of a database that is being erased: what was sealed under them cannot be
+    /// opened any more. The newest leaves its number, so that no later key has it.
+    func destroyKeys(
+        of database: DatabaseNumber, _ id: DatabaseID, over rows: inout some RowStore
+    ) throws(StoreError) {
+        let newest = try AssetRows.newestKey(of: database, over: rows)
+        let start = AssetKeys.databaseKeys(database)
+        for key in try rows.keys(.key, from: start, to: Keys.end(of: start), limit: .max) {
+            try rows.remove(.key, key)
+        }
+        guard let newest else { return }
+        try rows.put(
+            .key, AssetKeys.databaseKey(database, newest.version),
+            KeyRow(database: id, key: nil).encoded())
+    }
+
+    mutating func key(
+        _ ask: KeyAsk, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
+        guard let database = try self.cache.database(ask.database, over: rows) else {
+            return .key(nil)
+        }
+        guard let version = ask.version else {
+            return .key(try AssetRows.newestKey(of: database.number, over: rows))
+        }
+        let row = try AssetRows.key(version, of: database.number, over: rows)
+        return .key(row.map { DatabaseKey(version: version, key: $0.key) })
+    }
+
+    // MARK: Reading
+
+    /// Holders that are looked at to find one that is not being purged.
+    private static let holderCountMax = 1_000
+
+    func asset(
+        _ asset: AssetID, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        guard principal.isStratus else { return .refused(RequestRefusal(.accessDenied)) }
+        guard let row = try AssetRows.asset(asset, over: rows),
+            let key = try AssetRows.key(row.keyVersion, of: row.database, over: rows),
+            let wrapped = key.key, let body = try AssetRows.body(row.body, over: rows),
+            try self.isReadable(asset, row, over: rows)
+        else { return .asset(nil) }
+        return .asset(
+            StoredAsset(
+                asset: asset, database: key.database, fileChecksum: row.fileChecksum, body: body,
+                key: wrapped))
+    }
+
+    /// Whether somebody else holds it than records of zones that are being purged: their links are
+    /// dead at once.
+    private func isReadable(
+        _ asset: AssetID, _ row: AssetRow, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bool {
+        if row.end != nil || !row.isHeld { return true }
+        let prefix = AssetKeys.holders(of: asset)
+        let end = Keys.end(of: prefix)
+        var start = prefix
+        for _ in 0..<Self.holderCountMax {
+            guard let key = try rows.keys(.asset, from: start, to: end, limit: 1).first else {
+                return false
+            }
+            let zone = try AssetKeys.zone(ofHolder: key)
+            if try rows.row(.job, Job.purge(zone, hasAssets: true).key) == nil { return true }
+            // On to the next zone.
+            start = Keys.end(of: prefix + Keys.zoneStart(zone))
+        }
+        return false
+    }
+}
+
+extension Principal {
+    /// Stratus itself, or an administrator of the cluster.
+    var isStratus: Bool { self.kind == .system || self.kind == .administrator }
+}

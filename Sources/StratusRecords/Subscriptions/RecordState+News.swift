@@ -1,0 +1,185 @@
+import StratusCoding
+import StratusModel
+
+extension RecordState {
+    /// What one question about news looks at before it answers with where it stopped: events, and
+    /// subscriptions and their filters.
+    static let newsEventCountMax = 256
+    static let newsWorkMax = 2_000
+
+    /// The first subscription of the caller that fires behind the follower.
+    ///
+    /// A pure function of the applied rows. It matches at the time of the question and by the
+    /// events as they were written, so that a filter which is wrong fails a question and nothing
+    /// that is replicated.
+    mutating func news(
+        _ ask: NewsAsk, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        let subscriber = principal.userRecordName
+        let start = NewsPosition(number: 0)
+        guard !subscriber.isEmpty, !subscriber.utf8.contains(0),
+            let database = try self.cache.database(ask.database, over: rows),
+            let follower = try StoredRows.follower(
+                Keys.follower(database.number, of: subscriber, ask.token), over: rows)
+        else { return .news(News(follower: nil, position: start)) }
+        var news = News(follower: follower.position, position: follower.position)
+        if let after = ask.after, after > news.position { news.position = after }
+        let watch = try self.cache.watch(of: database.number, over: rows)
+        let first = news.position.number + (news.position.subscription.isEmpty ? 1 : 0)
+        guard first < watch.nextEvent else { return .news(news) }
+        var matcher = NewsMatcher(
+            ask.database, principal, try self.cache.schema(ask.database.container, over: rows))
+        for isShared in [false, true] {
+            let found = try StoredRows.subscriptions(
+                database.number, isShared: isShared, of: subscriber, over: rows)
+            matcher.add(found, isShared: isShared)
+        }
+        if matcher.isEmpty {
+            news.position = NewsPosition(number: watch.nextEvent - 1)
+            return .news(news)
+        }
+        let events = try rows.rows(
+            .event, from: Keys.event(database.number, first),
+            to: Keys.event(database.number, watch.nextEvent), limit: Self.newsEventCountMax)
+        var work = Self.newsWorkMax
+        for (key, row) in events {
+            let number = try Keys.number(key, at: 4)
+            let event = try decodingRow("event") { () throws(DecodingError) in
+                try NewsEvent(decoding: row, owner: ask.database.owner)
+            }
+            let within = number == news.position.number ? news.position.subscription : ""
+            switch matcher.ask(event, number, after: within, work: &work) {
+            case .fires(let place, let hit):
+                news.position = NewsPosition(number: number, subscription: place)
+                news.hit = hit
+                news.hasMore = true
+                return .news(news)
+            case .stopped(let place):
+                if !place.isEmpty {
+                    news.position = NewsPosition(number: number, subscription: place)
+                }
+                news.hasMore = true
+                return .news(news)
+            case .nobody: news.position = NewsPosition(number: number)
+            }
+        }
+        if events.count < Self.newsEventCountMax {
+            // Everything was looked at, the numbers without an event too.
+            news.position = NewsPosition(number: watch.nextEvent - 1)
+        }
+        news.hasMore = news.position.number + 1 < watch.nextEvent
+        return .news(news)
+    }
+}
+
+/// Asks the subscriptions of one owner about events.
+struct NewsMatcher {
+    private struct Candidate {
+        /// The order within an event: IDs of the own database before those of the shared one.
+        var place: String
+        var row: SubscriptionRow
+        var isShared: Bool
+    }
+
+    private let database: DatabaseID
+    private let principal: Principal
+    private let schema: IndexedSchema?
+    private var candidates: [Candidate] = []
+
+    init(_ database: DatabaseID, _ principal: Principal, _ schema: IndexedSchema?) {
+        self.database = database
+        self.principal = principal
+        self.schema = schema
+    }
+
+    var isEmpty: Bool { self.candidates.isEmpty }
+
+    enum Finding {
+        case fires(at: String, News.Hit)
+        /// The work is done before the event is: everything through this place was asked.
+        case stopped(at: String)
+        case nobody
+    }
+
+    mutating func add(_ rows: [SubscriptionRow], isShared: Bool) {
+        for row in rows {
+            // Nothing is shared yet, so nothing fires there.
+            if isShared { continue }
+            self.candidates.append(
+                Candidate(place: row.subscription.id, row: row, isShared: isShared))
+        }
+        self.candidates.sort { $0.place.precedes($1.place) }
+    }
+
+    /// Nil: the filters cannot be asked by the schema as it is now, so it does not fire.
+    ///
+    /// - Parameter home: the record's zone, which an operand without a zone means.
+    private func compiled(
+        _ predicate: RecordPredicate, home: ZoneID
+    ) -> [CompiledFilter]? {
+        guard let schema = self.schema,
+            let type = schema.schema.type(named: predicate.recordType)
+        else { return nil }
+        let compiler = FilterCompiler(type, in: schema, home: home, requiresIndexes: false)
+        return try? predicate.filters.map { filter throws(QueryRefusal) in
+            try compiler.compile(filter)
+        }
+    }
+
+    /// The first that fires for this event, behind the place of an earlier one.
+    ///
+    /// - Parameter work: what may still be asked. It is at least one at the first event of a
+    ///   question, so that each question gets on.
+    func ask(
+        _ event: NewsEvent, _ number: UInt64, after place: String, work: inout Int
+    ) -> Finding {
+        var last = place
+        for candidate in self.candidates where place.precedes(candidate.place) {
+            if work <= 0 { return .stopped(at: last) }
+            work -= 1 + (candidate.row.subscription.predicate?.filters.count ?? 0)
+            last = candidate.place
+            guard candidate.row.since <= number, self.fires(candidate, event) else { continue }
+            return .fires(
+                at: candidate.place,
+                News.Hit(
+                    subscription: candidate.row.subscription, isShared: candidate.isShared,
+                    event: event))
+        }
+        return .nobody
+    }
+
+    private func fires(_ candidate: Candidate, _ event: NewsEvent) -> Bool {
+        let subscription = candidate.row.subscription
+        switch (event, subscription.kind) {
+        case (.zone, .database): return true
+        case (.zone(let zone, _), .zone):
+            return subscription.zone.map { $0.utf8.elementsEqual(zone.utf8) } ?? false
+        case (.zone, .query), (.record, .zone), (.record, .database): return false
+        case (.record(let reason, let record, let omitted), .query):
+            guard subscription.reasons.contains(reason), let predicate = subscription.predicate,
+                record.type == predicate.recordType,
+                subscription.zone.map({ $0.utf8.elementsEqual(record.zone.name.utf8) }) ?? true,
+                let filters = self.compiled(predicate, home: record.zone)
+            else { return false }
+            // A notification is a hint: one too many is harmless, one too few is not.
+            guard filters.allSatisfy({ $0.names(any: omitted) || $0.matches(record) }) else {
+                return false
+            }
+            return AccessRules.allows(
+                .read, self.schema?.schema.type(named: record.type),
+                creator: record.created.userRecordName, in: self.database, self.principal)
+        }
+    }
+}
+
+extension CompiledFilter {
+    /// Whether it asks about one of these fields.
+    func names(any fields: [String]) -> Bool {
+        if fields.isEmpty { return false }
+        switch self.target {
+        case .field(let name): return fields.contains(name)
+        case .fields(let names): return names.contains { fields.contains($0) }
+        case .system: return false
+        }
+    }
+}

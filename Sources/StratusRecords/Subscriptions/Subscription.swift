@@ -1,0 +1,244 @@
+package import StratusModel
+
+/// A subscription as its owner saved it: what it fires for, and what a notification carries.
+package struct Subscription: Sendable, Equatable {
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        /// A record matches a query.
+        case query = 1
+        /// Anything changed in one zone.
+        case zone = 2
+        /// Anything changed in any custom zone.
+        case database = 3
+    }
+
+    /// The changes that a query subscription fires for. The raw values are on disk for ever.
+    package struct Reasons: OptionSet, Sendable, Hashable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        package static let created = Reasons(rawValue: 1)
+        package static let updated = Reasons(rawValue: 2)
+        package static let deleted = Reasons(rawValue: 4)
+        package static let all: Reasons = [.created, .updated, .deleted]
+    }
+
+    package static let idLengthMax = 255
+    /// The most that the content of one subscription may take.
+    package static let sizeMax = 16 << 10
+    /// The most that all rows of one owner in one database may take: a look for news reads them.
+    package static let ownSizeMax = 1 << 20
+
+    /// 1…255 bytes without control characters; unique for its owner and database.
+    package var id: String
+    package var kind: Kind
+    /// The zone of a zone subscription, or the one zone of a query; nil: all zones.
+    package var zone: String?
+    /// The query's record type and filters; nil for other kinds.
+    package var predicate: RecordPredicate?
+    /// Of a query only.
+    package var reasons: Reasons
+    /// Whether the first notification that is taken deletes the subscription.
+    package var firesOnce: Bool
+    /// The record fields that notifications carry, sorted, no name twice.
+    package var fields: [String]
+    /// The dictionary that answers repeat: a JSON object without the ID. Nothing here reads it.
+    package var content: Bytes
+
+    package init(
+        _ id: String, _ kind: Kind, zone: String? = nil, predicate: RecordPredicate? = nil,
+        reasons: Reasons = [], firesOnce: Bool = false, fields: [String] = [], content: Bytes
+    ) {
+        self.id = id
+        self.kind = kind
+        self.zone = zone
+        self.predicate = predicate
+        self.reasons = reasons
+        self.firesOnce = firesOnce
+        self.fields = fields
+        self.content = content
+    }
+
+    /// Whether the parts fit together and stay within the bounds. A command that breaks this is
+    /// malformed.
+    var isSound: Bool {
+        guard (1...Self.idLengthMax).contains(self.id.utf8.count),
+            !self.id.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }),
+            self.content.count <= Self.sizeMax, self.fields.count <= 200,
+            zip(self.fields, self.fields.dropFirst()).allSatisfy({ $0 < $1 })
+        else { return false }
+        switch self.kind {
+        case .query:
+            return self.predicate != nil && !self.reasons.isEmpty
+                && Reasons.all.isSuperset(of: self.reasons)
+        case .zone: return self.zone != nil && self.predicate == nil && self.reasons.isEmpty
+        case .database: return self.zone == nil && self.predicate == nil && self.reasons.isEmpty
+        }
+    }
+
+    /// Whether it fires for changes of a zone as such.
+    var watchesZones: Bool { self.kind != .query }
+}
+
+/// `subscriptions/modify`: in order, each on its own. The owner is the command's principal.
+package struct ModifySubscriptions: Sendable, Equatable {
+    package enum Operation: Sendable, Equatable {
+        /// Made, replaced where the content differs, or left as it is where it does not.
+        case create(Subscription)
+        /// Replaced; one that is not there is refused.
+        case update(Subscription)
+        case delete(String)
+
+        package var id: String {
+            switch self {
+            case .create(let subscription), .update(let subscription): subscription.id
+            case .delete(let id): id
+            }
+        }
+    }
+
+    /// Where the subscriptions are kept.
+    package var database: DatabaseID
+    /// Whether they are those of the owner's shared database.
+    package var isShared: Bool
+    /// The most that one owner may have here.
+    package var countMax: Int
+    /// 1…200.
+    package var operations: [Operation]
+
+    package init(
+        database: DatabaseID, isShared: Bool = false, countMax: Int = 1_000,
+        operations: [Operation]
+    ) {
+        self.database = database
+        self.isShared = isShared
+        self.countMax = countMax
+        self.operations = operations
+    }
+}
+
+/// What became of one operation of ``ModifySubscriptions``.
+package enum SubscriptionResult: UInt8, Sendable, CaseIterable {
+    /// Made, replaced, or there already with equal content.
+    case saved = 1
+    case deleted = 2
+    case notFound = 3
+    case zoneNotFound = 4
+    /// The owner has as many as one may, or they are as large as they may be.
+    case tooMany = 5
+}
+
+/// A place in a database's news: through an event, or within it through one subscription's.
+package struct NewsPosition: Sendable, Hashable, Comparable {
+    /// The number of an event.
+    package var number: UInt64
+    /// The subscription of that event that was the last one taken; empty: all of the events through
+    /// this number.
+    package var subscription: String
+
+    package init(number: UInt64, subscription: String = "") {
+        self.number = number
+        self.subscription = subscription
+    }
+
+    package static func < (one: Self, other: Self) -> Bool {
+        if one.number != other.number { return one.number < other.number }
+        // Within an event "all" is the end.
+        if other.subscription.isEmpty { return !one.subscription.isEmpty }
+        return !one.subscription.isEmpty && one.subscription.precedes(other.subscription)
+    }
+}
+
+extension String {
+    /// The order of rows' keys: by bytes. Swift's own order takes texts for equal that are not the
+    /// same bytes.
+    func precedes(_ other: String) -> Bool {
+        self.utf8.lexicographicallyPrecedes(other.utf8)
+    }
+}
+
+/// Moves one follower of a database's news: a poll token of one owner of subscriptions.
+package struct FollowNews: Sendable, Equatable {
+    package static let tokenLength = 16
+
+    package enum Step: Sendable, Equatable {
+        /// The follower begins at the present. One that is there already stays where it is.
+        case begin
+        /// The follower has taken everything through `to`, if it still stands at `from`.
+        /// `spent`: the subscription whose one notification was taken, deleted if it stood before
+        /// that event.
+        case advance(from: NewsPosition, to: NewsPosition, spent: String?)
+        /// The owner goes: all subscriptions and all followers, whatever their tokens.
+        case forget
+    }
+
+    package var database: DatabaseID
+    /// The record name of the subscriptions' owner.
+    package var subscriber: String
+    /// 16 bytes.
+    package var token: Bytes
+    package var step: Step
+
+    package init(database: DatabaseID, subscriber: String, token: Bytes, _ step: Step) {
+        self.database = database
+        self.subscriber = subscriber
+        self.token = token
+        self.step = step
+    }
+}
+
+/// Asks for the first notification that a follower has not taken, on behalf of its owner.
+package struct NewsAsk: Sendable, Equatable {
+    package var database: DatabaseID
+    package var token: Bytes
+    /// Where an earlier answer stopped looking; nil: at the follower.
+    package var after: NewsPosition?
+
+    package init(database: DatabaseID, token: Bytes, after: NewsPosition? = nil) {
+        self.database = database
+        self.token = token
+        self.after = after
+    }
+}
+
+/// An answer to a ``NewsAsk``.
+package struct News: Sendable, Equatable {
+    /// One subscription that fires for one event.
+    package struct Hit: Sendable, Equatable {
+        package var subscription: Subscription
+        package var isShared: Bool
+        package var event: NewsEvent
+
+        package init(subscription: Subscription, isShared: Bool, event: NewsEvent) {
+            self.subscription = subscription
+            self.isShared = isShared
+            self.event = event
+        }
+    }
+
+    /// Where the follower stands. Nil: nobody follows under this token.
+    package var follower: NewsPosition?
+    /// Everything through here was looked at; the hit's place if there is one.
+    package var position: NewsPosition
+    package var hit: Hit?
+    /// Whether there are events behind the position.
+    package var hasMore: Bool
+
+    package init(
+        follower: NewsPosition?, position: NewsPosition, hit: Hit? = nil, hasMore: Bool = false
+    ) {
+        self.follower = follower
+        self.position = position
+        self.hit = hit
+        self.hasMore = hasMore
+    }
+}
+
+/// A change as subscriptions see it.
+package enum NewsEvent: Sendable, Equatable {
+    /// The zone has changed, through this tag.
+    case zone(String, ChangeTag)
+    /// A record was made or changed, and is given as it was after; or was deleted, and is given as
+    /// it was before. It has the fields that subscriptions of its type name; `omitted` are those
+    /// among them that were too large to keep.
+    case record(Subscription.Reasons, Record, omitted: [String])
+}

@@ -1,0 +1,278 @@
+import StratusCoding
+import StratusModel
+
+// Rows of Table.subscription. Every key begins with one byte of kind and the four bytes of the
+// database's number; texts hold no zero byte.
+//
+// | kind | rest of the key                          | row                                   |
+// | ---- | ---------------------------------------- | ------------------------------------- |
+// | 0    | nothing                                  | what is watched, and the events' ends |
+// | 1    | 1 scope, subscriber, 0x00, ID            | a subscription                        |
+// | 2    | record type                              | what subscriptions want of the type   |
+// | 3    | zone name                                | the number of the zone's last event   |
+// | 4    | subscriber, 0x00, 16 token               | a follower of the news                |
+//
+// Rows of Table.event: 4 database, 8 number.
+//
+// | row          | bytes, after 1 byte of format, 1                                          |
+// | ------------ | ------------------------------------------------------------------------- |
+// | watch        | varints next event, oldest event, subscriptions, those that watch zones    |
+// | subscription | varint since, then a subscription as in a command                          |
+// | interest     | three varints: how many want creations, updates, deletions; count of       |
+// |              | fields, each a text and a varint: how many want it                          |
+// | mark         | varint number                                                               |
+// | follower     | a position, signed milliseconds of its last move                            |
+// | event        | 1 byte: 0 mark: text zone, varint tag; else the reason: text zone, count of |
+// |              | omitted fields, each a text, text record name, a record body               |
+//
+// A position: varint number, text subscription.
+
+extension Keys {
+    enum SubscriptionKind: UInt8, CaseIterable {
+        case watch = 0
+        case subscription = 1
+        case interest = 2
+        case mark = 3
+        case follower = 4
+    }
+
+    static func subscriptionRows(_ kind: SubscriptionKind, of database: DatabaseNumber) -> Bytes {
+        [kind.rawValue] + Self.bytes(database.raw, reserving: 0)
+    }
+
+    static func watch(_ database: DatabaseNumber) -> Bytes {
+        Self.subscriptionRows(.watch, of: database)
+    }
+
+    static func subscriptions(
+        _ database: DatabaseNumber, isShared: Bool, of subscriber: String
+    ) -> Bytes {
+        let scope: DatabaseScope = isShared ? .shared : .private
+        return Self.subscriptionRows(.subscription, of: database) + [scope.rawValue]
+            + Bytes(subscriber.utf8) + [0]
+    }
+
+    static func subscription(
+        _ database: DatabaseNumber, isShared: Bool, of subscriber: String, _ id: String
+    ) -> Bytes {
+        Self.subscriptions(database, isShared: isShared, of: subscriber) + Bytes(id.utf8)
+    }
+
+    static func interest(_ database: DatabaseNumber, _ type: String) -> Bytes {
+        Self.subscriptionRows(.interest, of: database) + Bytes(type.utf8)
+    }
+
+    static func mark(_ database: DatabaseNumber, _ zone: String) -> Bytes {
+        Self.subscriptionRows(.mark, of: database) + Bytes(zone.utf8)
+    }
+
+    static func followers(_ database: DatabaseNumber, of subscriber: String) -> Bytes {
+        Self.subscriptionRows(.follower, of: database) + Bytes(subscriber.utf8) + [0]
+    }
+
+    static func follower(
+        _ database: DatabaseNumber, of subscriber: String, _ token: Bytes
+    ) -> Bytes {
+        Self.followers(database, of: subscriber) + token
+    }
+
+    static func event(_ database: DatabaseNumber, _ number: UInt64) -> Bytes {
+        var key = Self.bytes(database.raw, reserving: 8)
+        Self.append(number, to: &key)
+        return key
+    }
+}
+
+/// What is watched in a database, and which events it holds. Absent: nobody ever watched.
+struct WatchRow: Equatable {
+    var nextEvent: UInt64 = 1
+    /// No event before this one is held.
+    var oldestEvent: UInt64 = 1
+    var subscriptionCount: UInt64 = 0
+    var zoneWatcherCount: UInt64 = 0
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 16)
+        writer.write(1 as UInt8)
+        writer.write(varint: self.nextEvent)
+        writer.write(varint: self.oldestEvent)
+        writer.write(varint: self.subscriptionCount)
+        writer.write(varint: self.zoneWatcherCount)
+        return writer.bytes
+    }
+
+    init() {}
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        self.nextEvent = try reader.varint()
+        self.oldestEvent = try reader.varint()
+        self.subscriptionCount = try reader.varint()
+        self.zoneWatcherCount = try reader.varint()
+        try reader.finish()
+    }
+}
+
+struct SubscriptionRow: Equatable {
+    /// It fires for events from this number on.
+    var since: UInt64
+    var subscription: Subscription
+
+    init(since: UInt64, _ subscription: Subscription) {
+        self.since = since
+        self.subscription = subscription
+    }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 256 + self.subscription.content.count)
+        writer.write(1 as UInt8)
+        writer.write(varint: self.since)
+        writer.write(self.subscription)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        self.since = try reader.varint()
+        self.subscription = try reader.subscription()
+        try reader.finish()
+    }
+}
+
+/// What the query subscriptions of one record type want, so that events carry that and no more.
+struct InterestRow: Equatable {
+    /// Stands for every field, where a filter searches all of them.
+    static let everyField = "*"
+
+    /// How many want creations, updates, deletions.
+    var counts: [UInt64] = [0, 0, 0]
+    var fields: [String: UInt64] = [:]
+
+    var isEmpty: Bool { self.counts.allSatisfy { $0 == 0 } }
+
+    func wants(_ reason: Subscription.Reasons) -> Bool {
+        self.counts[reason.rawValue.trailingZeroBitCount] > 0
+    }
+
+    func wants(field: String) -> Bool {
+        self.fields[field] != nil || self.fields[Self.everyField] != nil
+    }
+
+    mutating func count(_ subscription: Subscription, by step: Int64) {
+        for bit in 0..<3 where subscription.reasons.rawValue & 1 << bit != 0 {
+            self.counts[bit] = Self.moved(self.counts[bit], by: step)
+        }
+        var names = Set(subscription.fields)
+        for filter in subscription.predicate?.filters ?? [] {
+            switch filter.field {
+            case .field(let name): names.insert(name)
+            case .anySearchable: names.insert(Self.everyField)
+            case .system: break
+            }
+        }
+        for name in names {
+            let count = Self.moved(self.fields[name] ?? 0, by: step)
+            self.fields[name] = count == 0 ? nil : count
+        }
+    }
+
+    private static func moved(_ count: UInt64, by step: Int64) -> UInt64 {
+        UInt64(clamping: Int64(clamping: count) + step)
+    }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 64)
+        writer.write(1 as UInt8)
+        for count in self.counts { writer.write(varint: count) }
+        writer.write(count: self.fields.count)
+        for (name, count) in self.fields.sorted(by: { $0.key < $1.key }) {
+            writer.write(text: name)
+            writer.write(varint: count)
+        }
+        return writer.bytes
+    }
+
+    init() {}
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        for bit in 0..<3 { self.counts[bit] = try reader.varint() }
+        for _ in 0..<(try reader.count(minimumSize: 2)) {
+            let name = try reader.text()
+            self.fields[name] = try reader.varint()
+        }
+        try reader.finish()
+    }
+}
+
+struct MarkRow: Equatable {
+    var number: UInt64
+
+    init(number: UInt64) { self.number = number }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 10)
+        writer.write(1 as UInt8)
+        writer.write(varint: self.number)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        self.number = try reader.varint()
+        try reader.finish()
+    }
+}
+
+struct FollowerRow: Equatable {
+    var position: NewsPosition
+    var milliseconds: Int64
+
+    init(position: NewsPosition, milliseconds: Int64) {
+        self.position = position
+        self.milliseconds = milliseconds
+    }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 32)
+        writer.write(1 as UInt8)
+        writer.write(self.position)
+        writer.write(signed: self.milliseconds)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        self.position = try reader.newsPosition()
+        self.milliseconds = try reader.signed()
+        try reader.finish()
+    }
+}
+
+extension NewsEvent {
+    func encoded() -> Bytes {
+        var writer = ByteWriter(reserving: 256)
+        writer.write(1 as UInt8)
+        writer.write(self)
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes, owner: String) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.rowFormat()
+        self = try reader.newsEvent(owner: owner)
+        try reader.finish()
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func rowFormat() throws(DecodingError) {
+        let version = try self.byte()
+        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+    }
+}

@@ -1,0 +1,77 @@
+import StratusCoding
+package import StratusModel
+
+// The file KEYS in a data directory, version 1
+//
+// | bytes  | what                                       |
+// | ------ | ------------------------------------------ |
+// | 8      | "STRATUSK"                                 |
+// | 1      | version, 1                                 |
+// | varint | master keys; then of each, by version      |
+// | 4      | its version                                |
+// | 8      | its check value                            |
+// | 4      | CRC-32C of the bytes before                |
+
+/// The check values of the master keys that a node has been started with.
+///
+/// A node that is given another key under a number it knows would make keys that no other node can
+/// open, and could open none of those that are there. It does not start.
+package enum MasterKeyFile {
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case otherKey(version: UInt32)
+        case unreadable(String)
+
+        package var description: String {
+            switch self {
+            case .otherKey(let version):
+                "master key \(version) is not the one that this data directory was used with: "
+                    + "restore 'token.key', or the cluster's secret, from a backup"
+            case .unreadable(let why): "the file KEYS in the data directory: \(why)"
+            }
+        }
+    }
+
+    package static let path: DiskPath = "KEYS"
+    private static let frame = FileFrame("STRATUSK")
+    private static let sizeMax = 64 << 10
+
+    /// Compares a master key with what was noted, and notes it if its version is new.
+    package static func check(_ version: UInt32, is check: Bytes, in files: any Files)
+        throws(Refusal)
+    {
+        do {
+            var known: [UInt32: Bytes] = [:]
+            if try files.exists(Self.path) {
+                known = try Self.decode(files.contents(of: Self.path, limit: Self.sizeMax))
+            }
+            if let before = known[version] {
+                guard before == check else { throw Refusal.otherKey(version: version) }
+                return
+            }
+            known[version] = check
+            try files.replace(Self.path, with: Self.encode(known))
+        } catch let refusal as Refusal { throw refusal } catch { throw .unreadable("\(error)") }
+    }
+
+    static func encode(_ keys: [UInt32: Bytes]) -> Bytes {
+        Self.frame.encode { writer in
+            writer.write(count: keys.count)
+            for (version, check) in keys.sorted(by: { $0.key < $1.key }) {
+                precondition(check.count == 8, "a check value has eight bytes")
+                writer.write(fixed: version)
+                writer.write(raw: check)
+            }
+        }
+    }
+
+    static func decode(_ bytes: Bytes) throws(DecodingError) -> [UInt32: Bytes] {
+        try Self.frame.decode(bytes) { (reader, _) throws(DecodingError) in
+            var keys: [UInt32: Bytes] = [:]
+            for _ in 0..<(try reader.count(minimumSize: 12)) {
+                let version = try reader.fixed32()
+                keys[version] = try reader.raw(8)
+            }
+            return keys
+        }
+    }
+}

@@ -1,0 +1,370 @@
+"""Files of records against a real node, with curl as the client of the bytes.
+
+    assets.py BINARY WORK
+
+Uploads, saves, reads back, replaces and deletes files; kills the node in the middle of uploads and after them; and
+searches the data directory for planted plain text. One PASS or FAIL line for each step.
+"""
+
+import hashlib
+import base64
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+BINARY, WORK = sys.argv[1], sys.argv[2]
+DATA = os.path.join(WORK, "data")
+SALT = b"com.apple.XattrObjectSalt\0com.apple.DataObjectSalt\0"
+# Half of the large file does not compress: its bytes would show if they were not sealed.
+NOISE = random.Random(1).randbytes(32 << 20)
+MARK = b"a planted plain text that no disk may show "
+failures = 0
+
+
+def step(name, isGood, detail=""):
+    global failures
+    if not isGood:
+        failures += 1
+    print(("PASS" if isGood else "FAIL"), "assets:", name, "" if isGood else f"({detail})", flush=True)
+    return isGood
+
+
+class Node:
+    def __init__(self, **settings):
+        environment = dict(os.environ, STRATUS_LOG_LEVEL="info")
+        environment.update({f"STRATUS_{key}": value for key, value in settings.items()})
+        self.log = open(os.path.join(WORK, "node.log"), "ab")
+        self.process = subprocess.Popen(
+            [BINARY, "dev", "--data", DATA, "--listen", "127.0.0.1:0", "--json"],
+            stdout=subprocess.PIPE, stderr=self.log, env=environment)
+        line = self.process.stdout.readline()
+        self.facts = json.loads(line)
+        self.base = "{url}/database/1/{container}/development/{{}}/{{}}?ckAPIToken={apiToken}".format(**self.facts)
+        self.token = self.facts["webAuthToken"]
+
+    def api(self, operation, body, database="private", token=None):
+        url = self.base.format(database, operation) + "&ckWebAuthToken=" + (token or self.token)
+        request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "text/plain"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+    def memory(self):
+        """The most that the process has had resident since the last call of `forget`, in bytes."""
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return int(re.search(r"VmHWM:\s+(\d+)", status.read()).group(1)) << 10
+
+    def forget(self):
+        with open(f"/proc/{self.process.pid}/clear_refs", "w") as file:
+            file.write("5")
+        return self.memory()
+
+
+def curl(*arguments, body=None):
+    """Status, headers and body."""
+    result = subprocess.run(
+        ["curl", "--silent", "--show-error", "--globoff", "--include", "--max-time", "120", *arguments],
+        input=body, capture_output=True)
+    head, _, rest = result.stdout.partition(b"\r\n\r\n")
+    while head.startswith(b"HTTP/1.1 100"):
+        head, _, rest = rest.partition(b"\r\n\r\n")
+    lines = head.decode(errors="replace").split("\r\n")
+    status = int(lines[0].split()[1]) if lines[0] else 0
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+    return status, headers, rest
+
+
+def checksum(data):
+    return base64.b64encode(b"\1" + hashlib.sha1(SALT + data).digest()).decode()
+
+
+def tickets(node, *tokens, database="private"):
+    status, answer = node.api("assets/upload", {"tokens": list(tokens)}, database)
+    assert status == 200, answer
+    return answer["tokens"]
+
+
+def upload(node, data, record="book", field="cover", *arguments):
+    url = tickets(node, {"recordType": "Book", "recordName": record, "fieldName": field})[0]["url"]
+    status, _, body = curl(*arguments, "--data-binary", "@-", url, body=data)
+    assert status == 200, (status, body)
+    return json.loads(body)["singleFile"]
+
+
+def save(node, record, value, field="cover", kind="forceUpdate", database="private"):
+    status, answer = node.api("records/modify", {"operations": [{"operationType": kind, "record": {
+        "recordName": record, "recordType": "Book", "fields": {field: value}}}]}, database)
+    return answer["records"][0] if status == 200 else answer
+
+
+def lookup(node, record, field="cover", database="private"):
+    _, answer = node.api("records/lookup", {"records": [{"recordName": record}]}, database)
+    return answer["records"][0].get("fields", {}).get(field, {}).get("value")
+
+
+def delete(node, record):
+    _, answer = node.api(
+        "records/modify", {"operations": [{"operationType": "forceDelete", "record": {"recordName": record}}]})
+    return answer["records"][0].get("deleted") is True
+
+
+def download(value, name="f", *arguments):
+    return curl(*arguments, value["downloadURL"].replace("${f}", name))
+
+
+def packs():
+    total = 0
+    for folder, _, files in os.walk(os.path.join(DATA, "assets")):
+        total += sum(os.path.getsize(os.path.join(folder, name)) for name in files if name.endswith(".pack"))
+    return total
+
+
+def planted():
+    """Files of the data directory that hold the planted text."""
+    found = []
+    for folder, _, files in os.walk(DATA):
+        for name in files:
+            path = os.path.join(folder, name)
+            try:
+                with open(path, "rb") as file:
+                    data = file.read()
+                    if MARK in data or any(NOISE[at : at + 32] in data for at in (0, 100_000, 20_000_000)):
+                        found.append(path)
+            except FileNotFoundError:
+                pass
+    return found
+
+
+def basics(node):
+    data = MARK * 500
+    answers = tickets(
+        node, {"recordType": "Book", "recordName": "one", "fieldName": "cover"},
+        {"recordType": "Book", "fieldName": "scan"})
+    step("tickets come in order, and a missing name is drawn",
+         [a["fieldName"] for a in answers] == ["cover", "scan"] and answers[0]["recordName"] == "one"
+         and len(answers[1]["recordName"]) == 36 and "%" not in answers[0]["url"])
+    status, answer = node.api("assets/upload", {"tokens": [{"recordType": "Book", "fieldName": "c"}] * 201})
+    step("201 tokens are refused", status == 400 and answer["serverErrorCode"] == "BAD_REQUEST", answer)
+
+    sums = []
+    raw = upload(node, data, "one")
+    sums.append(raw["fileChecksum"])
+    form = upload(node, data, "one", "cover", "--header", "Content-Type: application/x-www-form-urlencoded")
+    sums.append(form["fileChecksum"])
+    path = os.path.join(WORK, "file")
+    with open(path, "wb") as file:
+        file.write(data)
+    url = tickets(node, {"recordType": "Book", "recordName": "one", "fieldName": "cover"})[0]["url"]
+    status, _, body = curl("--form", f"files=@{path};filename=file.file;type=application/octet-stream", url)
+    sums.append(json.loads(body)["singleFile"]["fileChecksum"])
+    status, _, body = curl("--request", "PUT", "--data-binary", "@-", url, body=data)
+    sums.append(json.loads(body).get("singleFile", {}).get("fileChecksum"))
+    step("raw, form-typed, multipart and PUT give the same checksum", set(sums) == {checksum(data)}, sums)
+
+    saved = save(node, "one", {"value": raw})
+    value = lookup(node, "one")
+    step("a receipt attaches, and a read has a link and no receipt",
+         "fields" in saved and value and value["downloadURL"].endswith("/${f}") and "receipt" not in value
+         and value["size"] == len(data), saved)
+    for name in ["${f}", "$%7Bf%7D", "a%20b.png", ""]:
+        status, headers, body = download(value, name)
+        step(f"a download as {name!r} has the bytes", status == 200 and body == data, status)
+    step("a download is sandboxed", headers["content-security-policy"].startswith("sandbox")
+         and headers["x-content-type-options"] == "nosniff" and headers["access-control-allow-origin"] == "*", headers)
+    status, headers, body = download(value, "a.html")
+    step("what a browser would run is an attachment",
+         headers["content-disposition"].startswith("attachment") and headers["content-type"] == "application/octet-stream")
+    tag = headers["etag"]
+    status, headers, body = download(value, "f", "--range", "100-199")
+    step("a range", status == 206 and body == data[100:200]
+         and headers["content-range"] == f"bytes 100-199/{len(data)}", (status, headers))
+    status, _, body = download(value, "f", "--range", "-7")
+    step("a suffix", status == 206 and body == data[-7:], status)
+    status, headers, _ = download(value, "f", "--range", f"{len(data)}-")
+    step("a range behind the end", status == 416 and headers["content-range"] == f"bytes */{len(data)}", headers)
+    status, _, body = download(value, "f", "--range", "0-1,5-6")
+    step("several ranges give the whole", status == 200 and body == data, status)
+    status, _, body = download(value, "f", "--header", f"If-None-Match: {tag}")
+    step("a known tag gives 304", status == 304 and body == b"", status)
+    status, _, body = download(value, "f", "--range", "0-9", "--header", "If-Range: \"other\"")
+    step("a range of another version gives the whole", status == 200 and body == data, status)
+    status, headers, body = download(value, "f", "--head")
+    step("HEAD has the length", status == 200 and headers["content-length"] == str(len(data)) and body == b"", headers)
+
+    status, _, body = curl(value["downloadURL"].replace("/d/", "/d/A"))
+    step("an altered link is refused", status == 403, status)
+    status, _, body = curl("--data-binary", "x", node.facts["url"] + "/assets/u/AAAA")
+    step("an unknown ticket is refused", status == 403, status)
+    status, _, body = curl("--data-binary", "x", value["downloadURL"].replace("/d/", "/u/").replace("/${f}", ""))
+    step("a link is no ticket", status == 403, status)
+    status, headers, _ = curl("--request", "OPTIONS", "--header", "Origin: https://a.example",
+                              "--header", "Access-Control-Request-Method: PUT", url)
+    step("a preflight is answered", status == 204 and "PUT" in headers["access-control-allow-methods"], headers)
+
+    back = save(node, "one", {"value": value})
+    step("what was read can be written back", "fields" in back, back)
+    step("and keeps its bytes", download(lookup(node, "one"))[2] == data)
+    wrong = save(node, "two", {"value": {"fileChecksum": value["fileChecksum"], "size": value["size"]}})
+    step("without a receipt nothing else is saved", wrong.get("serverErrorCode") == "BAD_REQUEST", wrong)
+    wrong = save(node, "two", {"value": dict(raw, receipt=raw["receipt"][:-8] + "AAAAAAAA")})
+    step("an altered receipt is refused", wrong.get("serverErrorCode") == "BAD_REQUEST", wrong)
+    other = node.facts["otherWebAuthToken"]
+    status, answer = node.api("records/modify", {"operations": [{"operationType": "create", "record": {
+        "recordName": "two", "recordType": "Book", "fields": {"cover": {"value": raw}}}}]}, token=other)
+    wrong = answer["records"][0]
+    step("another user's receipt is refused", wrong.get("serverErrorCode") == "BAD_REQUEST", wrong)
+
+    listed = [upload(node, MARK + bytes([n]) * 1000, "list", "scans") for n in range(3)]
+    save(node, "list", {"value": listed, "type": "ASSET_LIST"}, "scans")
+    values = lookup(node, "list", "scans")
+    step("a list of files", [download(v)[2] for v in values] == [MARK + bytes([n]) * 1000 for n in range(3)])
+    save(node, "list", {"value": values[1:], "type": "ASSETID_LIST"}, "scans")
+    step("a shorter list of what was read", len(lookup(node, "list", "scans")) == 2)
+
+    status, answer = node.api("assets/rereference", {"assets": [
+        {"recordName": "one", "fieldName": "cover"}, {"recordName": "none", "fieldName": "cover"}]})
+    first, second = answer["assets"]
+    step("a file can be referred to again, and each failure is its own",
+         "receipt" in first and second["serverErrorCode"] == "NOT_FOUND", answer)
+    save(node, "copy", {"value": first})
+    step("deleting the first record", delete(node, "one"))
+    step("keeps the bytes for the second", download(lookup(node, "copy"))[2] == data)
+    cleared = save(node, "copy", {"value": None})
+    step("null clears", "fields" in cleared and lookup(node, "copy") is None, cleared)
+
+    for size in [0, 1, 262143, 262144, 262145, 600000]:
+        body = random.Random(size).randbytes(size)
+        save(node, "sized", {"value": upload(node, body, "sized")})
+        step(f"{size} bytes", download(lookup(node, "sized"))[2] == body)
+    delete(node, "sized")
+
+    ticket = tickets(node, {"recordType": "Book", "recordName": "p", "fieldName": "cover"}, database="public")[0]
+    body = json.loads(curl("--data-binary", "@-", ticket["url"], body=data)[2])["singleFile"]
+    save(node, "p", {"value": body}, database="public")
+    step("in the public database", download(lookup(node, "p", database="public"))[2] == data)
+    status, usage = node.api("usage", {})
+    step("usage counts files", usage.get("assets", 0) > 0 and usage["assetBytes"] > 0, usage)
+
+
+def large(node):
+    # Text and noise: one compresses, the other does not.
+    data = (MARK * 800_000)[: 32 << 20] + NOISE
+    path = os.path.join(WORK, "large")
+    with open(path, "wb") as file:
+        file.write(data)
+    before = node.forget()
+    url = tickets(node, {"recordType": "Book", "recordName": "large", "fieldName": "cover"})[0]["url"]
+    start = time.monotonic()
+    status, _, body = curl("--upload-file", path, url)
+    took = time.monotonic() - start
+    value = json.loads(body)["singleFile"]
+    step(f"64 MiB in {took:.1f} s", status == 200 and value["fileChecksum"] == checksum(data), status)
+    save(node, "large", {"value": value})
+    value = lookup(node, "large")
+    got = os.path.join(WORK, "got")
+    with open(got, "wb") as file:
+        subprocess.run(["curl", "--silent", "--globoff", value["downloadURL"]], stdout=file)
+    with open(got, "rb") as file:
+        step("64 MiB come back", file.read() == data)
+    grown = (node.memory() - before) >> 20
+    step(f"one at a time grew the process by {grown} MiB, 48 at most", grown <= 48, grown)
+    status, _, body = curl("--range", "33554400-33554499", value["downloadURL"])
+    step("a range over two chunks", body == data[33554400:33554500], status)
+    os.remove(path)
+    os.remove(got)
+
+
+def killed(node):
+    """Kills the node while clients upload. Every receipt that was answered saves, and every byte comes back."""
+    answered = []
+    lock = threading.Lock()
+
+    def client(number):
+        source = random.Random(number)
+        for turn in range(40):
+            data = MARK + source.randbytes(source.randrange(1, 900_000))
+            name = f"k{number}-{turn}"
+            try:
+                value = upload(node, data, name)
+                saved = save(node, name, {"value": value})
+                with lock:
+                    answered.append((name, data, value, "fields" in saved))
+            except Exception:
+                return
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    time.sleep(3)
+    node.kill()
+    for thread in threads:
+        thread.join()
+    node = start()
+    step(f"{len(answered)} files were answered before the kill", len(answered) >= 4, len(answered))
+    lost = 0
+    for name, data, value, isSaved in answered:
+        if not isSaved:
+            save(node, name, {"value": value})
+        stored = lookup(node, name)
+        if stored is None or download(stored)[2] != data:
+            lost += 1
+    step("none of them is lost", lost == 0, lost)
+    for name, *_ in answered:
+        delete(node, name)
+    return node
+
+
+def start():
+    return Node(ASSETS_GRACE_TIME="1s", ASSETS_LINK_LIFE="60s", ASSETS_COMPACTION_RATE="0")
+
+
+def main():
+    node = start()
+    basics(node)
+    large(node)
+    node = killed(node)
+    value = lookup(node, "large")
+    node.kill()
+    node = start()
+    status, _, body = download(lookup(node, "large"), "f", "--range", "0-99")
+    step("after another kill the file is there", status == 206 and body == (MARK * 3)[:100], status)
+    step("the data directory shows no planted text", planted() == [], planted())
+    size = packs()
+    replaced = upload(node, b"small", "large")
+    save(node, "large", {"value": replaced})
+    step("a replaced file", download(lookup(node, "large"))[2] == b"small")
+    delete(node, "large")
+    end = time.monotonic() + 60
+    while packs() > 8 << 20 and time.monotonic() < end:
+        time.sleep(1)
+    step(f"the room of deleted files comes back: {size >> 20} MiB, then {packs() >> 20}",
+         size > 32 << 20 and packs() <= 8 << 20)
+    step("a stop", node.stop() == 0)
+    with open(os.path.join(DATA, "token.key"), "wb") as file:
+        file.write(os.urandom(32))
+    other = subprocess.run([BINARY, "dev", "--data", DATA, "--listen", "127.0.0.1:0", "--json"],
+                           capture_output=True, timeout=30)
+    step("a node with another master key does not start",
+         other.returncode != 0 and b"master key 0" in other.stderr, other.stderr[-200:])
+    sys.exit(1 if failures else 0)
+
+
+main()

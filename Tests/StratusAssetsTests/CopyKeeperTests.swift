@@ -1,0 +1,299 @@
+import StratusAssets
+import StratusCoding
+import StratusModel
+import StratusRuntime
+import StratusSimulation
+import StratusStorage
+import Synchronization
+import Testing
+
+/// Copies of one partition on a simulated disk, beside rows that the test writes.
+@Suite struct CopyKeeperTests {
+    static let group = GroupID(12)
+
+    /// The rows of a partition and what the keeper asks of them.
+    final class Bench: Sendable {
+        struct State {
+            var bodies: [BodyID: BodyManifest] = [:]
+            var applied = LogIndex.zero
+            var milliseconds: Int64 = 1_000
+            var now = MonotonicTime(nanoseconds: 0)
+            var hasRoom = true
+            var touchCount = 0
+            var isDurable = true
+            var troubles: [String] = []
+            var fetch: (@Sendable (CopyName, GroupID) async -> Bytes?)?
+        }
+
+        let files: SimulatedFiles
+        let state = Mutex(State())
+        let inbox = KeeperInbox()
+        let thread = WorkerThread(name: "packs")
+
+        init(_ files: SimulatedFiles = SimulatedFiles(seed: 3)) { self.files = files }
+        deinit { self.thread.stop() }
+
+        func keeper() async -> CopyKeeper {
+            var limits = PackLimits()
+            limits.packSizeMax = 4_096
+            limits.compactionRoom = 8_192
+            let (files, inbox, bench) = (self.files, self.inbox, self)
+            var setup =
+                CopyKeeper.Setup(
+                    openStore: { [limits] (group) throws(StoreError) in
+                        try PackStore(
+                            group, in: "assets", of: files, limits: limits, drawSalt: { 7 })
+                    },
+                    hasStore: { group in
+                        let path = PackDirectory(group, in: "assets").index
+                        return (try? files.exists(path)) ?? true
+                    },
+                    removeStore: { (group) throws(StoreError) in
+                        try PackDirectory.remove(group, in: "assets", from: files)
+                    },
+                    askRows: { [unowned bench] group, from in bench.postPage(of: group, from) },
+                    makeDurable: { [unowned bench] group in bench.postDurable(of: group) },
+                    touch: { [unowned bench] group in
+                        bench.state.withLock {
+                            $0.touchCount += 1
+                            $0.applied = LogIndex($0.applied.raw + 1)
+                        }
+                        bench.postDurable(of: group)
+                    },
+                    hasRoom: { [unowned bench] in bench.state.withLock { $0.hasRoom } },
+                    trouble: { [unowned bench] _, what in
+                        bench.state.withLock { $0.troubles.append(what) }
+                    },
+                    now: { [unowned bench] in bench.state.withLock { $0.now } },
+                    wallMilliseconds: { [unowned bench] in
+                        bench.state.withLock { $0.milliseconds }
+                    })
+            setup.fetch = self.state.withLock { $0.fetch }
+            let keeper = CopyKeeper(
+                setup, inbox: inbox, compactionRate: 0, on: self.thread)
+            let (applied, milliseconds) = self.state.withLock { ($0.applied, $0.milliseconds) }
+            inbox.post(.opened(applied: applied, milliseconds: milliseconds), of: group)
+            await keeper.start()
+            await self.settle(keeper)
+            return keeper
+        }
+
+        /// Two bodies a page: comparisons take several.
+        private func postPage(of group: GroupID, _ from: CopyName) {
+            let all = self.state.withLock { $0.bodies.values.sorted { $0.body < $1.body } }
+                .filter { $0.body >= from.body }
+            let page = Array(all.prefix(2))
+            let end = all.count > 2 ? CopyName(body: all[2].body, ordinal: 0) : nil
+            self.inbox.post(.page(from: from, end: end, bodies: page), of: group)
+        }
+
+        func postDurable(of group: GroupID) {
+            let (isDurable, applied, milliseconds) = self.state.withLock {
+                ($0.isDurable, $0.applied, $0.milliseconds)
+            }
+            guard isDurable else { return }
+            self.inbox.post(.durable(through: applied, milliseconds: milliseconds), of: group)
+        }
+
+        func name(_ bodies: [BodyManifest]) {
+            let changes: [BodyChange] = bodies.map { .named($0) }
+            let applied = self.state.withLock { state in
+                state.applied = LogIndex(state.applied.raw + 1)
+                for body in bodies { state.bodies[body.body] = body }
+                return state.applied
+            }
+            self.inbox.post(.applied(changes, through: applied), of: group)
+        }
+
+        func drop(_ body: BodyManifest) {
+            let applied = self.state.withLock { state in
+                state.applied = LogIndex(state.applied.raw + 1)
+                state.bodies[body.body] = nil
+                return state.applied
+            }
+            self.inbox.post(
+                .applied(
+                    [.dropped(body.body, chunkCount: UInt32(body.chunks.count), at: applied)],
+                    through: applied), of: group)
+        }
+
+        /// Lets time pass and what was posted be heard.
+        func pass(_ seconds: Int64, _ keeper: CopyKeeper) async {
+            for _ in 0..<2 {
+                self.state.withLock {
+                    $0.now = $0.now + .seconds(seconds)
+                    $0.milliseconds += seconds * 1_000
+                }
+                await self.settle(keeper)
+                await keeper.work()
+                await self.settle(keeper)
+            }
+        }
+
+        func settle(_ keeper: CopyKeeper) async {
+            for _ in 0..<20 { _ = await keeper.figures() }
+        }
+    }
+
+    static func copy(_ body: Int, _ ordinal: UInt32 = 0, until: Int64 = 5_000) -> StoredCopy {
+        StoredCopy(
+            name: CopyName(body: BodyID(UInt128(body)), ordinal: ordinal),
+            orphanAfterMilliseconds: until,
+            bytes: Bytes(repeating: UInt8(truncatingIfNeeded: body * 31 + Int(ordinal)), count: 600)
+        )
+    }
+
+    static func manifest(_ body: Int, chunkCount: UInt32 = 2) -> BodyManifest {
+        BodyManifest(
+            body: BodyID(UInt128(body)), database: 1, namedAt: LogIndex(1),
+            size: UInt64(chunkCount) * 1_024, chunkSize: 1_024, keyVersion: 1,
+            chunks: (0..<chunkCount).map {
+                let bytes = Self.copy(body, $0).bytes
+                return .init(storedSize: UInt32(bytes.count), crc: CRC32C.of(bytes))
+            })
+    }
+
+    private func put(_ body: Int, chunkCount: UInt32 = 2, to keeper: CopyKeeper) async {
+        for ordinal in 0..<chunkCount {
+            let answer = await keeper.put(Self.copy(body, ordinal), of: Self.group)
+            guard case .stored = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+        }
+    }
+
+    private func has(_ body: Int, _ keeper: CopyKeeper) async -> Bool {
+        await keeper.fetch(Self.copy(body).name, of: Self.group) == Self.copy(body).bytes
+    }
+
+    @Test
+    func `copies go when the entry that dropped their body is durable, and their room with them`()
+        async throws
+    {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        for body in 1...12 { await self.put(body, to: keeper) }
+        bench.name((1...12).map { Self.manifest($0) })
+        bench.state.withLock { $0.isDurable = false }
+        for body in 1...11 { bench.drop(Self.manifest(body)) }
+        await bench.pass(20, keeper)
+        #expect(await self.has(1, keeper))
+        #expect(await self.has(11, keeper))
+        bench.state.withLock { $0.isDurable = true }
+        for _ in 0..<4 { await bench.pass(20, keeper) }
+        for body in 1...11 { #expect(await !self.has(body, keeper), "\(body)") }
+        #expect(await self.has(12, keeper))
+        #expect(await keeper.figures().missingCount == 0)
+        let size = bench.files.allFiles.filter { $0.raw.hasSuffix(".pack") }
+            .reduce(0) { $0 + (bench.files.contents(of: $1)?.count ?? 0) }
+        #expect(size < 3_000, "\(size) bytes are left")
+        await keeper.stop()
+    }
+
+    @Test func `orphans go when the log's time has passed theirs, even in a silent partition`()
+        async throws
+    {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await self.put(1, to: keeper)
+        await self.put(2, to: keeper)
+        bench.name([Self.manifest(2)])
+        await bench.pass(1, keeper)
+        #expect(await self.has(1, keeper))
+        await bench.pass(10, keeper)
+        await bench.pass(10, keeper)
+        #expect(bench.state.withLock { $0.touchCount } == 1)
+        #expect(await !self.has(1, keeper))
+        #expect(await self.has(2, keeper))
+        await keeper.stop()
+    }
+
+    @Test func `after a restart the store is compared with the rows, page by page`() async throws {
+        let bench = Bench()
+        let first = await bench.keeper()
+        for body in 1...7 { await self.put(body, to: first) }
+        bench.name([1, 3, 5, 7].map { Self.manifest($0) })
+        await bench.pass(0, first)
+        await first.stop()
+        // A body of which this node lacks one copy.
+        let again = Bench(bench.files)
+        let bodies = bench.state.withLock { $0.bodies }
+        again.state.withLock {
+            $0.bodies = bodies
+            $0.bodies[BodyID(6)] = Self.manifest(6, chunkCount: 3)
+        }
+        let second = await again.keeper()
+        for body in [1, 3, 5, 7] { #expect(await self.has(body, second)) }
+        #expect(await second.figures().missingCount == 1)
+        #expect(await second.figures().unnamedCount == 4)
+        for _ in 0..<3 { await again.pass(20, second) }
+        for body in [2, 4] { #expect(await !self.has(body, second), "\(body)") }
+        for body in [1, 3, 5, 6, 7] { #expect(await self.has(body, second), "\(body)") }
+        await second.stop()
+    }
+
+    @Test func `what was not told is found by comparing`() async throws {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        for body in 1...4 { await self.put(body, to: keeper) }
+        bench.name((1...4).map { Self.manifest($0) })
+        await bench.pass(0, keeper)
+        let applied = bench.state.withLock { state in
+            state.bodies[BodyID(2)] = nil
+            state.applied = LogIndex(state.applied.raw + 1)
+            return state.applied
+        }
+        bench.inbox.post(.applied([.unlisted], through: applied), of: Self.group)
+        for _ in 0..<3 { await bench.pass(20, keeper) }
+        for body in [1, 3, 4] { #expect(await self.has(body, keeper), "\(body)") }
+        #expect(await !self.has(2, keeper))
+        await keeper.stop()
+    }
+
+    @Test func `no more stores are open than may be, and a closed one opens again`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        let groups = (100..<180).map { GroupID($0) }
+        for group in groups {
+            bench.inbox.post(.opened(applied: .zero, milliseconds: 0), of: group)
+        }
+        await bench.pass(0, keeper)
+        for group in groups {
+            #expect(await keeper.put(Self.copy(1), of: group) == .stored(at: .zero))
+        }
+        #expect(await keeper.figures().openStoreCount == CopyKeeper.openStoreCountMax)
+        for group in groups {
+            #expect(await keeper.fetch(Self.copy(1).name, of: group) == Self.copy(1).bytes)
+        }
+        #expect(await keeper.figures().openStoreCount == CopyKeeper.openStoreCountMax)
+        await keeper.stop()
+    }
+
+    @Test func `a copy is refused without a replica, without room, and beyond its size`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        #expect(await keeper.put(Self.copy(1), of: GroupID(99)) == .refused(.noReplica))
+        var large = Self.copy(1)
+        large.bytes = Bytes(repeating: 0, count: Int(AssetLimits.storedSizeMax) + 1)
+        #expect(await keeper.put(large, of: Self.group) == .refused(.tooLarge))
+        bench.state.withLock { $0.hasRoom = false }
+        #expect(await keeper.put(Self.copy(1), of: Self.group) == .refused(.nearlyFull))
+        bench.state.withLock { $0.hasRoom = true }
+        await self.put(1, to: keeper)
+        #expect(
+            await keeper.confirm(BodyID(1), chunkCount: 2, of: Self.group)
+                == .stored(at: .zero))
+        #expect(
+            await keeper.confirm(BodyID(1), chunkCount: 3, of: Self.group)
+                == .refused(.incomplete))
+        await keeper.drop(BodyID(1), of: Self.group)
+        #expect(await !self.has(1, keeper))
+        bench.inbox.post(.removed, of: Self.group)
+        await bench.pass(0, keeper)
+        #expect(await keeper.put(Self.copy(1), of: Self.group) == .refused(.noReplica))
+        #expect(bench.files.allFiles.filter { $0.raw.hasPrefix("assets/") }.isEmpty)
+        await keeper.stop()
+        #expect(bench.state.withLock { $0.troubles } == [])
+    }
+}

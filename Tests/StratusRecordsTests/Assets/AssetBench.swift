@@ -1,0 +1,150 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// One partition with assets, over whatever keeps its rows.
+struct AssetBench<Rows: RowStore> {
+    static var database: DatabaseID { Bench.privateDatabase }
+
+    var rows: Rows
+    var state: RecordState
+    var milliseconds: Int64 = 1_700_000_000_000
+    var index: UInt64 = 0
+    var rules = AssetRules()
+    var changes: [BodyChange] = []
+
+    init(_ rows: Rows, bugs: PlantedBugs = PlantedBugs()) {
+        self.rows = rows
+        self.state = RecordState(bugs: bugs)
+        self.rules.pinMilliseconds = 10_000
+        self.rules.graceMilliseconds = 2_000
+    }
+
+    mutating func apply(_ command: RecordCommand, as principal: Principal = Bench.system) throws
+        -> RecordOutcome
+    {
+        self.index += 1
+        self.milliseconds += 10
+        let envelope = command.enveloped(
+            container: Bench.container, identity: RequestIdentity(high: 0, low: self.index),
+            deadlineMilliseconds: .max, schemaVersion: 0, principal: principal)
+        // As it is in a log: read from its bytes.
+        let position = EntryPosition(
+            index: LogIndex(self.index),
+            time: HybridTime(milliseconds: self.milliseconds))
+        let outcome = try self.state.apply(
+            Command(decoding: envelope.encoded()), at: position, over: &self.rows)
+        guard outcome.verdict == .decided else { throw BenchError("\(outcome.verdict)") }
+        self.changes += self.state.takeBodyChanges()
+        return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    mutating func ask(_ ask: RecordQuery.Ask, as principal: Principal = Bench.system) throws
+        -> RecordAnswer
+    {
+        let query = RecordQuery(principal: principal, ask).enveloped()
+        return try RecordAnswer(decoding: self.state.answer(query, over: self.rows).body)
+    }
+
+    @discardableResult
+    mutating func putKey(_ version: UInt32) throws -> RecordOutcome {
+        try self.apply(
+            .putKey(PutKey(database: Self.database, version: version, key: AssetGoldens.key)))
+    }
+
+    mutating func zone(_ name: String) throws {
+        _ = try self.apply(
+            .modifyZones(
+                ModifyZones(
+                    database: Self.database,
+                    operations: [
+                        ModifyZones.Operation(
+                            .create, zone: name,
+                            drawnIncarnation: ZoneIncarnation(self.index + 1))
+                    ])))
+    }
+
+    static func checksum(of number: UInt128) -> String { "sum\(number)" }
+
+    /// - Parameter content: two files of one content are equal. Nil: never shared.
+    mutating func pin(
+        _ number: UInt128, content: UInt128?, size: UInt64, upload: UInt128? = nil,
+        keyVersion: UInt32 = 1, orphanAfter: Int64? = nil
+    ) throws -> RecordOutcome {
+        var pin = AssetGoldens.pin(
+            number, body: number + 1_000_000, upload: upload ?? number, digest: content,
+            size: size)
+        pin.fileChecksum = Self.checksum(of: content ?? number)
+        pin.keyVersion = keyVersion
+        pin.rules = self.rules
+        pin.orphanAfterMilliseconds = orphanAfter ?? self.milliseconds + 3_600_000
+        return try self.apply(.pinAsset(pin), as: Bench.user)
+    }
+
+    /// What a receipt for the asset says: nothing, if it is not there.
+    func reference(_ number: UInt128) throws -> AssetReference? {
+        guard let row = try AssetRows.asset(AssetID(number), over: self.rows) else { return nil }
+        return AssetReference(
+            fileChecksum: row.fileChecksum, size: Int64(row.size), asset: AssetID(number),
+            receipt: "a receipt")
+    }
+
+    @discardableResult
+    mutating func modify(
+        in zone: String, atomic: Bool = false, rules: RecordRules = .standard,
+        _ operations: [RecordOperation]
+    ) throws -> [ModifiedRecords.Result] {
+        var modify = ModifyRecords(
+            database: Self.database, zone: zone, isAtomic: atomic,
+            drawnIncarnation: ZoneIncarnation(self.index + 1), rules: rules,
+            operations: operations)
+        modify.resolvesAssets = operations.contains { !$0.kind.isDelete }
+        guard case .records(let modified) = try self.apply(.modifyRecords(modify), as: Bench.user)
+        else { return [] }
+        return modified.results
+    }
+
+    /// Replaces a record by one that holds these assets, each with its receipt.
+    @discardableResult
+    mutating func save(_ name: String, in zone: String, _ assets: [UInt128]) throws
+        -> ModifiedRecords.Result?
+    {
+        var list: [Scalar] = []
+        for asset in assets {
+            list.append(
+                .asset(
+                    try self.reference(asset)
+                        ?? AssetReference(fileChecksum: "gone", size: 1, asset: AssetID(asset))))
+        }
+        return try self.modify(
+            in: zone,
+            [
+                RecordOperation(
+                    .forceReplace, recordName: name, recordType: "Book",
+                    fields: [Field(name: "pages", value: .list(.asset, list))])
+            ]
+        ).first
+    }
+
+    @discardableResult
+    mutating func jobs(budget: Int = 500) throws -> JobProgress {
+        let outcome = try self.apply(.continueJobs(ContinueJobs(budget: budget)))
+        guard case .jobs(let progress) = outcome else { throw BenchError("\(outcome)") }
+        return progress
+    }
+
+    mutating func finishJobs(budget: Int = 500) throws {
+        for _ in 0..<100_000 { if try !self.jobs(budget: budget).hasMore { return } }
+        throw BenchError("jobs do not end")
+    }
+
+    func row(_ number: UInt128) throws -> AssetRow? {
+        try AssetRows.asset(AssetID(number), over: self.rows)
+    }
+}
+
+extension AssetBench<SortedRows> {
+    init(bugs: PlantedBugs = PlantedBugs()) { self.init(SortedRows(), bugs: bugs) }
+}

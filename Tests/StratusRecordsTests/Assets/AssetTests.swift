@@ -1,0 +1,433 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// Pins, saves, keys and ends of assets, one by one.
+@Suite struct AssetTests {
+    var bench = AssetBench()
+
+    init() throws {
+        try self.bench.putKey(0)
+        try self.bench.putKey(1)
+        try self.bench.zone("Shelves")
+    }
+
+    private mutating func asset(_ number: UInt128) throws -> StoredAsset? {
+        guard case .asset(let asset) = try self.bench.ask(.asset(AssetID(number))) else {
+            throw BenchError("no answer")
+        }
+        return asset
+    }
+
+    private mutating func settle(after milliseconds: Int64) throws {
+        self.bench.milliseconds += milliseconds
+        try self.bench.finishJobs()
+    }
+
+    private static func pages(_ references: [AssetReference]) -> Field {
+        Field(name: "pages", value: .list(.asset, references.map { .asset($0) }))
+    }
+
+    private mutating func save(_ name: String, _ fields: Field...) throws -> RecordRefusal? {
+        let result = try self.bench.modify(
+            in: "Shelves",
+            [RecordOperation(.forceUpdate, recordName: name, recordType: "Book", fields: fields)]
+        ).first
+        if case .refused(let refusal)? = result { return refusal }
+        return nil
+    }
+
+    // MARK: Pins
+
+    @Test mutating func `an asset is there while it is pinned, and then no more`() throws {
+        #expect(
+            try self.bench.pin(1, content: 9, size: 600)
+                == .pinned(
+                    PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: false)))
+        let asset = try #require(try self.asset(1))
+        #expect(asset.body.body == BodyID(1_000_001) && asset.body.size == 600)
+        #expect(asset.body.namedAt == LogIndex(self.bench.index))
+        #expect(asset.key == AssetGoldens.key && asset.database == Bench.privateDatabase)
+        try self.settle(after: 9_900)
+        #expect(try self.asset(1) != nil)
+        try self.settle(after: 200)
+        #expect(try self.asset(1) == nil)
+        #expect(self.bench.changes.count == 2)
+        #expect(
+            self.bench.changes.last
+                == .dropped(
+                    BodyID(1_000_001), chunkCount: 3, at: LogIndex(self.bench.index)))
+        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).isEmpty)
+        // The ticket is remembered for as long as an upload under it could be pinned.
+        #expect(try self.bench.rows.rows(.asset, from: [], to: [], limit: .max).count == 2)
+        try self.settle(after: 3_600_000)
+        #expect(try self.bench.rows.rows(.asset, from: [], to: [], limit: .max).isEmpty)
+    }
+
+    @Test mutating func `a pin behind its orphanAfter does nothing`() throws {
+        let now = self.bench.milliseconds
+        let late = try self.bench.pin(1, content: nil, size: 1, orphanAfter: now + 9)
+        #expect(late == .refused(RequestRefusal(.pinTooLate)))
+        #expect(self.bench.changes.isEmpty)
+        // At the same millisecond nodes keep the copies still.
+        let inTime = try self.bench.pin(1, content: nil, size: 1, orphanAfter: now + 20)
+        #expect(inTime != .refused(RequestRefusal(.pinTooLate)))
+    }
+
+    @Test mutating func `a name is given once`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 1)
+        #expect(
+            try self.bench.pin(1, content: nil, size: 1, upload: 7)
+                == .refused(RequestRefusal(.assetTaken)))
+    }
+
+    @Test mutating func `equal files are one asset, and both receipts last their time`() throws {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        #expect(
+            try self.bench.pin(2, content: 9, size: 600)
+                == .pinned(PinnedAsset(asset: AssetID(1), fileChecksum: "sum9", isShared: true)))
+        #expect(self.bench.changes.count == 1)
+        // The first one's record comes and goes.
+        try self.bench.save("a", in: "Shelves", [1])
+        try self.bench.save("a", in: "Shelves", [])
+        try self.settle(after: 9_000)
+        #expect(try self.bench.save("b", in: "Shelves", [1])?.refusal == nil)
+        // Of another size it is another file, whatever the digest says.
+        #expect(
+            try self.bench.pin(3, content: 9, size: 601)
+                == .pinned(PinnedAsset(asset: AssetID(3), fileChecksum: "sum9", isShared: false)))
+    }
+
+    @Test mutating func `a second file takes the first one's place until a record holds it`()
+        throws
+    {
+        _ = try self.bench.pin(1, content: nil, size: 600, upload: 5)
+        _ = try self.bench.pin(2, content: nil, size: 700, upload: 5)
+        #expect(try self.asset(1) == nil)
+        #expect(try self.bench.save("a", in: "Shelves", [2])?.refusal == nil)
+        #expect(
+            try self.bench.pin(3, content: nil, size: 1, upload: 5)
+                == .refused(RequestRefusal(.uploadAttached)))
+        // Also once nothing is left of the asset.
+        try self.bench.save("a", in: "Shelves", [])
+        try self.settle(after: 2_100)
+        #expect(try self.asset(2) == nil)
+        #expect(
+            try self.bench.pin(4, content: nil, size: 1, upload: 5)
+                == .refused(RequestRefusal(.uploadAttached)))
+    }
+
+    // MARK: Bounds
+
+    @Test mutating func `what no record holds is bounded, and what all hold by the quota`() throws {
+        self.bench.rules.unattachedSizeMax = 1_000
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        #expect(
+            try self.bench.pin(2, content: nil, size: 401)
+                == .refused(RequestRefusal(.tooMuchUnattached, "1000")))
+        try self.bench.save("a", in: "Shelves", [1])
+        _ = try self.bench.pin(2, content: nil, size: 401)
+        self.bench.rules.unattachedCountMax = 1
+        #expect(
+            try self.bench.pin(3, content: nil, size: 1)
+                == .refused(RequestRefusal(.tooMuchUnattached, "1000")))
+        self.bench.rules.unattachedCountMax = 9
+        guard case .use(let held, _, let use) = try self.bench.ask(.use(Bench.privateDatabase))
+        else { throw BenchError("no use") }
+        #expect(
+            use == AssetUse(count: 2, size: 1_001, unattachedCount: 1, unattachedSize: 401))
+        self.bench.rules.databaseSizeMax = held.size + 1_001 + 9
+        #expect(
+            try self.bench.pin(3, content: nil, size: 10)
+                == .refused(
+                    RequestRefusal(.databaseFull, String(self.bench.rules.databaseSizeMax))))
+        #expect(
+            try self.bench.pin(3, content: nil, size: 9)
+                == .pinned(PinnedAsset(asset: AssetID(3), fileChecksum: "sum3", isShared: false)))
+        // Records count beside assets.
+        var rules = RecordRules()
+        rules.databaseSizeMax = self.bench.rules.databaseSizeMax
+        let full = try self.bench.modify(
+            in: "Shelves", rules: rules, [.create("b", [text("t", "one more")])])
+        #expect(full.first?.refusal == .databaseFull)
+    }
+
+    @Test mutating func `a record holds so many assets, an entry changes so many`() throws {
+        let most = AssetEdits.recordCountMax
+        self.bench.rules.pinMilliseconds = 3_600_000
+        var references: [AssetReference] = []
+        for number in 1...(most + 1) {
+            _ = try self.bench.pin(UInt128(number), content: nil, size: 0)
+            references.append(try #require(try self.bench.reference(UInt128(number))))
+        }
+        #expect(
+            try self.save("a", Self.pages(references))
+                == RecordRefusal(.tooManyAssets, String(most)))
+        let operations = ["a", "b", "c"].map {
+            RecordOperation(
+                .create, recordName: $0, recordType: "Book",
+                fields: [Self.pages(Array(references.dropLast()))])
+        }
+        // One record is always let in; the next ones are left to another entry.
+        var results = try self.bench.modify(in: "Shelves", operations)
+        #expect(results.map(\.refusal) == [nil, .deferred, .deferred])
+        results = try self.bench.modify(in: "Shelves", atomic: true, Array(operations.dropFirst()))
+        #expect(results.map(\.refusal) == [.atomicFailure, .tooManyAssets])
+        _ = try self.bench.modify(in: "Shelves", [operations[1]])
+        _ = try self.bench.modify(in: "Shelves", [operations[2]])
+        // A cascade goes on in a job where its assets are too many.
+        try self.bench.modify(in: "Shelves", [.create("root")])
+        for name in ["a", "b", "c"] {
+            #expect(try self.save(name, reference("up", to: "root", .deleteSelf)) == nil)
+        }
+        let deleted = try self.bench.modify(in: "Shelves", [.delete("root")])
+        #expect(deleted.first?.isDeleted == true)
+        #expect(try self.bench.row(1)?.isHeld == true)
+        try self.bench.finishJobs()
+        #expect(try self.bench.row(1)?.isHeld == false)
+        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+    }
+
+    @Test mutating func `a large body has all of its pages, and loses them all`() throws {
+        let size = UInt64(BodyCoding.pageChunkCount * 2 + 5) * 256
+        _ = try self.bench.pin(1, content: nil, size: size)
+        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).count == 3)
+        #expect(try self.asset(1)?.body.chunks.count == BodyCoding.pageChunkCount * 2 + 5)
+        try self.settle(after: 10_000)
+        #expect(try self.bench.rows.rows(.body, from: [], to: [], limit: .max).isEmpty)
+    }
+
+    // MARK: Saves
+
+    @Test mutating func `a receipt must agree with its asset`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        var reference = try #require(try self.bench.reference(1))
+        reference.size = 601
+        #expect(
+            try self.save("a", Self.pages([reference])) == RecordRefusal(.assetMismatch, "pages"))
+        reference.size = 600
+        reference.fileChecksum = "other"
+        #expect(
+            try self.save("a", Self.pages([reference])) == RecordRefusal(.assetMismatch, "pages"))
+        reference.fileChecksum = "sum1"
+        reference.asset = AssetID(2)
+        #expect(
+            try self.save("a", Self.pages([reference])) == RecordRefusal(.assetMissing, "pages"))
+        reference.asset = AssetID(1)
+        reference.wrappingKey = "forgotten"
+        #expect(try self.save("a", Self.pages([reference])) == nil)
+        let answer = try self.bench.ask(
+            .lookup(
+                RecordLookup(database: Bench.privateDatabase, zone: "Shelves", names: ["a"])))
+        guard case .lookup(let found) = answer, case .found(let record) = found.items[0] else {
+            throw BenchError("no record")
+        }
+        let stored = AssetReference(fileChecksum: "sum1", size: 600, asset: AssetID(1))
+        #expect(record.value(of: "pages")?.assetReferences == [stored])
+    }
+
+    @Test mutating func `what was read is written back without a receipt, to its own field`()
+        throws
+    {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        _ = try self.bench.pin(2, content: nil, size: 600)
+        let first = try #require(try self.bench.reference(1))
+        #expect(try self.save("a", Self.pages([first])) == nil)
+        let back = AssetReference(fileChecksum: "sum1", size: 600)
+        #expect(try self.save("a", Self.pages([back, back]), text("t", "x")) == nil)
+        #expect(try self.bench.row(1)?.isHeld == true)
+        #expect(
+            try self.save("b", Self.pages([back])) == RecordRefusal(.assetMismatch, "pages"))
+        let cover = Field(name: "cover", value: .scalar(.asset(back)))
+        #expect(try self.save("a", cover) == RecordRefusal(.assetMismatch, "cover"))
+        let other = AssetReference(fileChecksum: "sum2", size: 600)
+        #expect(
+            try self.save("a", Self.pages([other])) == RecordRefusal(.assetMismatch, "pages"))
+        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+    }
+
+    @Test mutating func `an asset belongs to its database`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        let reference = try #require(try self.bench.reference(1))
+        var modify = ModifyRecords(
+            database: Bench.publicDatabase, drawnIncarnation: ZoneIncarnation(1),
+            operations: [.create("a", [Self.pages([reference])])])
+        modify.resolvesAssets = true
+        guard case .records(let modified) = try self.bench.apply(.modifyRecords(modify)) else {
+            throw BenchError("refused")
+        }
+        #expect(modified.results.first?.refusal == .assetMissing)
+        let hold = HoldAssets(database: Bench.publicDatabase, assets: [AssetID(1)])
+        #expect(try self.bench.apply(.holdAssets(hold)) == .held([nil]))
+    }
+
+    @Test mutating func `an asset outlives its last record by its grace, and is taken back`()
+        throws
+    {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        try self.bench.save("a", in: "Shelves", [1])
+        try self.settle(after: 20_000)
+        try self.bench.modify(in: "Shelves", [.delete("a")])
+        try self.settle(after: 1_900)
+        #expect(try self.asset(1) != nil)
+        #expect(try self.bench.save("b", in: "Shelves", [1])?.refusal == nil)
+        try self.settle(after: 20_000)
+        #expect(try self.asset(1) != nil)
+        try self.bench.modify(in: "Shelves", [.delete("b")])
+        try self.settle(after: 2_000)
+        #expect(try self.asset(1) == nil)
+        #expect(
+            try self.bench.save("c", in: "Shelves", [1])?.refusal == .assetMissing)
+    }
+
+    /// Found by the random test: the pin was over, and no job had seen to it.
+    @Test mutating func `a pin that is over takes nobody's grace`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        try self.bench.save("a", in: "Shelves", [1])
+        let hold = HoldAssets(
+            database: Bench.privateDatabase, assets: [AssetID(1)], rules: self.bench.rules)
+        #expect(
+            try self.bench.apply(.holdAssets(hold))
+                == .held([HeldAsset(fileChecksum: "sum1", size: 600)]))
+        self.bench.milliseconds += 10_100
+        try self.bench.modify(in: "Shelves", [.delete("a")])
+        try self.bench.finishJobs()
+        #expect(try self.asset(1) != nil)
+        try self.settle(after: 2_000)
+        #expect(try self.asset(1) == nil)
+    }
+
+    // MARK: Zones and databases
+
+    @Test mutating func `links of a deleted zone are dead at once`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        _ = try self.bench.pin(2, content: nil, size: 600)
+        try self.bench.zone("Other")
+        try self.bench.save("a", in: "Shelves", [1, 2])
+        try self.bench.save("b", in: "Other", [2])
+        let delete = ModifyZones(
+            database: Bench.privateDatabase,
+            operations: [
+                ModifyZones.Operation(
+                    .delete, zone: "Shelves", drawnIncarnation: ZoneIncarnation(0))
+            ])
+        _ = try self.bench.apply(.modifyZones(delete))
+        #expect(try self.asset(1) == nil)
+        #expect(try self.asset(2) != nil)
+        #expect(try self.bench.row(1) != nil)
+        try self.bench.finishJobs(budget: 3)
+        #expect(try self.bench.row(1) == nil)
+        #expect(try self.bench.row(2)?.isHeld == true)
+        #expect(try AssetRowAudit(over: self.bench.rows).faults == [])
+    }
+
+    @Test mutating func `an erasure destroys the keys, and no later key has their numbers`()
+        throws
+    {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        _ = try self.bench.pin(2, content: nil, size: 600)
+        try self.bench.save("a", in: "Shelves", [1])
+        let receipt = try #require(try self.bench.reference(2))
+        _ = try self.bench.apply(
+            .eraseDatabase(EraseDatabase(database: Bench.privateDatabase)))
+        #expect(try self.asset(1) == nil)
+        #expect(try self.asset(2) == nil)
+        let newest = KeyAsk(database: Bench.privateDatabase, version: nil)
+        #expect(try self.bench.ask(.key(newest)) == .key(DatabaseKey(version: 1, key: nil)))
+        #expect(try self.bench.putKey(1) == .key(DatabaseKey(version: 1, key: nil)))
+        #expect(try self.bench.putKey(3) == .refused(RequestRefusal(.keyMissing)))
+        #expect(
+            try self.bench.putKey(2) == .key(DatabaseKey(version: 2, key: AssetGoldens.key)))
+        #expect(
+            try self.bench.pin(3, content: nil, size: 1)
+                == .refused(RequestRefusal(.keyMissing)))
+        // A receipt from before: its file cannot be opened any more.
+        try self.bench.zone("Shelves")
+        #expect(
+            try self.save("a", Self.pages([receipt])) == RecordRefusal(.assetMissing, "pages"))
+        try self.bench.finishJobs()
+        #expect(try self.bench.row(1) == nil)
+    }
+
+    @Test mutating func `a key is put once`() throws {
+        let other = WrappedKey(wrapped: [1], wrappingVersion: 9, check: [])
+        let put = PutKey(database: Bench.privateDatabase, version: 1, key: other)
+        #expect(
+            try self.bench.apply(.putKey(put))
+                == .key(DatabaseKey(version: 1, key: AssetGoldens.key)))
+        #expect(
+            try self.bench.apply(.putKey(put), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+        // A database that nobody has written to gets its row with its key.
+        let first = PutKey(database: Bench.publicDatabase, version: 1, key: other)
+        #expect(try self.bench.apply(.putKey(first)) == .key(DatabaseKey(version: 1, key: other)))
+        let ask = KeyAsk(database: Bench.publicDatabase, version: 1)
+        #expect(try self.bench.ask(.key(ask)) == .key(DatabaseKey(version: 1, key: other)))
+        #expect(
+            try self.bench.ask(.key(ask), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+        #expect(
+            try self.bench.ask(.asset(AssetID(1)), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+    }
+
+    @Test mutating func `after a recovery no key has the number of one that was lost`() throws {
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        // Its outcome has no body.
+        _ = try? self.bench.apply(.recover(.second))
+        #expect(try self.asset(1) != nil)
+        #expect(try self.bench.putKey(2) == .refused(RequestRefusal(.keyMissing)))
+        let newest = KeyAsk(database: Bench.privateDatabase, version: nil)
+        #expect(
+            try self.bench.ask(.key(newest)) == .key(DatabaseKey(version: 1 << 16, key: nil)))
+        let next: UInt32 = 1 << 16 + 1
+        #expect(
+            try self.bench.putKey(next)
+                == .key(DatabaseKey(version: next, key: AssetGoldens.key)))
+    }
+
+    @Test mutating func `a lost body says so, and is shared with nobody`() throws {
+        _ = try self.bench.pin(1, content: 9, size: 600)
+        #expect(
+            try self.bench.apply(.loseBody(LoseBody(body: BodyID(1_000_001)))) == .bodyLost(true))
+        #expect(try self.asset(1)?.body.isLost == true)
+        #expect(
+            self.bench.changes.last
+                == .lost(BodyID(1_000_001), chunkCount: 3, at: LogIndex(self.bench.index)))
+        #expect(
+            try self.bench.apply(.loseBody(LoseBody(body: BodyID(5)))) == .bodyLost(false))
+        #expect(
+            try self.bench.pin(2, content: 9, size: 600)
+                == .pinned(PinnedAsset(asset: AssetID(2), fileChecksum: "sum9", isShared: false)))
+        // The lost one's end leaves the share to the other.
+        try self.settle(after: 9_985)
+        #expect(try self.asset(1) == nil)
+        #expect(
+            try self.bench.pin(3, content: 9, size: 600)
+                == .pinned(PinnedAsset(asset: AssetID(2), fileChecksum: "sum9", isShared: true)))
+    }
+
+    @Test mutating func `jobs are asked for when something ends`() throws {
+        #expect(
+            try self.bench.ask(.work(asOf: .max)) == .work(isWaiting: false, willWait: false))
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        let end = self.bench.milliseconds + 10_000
+        #expect(
+            try self.bench.ask(.work(asOf: end - 1)) == .work(isWaiting: false, willWait: true))
+        #expect(try self.bench.ask(.work(asOf: end)) == .work(isWaiting: true, willWait: true))
+    }
+
+    @Test func `changes that nobody takes are bounded`() {
+        var changes = BodyChanges()
+        for number in 0...UInt128(BodyChanges.countMax) {
+            changes.append(.dropped(BodyID(number), chunkCount: 1, at: LogIndex(1)))
+        }
+        changes.append(.dropped(BodyID(7), chunkCount: 1, at: LogIndex(2)))
+        #expect(
+            changes.take()
+                == [.unlisted, .dropped(BodyID(7), chunkCount: 1, at: LogIndex(2))])
+        #expect(changes.take() == [])
+    }
+}

@@ -1,0 +1,160 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// One partition with subscriptions, and one follower of their news.
+struct SubscriptionBench {
+    static let token = Bytes(repeating: 7, count: 16)
+    static let schema = Schema(
+        version: 1,
+        types: [
+            RecordType(
+                name: "Book",
+                fields: [
+                    FieldDefinition(
+                        name: "pages", type: FieldType(.int64), indexes: [.queryable]),
+                    FieldDefinition(
+                        name: "title", type: FieldType(.string), indexes: [.queryable]),
+                ]), RecordType(name: "Loan", fields: []),
+        ])
+
+    var bench = Bench()
+    var database = Bench.privateDatabase
+    var principal = Bench.user
+
+    init(keepsCommands: Bool = false) throws {
+        self.bench.keepsCommands = keepsCommands
+        _ = try self.bench.apply(.schema(.install(Self.schema)), as: Bench.system)
+        _ = try self.bench.zones(.create, "Shelves", "Other")
+    }
+
+    static func query(
+        _ id: String, type: String = "Book", _ filters: [RecordFilter] = [],
+        on reasons: Subscription.Reasons = .all, zone: String? = nil, once: Bool = false,
+        fields: [String] = []
+    ) -> Subscription {
+        Subscription(
+            id, .query, zone: zone,
+            predicate: RecordPredicate(recordType: type, filters: filters), reasons: reasons,
+            firesOnce: once, fields: fields, content: Bytes("{}".utf8))
+    }
+
+    static func titled(_ title: String) -> RecordFilter {
+        RecordFilter(
+            field: .field("title"), comparator: .equals, operand: .scalar(.string(title)))
+    }
+
+    static func zone(_ id: String, _ zone: String) -> Subscription {
+        Subscription(id, .zone, zone: zone, content: Bytes("{}".utf8))
+    }
+
+    static func database(_ id: String) -> Subscription {
+        Subscription(id, .database, content: Bytes("{}".utf8))
+    }
+
+    @discardableResult
+    mutating func modify(
+        _ operations: ModifySubscriptions.Operation..., countMax: Int = 1_000
+    ) throws -> [SubscriptionResult] {
+        let outcome = try self.bench.apply(
+            .modifySubscriptions(
+                ModifySubscriptions(
+                    database: self.database, countMax: countMax, operations: operations)),
+            as: self.principal)
+        guard case .subscriptions(let results) = outcome else {
+            throw BenchError("refused: \(outcome)")
+        }
+        return results
+    }
+
+    func list() throws -> [Subscription?] {
+        let answer = try self.bench.ask(
+            .subscriptions(self.database, isShared: false, names: nil), as: self.principal)
+        guard case .subscriptions(let found) = answer else { throw BenchError("\(answer)") }
+        return found
+    }
+
+    mutating func follow(token: Bytes = Self.token) throws {
+        _ = try self.bench.apply(
+            .followNews(
+                FollowNews(
+                    database: self.database, subscriber: self.principal.userRecordName,
+                    token: token, .begin)), as: Bench.system)
+    }
+
+    func news(token: Bytes = Self.token, after: NewsPosition? = nil) throws -> News {
+        let answer = try self.bench.ask(
+            .news(NewsAsk(database: self.database, token: token, after: after)),
+            as: self.principal)
+        guard case .news(let news) = answer else { throw BenchError("\(answer)") }
+        return news
+    }
+
+    mutating func settle(_ news: News, token: Bytes = Self.token) throws {
+        guard let follower = news.follower else { throw BenchError("nobody follows") }
+        let spent = news.hit?.subscription
+        _ = try self.bench.apply(
+            .followNews(
+                FollowNews(
+                    database: self.database, subscriber: self.principal.userRecordName,
+                    token: token,
+                    .advance(
+                        from: follower, to: news.position,
+                        spent: spent?.firesOnce == true ? spent?.id : nil))), as: Bench.system)
+    }
+
+    /// Everything there is, taken: each as subscription, reason and subject.
+    mutating func taken(token: Bytes = Self.token) throws -> [String] {
+        var taken: [String] = []
+        var after: NewsPosition?
+        for _ in 0..<10_000 {
+            let news = try self.news(token: token, after: after)
+            guard let hit = news.hit else {
+                if !news.hasMore { return taken }
+                after = news.position
+                continue
+            }
+            taken.append(Self.text(hit))
+            try self.settle(news, token: token)
+            after = nil
+        }
+        throw BenchError("news without end")
+    }
+
+    static func text(_ hit: News.Hit) -> String {
+        switch hit.event {
+        case .zone(let zone, _): "\(hit.subscription.id) zone \(zone)"
+        case .record(let reason, let record, _):
+            "\(hit.subscription.id) \(reason.rawValue) \(record.zone.name)/\(record.name)"
+        }
+    }
+}
+
+extension SortedRows {
+    /// All rows of some tables.
+    func text(_ tables: [Table]) -> Bytes {
+        var writer = ByteWriter()
+        for table in tables {
+            self.scan(table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false) {
+                key, row in
+                writer.write(table.rawValue)
+                writer.write(prefixed: Bytes(copying: key))
+                writer.write(prefixed: Bytes(copying: row))
+                return .next
+            }
+        }
+        return writer.bytes
+    }
+
+    func keys(_ table: Table) -> [Bytes] {
+        var keys: [Bytes] = []
+        self.scan(table, from: Bytes().span.bytes, to: Bytes().span.bytes, descending: false) {
+            key, _ in
+            keys.append(Bytes(copying: key))
+            return .next
+        }
+        return keys
+    }
+}

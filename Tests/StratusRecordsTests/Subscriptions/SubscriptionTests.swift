@@ -1,0 +1,347 @@
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// Subscriptions as they are kept, and what they fire for.
+@Suite struct SubscriptionTests {
+    private typealias Own = SubscriptionBench
+
+    @Test func `they are made, replaced, left alone, deleted and listed by ID`() throws {
+        var own = try Own()
+        let first = Own.query("b")
+        let second = Own.zone("a", "Shelves")
+        #expect(try own.modify(.create(first), .create(second)) == [.saved, .saved])
+        #expect(try own.list() == [second, first])
+        let rows = own.bench.rows
+        #expect(try own.modify(.create(first)) == [.saved])
+        #expect(own.bench.rows == rows)
+        let changed = Own.query("b", on: .deleted)
+        #expect(try own.modify(.create(changed)) == [.saved])
+        #expect(try own.list() == [second, changed])
+        #expect(
+            try own.modify(.update(Own.database("none")), .delete("none"), .delete("a"))
+                == [.notFound, .notFound, .deleted])
+        #expect(try own.list() == [changed])
+    }
+
+    @Test func `X-04: nobody sees or touches somebody else's`() throws {
+        var own = try Own()
+        own.database = Bench.publicDatabase
+        try own.modify(.create(Own.query("mine")))
+        own.principal = Principal(kind: .user, userRecordName: "_other")
+        #expect(try own.list() == [])
+        #expect(
+            try own.modify(.delete("mine"), .update(Own.query("mine"))) == [.notFound, .notFound])
+        try own.modify(.create(Own.query("mine", on: .created)))
+        own.principal = Bench.user
+        #expect(try own.list() == [Own.query("mine")])
+        own.principal = Principal(kind: .anonymous)
+        #expect(throws: BenchError.self) { try own.modify(.create(Own.query("x"))) }
+        own.principal = Principal(kind: .user, userRecordName: "_other")
+        own.database = Bench.privateDatabase
+        #expect(throws: BenchError.self) { try own.modify(.create(Own.query("x"))) }
+        #expect(throws: BenchError.self) { _ = try own.news() }
+    }
+
+    @Test func `a zone that is not there, and one subscription too many, are refused`() throws {
+        var own = try Own()
+        #expect(try own.modify(.create(Own.zone("z", "Nowhere"))) == [.zoneNotFound])
+        #expect(
+            try own.modify(
+                .create(Own.query("1")), .create(Own.query("2")), .create(Own.query("3")),
+                .delete("1"), .create(Own.query("3")), countMax: 2)
+                == [.saved, .saved, .tooMany, .deleted, .saved])
+    }
+
+    @Test func `all of one owner's are bounded in bytes, and replacing counts the difference`()
+        throws
+    {
+        var own = try Own()
+        func large(_ id: String, _ size: Int = 16_000) -> Subscription {
+            Subscription(id, .database, content: Bytes(repeating: 0x20, count: size))
+        }
+        var saved = 0
+        while try own.modify(.create(large("s\(saved)"))) == [.saved] { saved += 1 }
+        #expect(saved == Subscription.ownSizeMax / 16_020, "\(saved)")
+        // One of the same size takes the place of another, and a smaller one makes room.
+        #expect(try own.modify(.update(Own.query("s0"))) == [.saved])
+        #expect(
+            try own.modify(.create(large("new", 16_001)), .create(large("more")))
+                == [.saved, .tooMany])
+        #expect(try own.modify(.delete("s1"), .create(large("more"))) == [.deleted, .saved])
+    }
+
+    @Test func `a look does bounded work, and the next goes on within the event`() throws {
+        var own = try Own()
+        try own.follow()
+        let filters = Array(repeating: Own.titled("Road"), count: 20)
+        for first in stride(from: 0, to: 200, by: 100) {
+            let operations = (first..<(first + 100)).map {
+                ModifySubscriptions.Operation.create(Own.query("s\(1_000 + $0)", filters))
+            }
+            _ = try own.bench.apply(
+                .modifySubscriptions(
+                    ModifySubscriptions(database: own.database, operations: operations)))
+        }
+        try own.modify(.create(Own.query("z")))
+        try own.bench.modify(.create("a", [text("title", "Sea")]))
+        var looks = 1
+        var news = try own.news()
+        while news.hit == nil, news.hasMore {
+            let before = news.position
+            news = try own.news(after: before)
+            #expect(news.position > before)
+            looks += 1
+        }
+        // 201 subscriptions of 21 questions each, but for one.
+        #expect(looks == 3)
+        #expect(news.hit.map(Own.text) == "z 1 Shelves/a")
+    }
+
+    @Test func `a query fires for what it matches, with its reason, and for nothing else`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(
+            .create(Own.query("all")), .create(Own.query("sea", [Own.titled("Sea")])),
+            .create(Own.query("gone", on: .deleted)), .create(Own.query("loan", type: "Loan")),
+            .create(Own.query("here", on: .created, zone: "Other")))
+        try own.bench.modify(.create("a", [text("title", "Sea")]))
+        #expect(try own.taken() == ["all 1 Shelves/a", "sea 1 Shelves/a"])
+        try own.bench.modify(
+            RecordOperation(.forceUpdate, recordName: "a", fields: [text("title", "Road")]))
+        // After the save it matches no more.
+        #expect(try own.taken() == ["all 2 Shelves/a"])
+        try own.bench.modify(
+            RecordOperation(.forceUpdate, recordName: "a", fields: [text("title", "Sea")]))
+        #expect(try own.taken() == ["all 2 Shelves/a", "sea 2 Shelves/a"])
+        try own.bench.modify(.delete("a"))
+        // A deletion is asked as it was before.
+        #expect(
+            try own.taken() == ["all 4 Shelves/a", "gone 4 Shelves/a", "sea 4 Shelves/a"])
+        try own.bench.modify(in: "Other", .create("b"))
+        #expect(try own.taken() == ["all 1 Other/b", "here 1 Other/b"])
+        #expect(try own.taken() == [])
+    }
+
+    @Test func `a zone's changes are one notification until it is taken`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.zone("z", "Shelves")), .create(Own.database("d")))
+        for name in ["a", "b", "c"] { try own.bench.modify(.create(name)) }
+        #expect(try own.taken() == ["d zone Shelves", "z zone Shelves"])
+        try own.bench.modify(in: "Other", .create("x"))
+        #expect(try own.taken() == ["d zone Other"])
+        // The default zone has no feed, so it has no news.
+        _ = try own.bench.modify(in: ZoneID.defaultName, .create("x"))
+        #expect(try own.taken() == [])
+        try own.bench.zones(.create, "New")
+        #expect(try own.taken() == ["d zone New"])
+        // A zone that goes fires a last time, and its subscription stays.
+        try own.bench.zones(.delete, "Shelves")
+        #expect(try own.taken() == ["d zone Shelves", "z zone Shelves"])
+        #expect(try own.list().count == 2)
+    }
+
+    @Test func `nothing from before a save is told, and nothing after a deletion`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("first")))
+        try own.bench.modify(.create("a"))
+        try own.modify(.create(Own.query("second")))
+        #expect(try own.taken() == ["first 1 Shelves/a"])
+        try own.bench.modify(.create("b"))
+        try own.modify(.delete("first"))
+        #expect(try own.taken() == ["second 1 Shelves/b"])
+        // Replaced: it fires from here on.
+        try own.bench.modify(.create("c"))
+        try own.modify(.create(Own.query("second", on: .created)))
+        #expect(try own.taken() == [])
+    }
+
+    @Test func `one that fires once is deleted with its first notification`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("once", once: true)), .create(Own.query("ever")))
+        for name in ["a", "b"] { try own.bench.modify(.create(name)) }
+        #expect(
+            try own.taken() == ["ever 1 Shelves/a", "once 1 Shelves/a", "ever 1 Shelves/b"])
+        #expect(try own.list().map { $0?.id } == ["ever"])
+    }
+
+    @Test func `each token follows by itself, from when it began`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        try own.follow()
+        try own.bench.modify(.create("a"))
+        let late = Bytes(repeating: 8, count: 16)
+        try own.follow(token: late)
+        try own.bench.modify(.create("b"))
+        #expect(try own.taken() == ["q 1 Shelves/a", "q 1 Shelves/b"])
+        // One that registers again stays where it is.
+        try own.follow(token: late)
+        #expect(try own.taken(token: late) == ["q 1 Shelves/b"])
+        #expect(try own.news(token: Bytes(repeating: 9, count: 16)).follower == nil)
+    }
+
+    @Test func `what was not settled is told again, and a repeat of settling changes nothing`()
+        throws
+    {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("q")))
+        for name in ["a", "b"] { try own.bench.modify(.create(name)) }
+        let news = try own.news()
+        #expect(news.hit.map(Own.text) == "q 1 Shelves/a")
+        #expect(try own.news() == news)
+        try own.settle(news)
+        try own.settle(news)
+        #expect(try own.taken() == ["q 1 Shelves/b"])
+    }
+
+    @Test func `events have what is wanted of a record, and say what was too large`() throws {
+        var own = try Own()
+        try own.follow()
+        let long = String(repeating: "x", count: 3_000)
+        try own.modify(
+            .create(Own.query("a", [Own.titled("Sea")])), .create(Own.query("b", fields: ["pages"]))
+        )
+        try own.bench.modify(.create("r", [text("title", long), number("pages", 3)]))
+        // The title is not there to be asked: one notification too many is harmless.
+        let news = try own.news()
+        guard case .record(_, let record, let omitted)? = news.hit?.event else {
+            Issue.record("no hit")
+            return
+        }
+        #expect(news.hit?.subscription.id == "a")
+        #expect(record.fields.map(\.name) == ["pages"])
+        #expect(omitted == ["title"])
+        try own.modify(.delete("a"))
+        try own.bench.modify(.create("s", [text("title", "Sea"), number("pages", 3)]))
+        let events = try own.taken()
+        #expect(events == ["b 1 Shelves/r", "b 1 Shelves/s"])
+    }
+
+    @Test func `only readers are told, by the roles they ask with`() throws {
+        var own = try Own()
+        own.database = Bench.publicDatabase
+        var schema = Own.schema
+        schema.version = 2
+        schema.types[0].grants = [
+            Grant(role: "_creator", permissions: [.read, .write]),
+            Grant(role: "_icloud", permissions: [.create]),
+        ]
+        _ = try own.bench.apply(.schema(.install(schema)), as: Bench.system)
+        let other = Principal(kind: .user, userRecordName: "_other")
+        for principal in [Bench.user, other] {
+            own.principal = principal
+            try own.follow()
+            try own.modify(.create(Own.query("q")))
+        }
+        _ = try own.bench.modify(
+            in: ZoneID.defaultName, of: Bench.publicDatabase, .create("mine"))
+        #expect(try own.taken() == [])
+        own.principal = Bench.user
+        #expect(try own.taken() == ["q 1 _defaultZone/mine"])
+    }
+
+    @Test func `the oldest events give way, and followers go on behind them`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("q", on: .created)))
+        let count = Int(NewsEdit.eventCountMax) + 100
+        for first in stride(from: 0, to: count, by: 100) {
+            try own.bench.modify(
+                in: "Shelves", (first..<min(first + 100, count)).map { .create("r\($0)") })
+        }
+        #expect(own.bench.rows.count(.event) == Int(NewsEdit.eventCountMax))
+        let taken = try own.taken()
+        #expect(taken.count == Int(NewsEdit.eventCountMax))
+        #expect(taken.first == "q 1 Shelves/r100")
+    }
+
+    @Test func `a hundred tokens follow, and the one that moved longest ago gives way`() throws {
+        var own = try Own()
+        for number in 0...RecordState.followerCountMax {
+            try own.follow(token: Bytes(repeating: UInt8(number), count: 16))
+        }
+        #expect(try own.news(token: Bytes(repeating: 0, count: 16)).follower == nil)
+        #expect(try own.news(token: Bytes(repeating: 1, count: 16)).follower != nil)
+    }
+
+    @Test func `a database that nobody watches writes no row of it`() throws {
+        var own = try Own()
+        try own.bench.modify(.create("a"))
+        #expect(own.bench.rows.count(.event) == 0 && own.bench.rows.count(.subscription) == 0)
+        try own.modify(.create(Own.query("q")), .delete("q"))
+        try own.bench.modify(.create("b"))
+        #expect(own.bench.rows.count(.event) == 0)
+    }
+
+    @Test func `erasing a database takes its subscriptions, events and followers along`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(.create(Own.query("q")), .create(Own.zone("z", "Shelves")))
+        for name in ["a", "b"] { try own.bench.modify(.create(name)) }
+        var rounds = 0
+        while true {
+            let outcome = try own.bench.apply(
+                .eraseDatabase(EraseDatabase(database: Bench.privateDatabase, zoneCount: 2)),
+                as: Bench.system)
+            guard case .erased(let progress) = outcome else { throw BenchError("\(outcome)") }
+            rounds += 1
+            if !progress.hasMore { break }
+        }
+        #expect(rounds > 2)
+        #expect(own.bench.rows.count(.event) == 0 && own.bench.rows.count(.subscription) == 0)
+        #expect(try own.list() == [])
+        #expect(try own.news().follower == nil)
+    }
+
+    @Test func `X-33: who goes is forgotten, and nobody else`() throws {
+        var own = try Own()
+        own.database = Bench.publicDatabase
+        let other = Principal(kind: .user, userRecordName: "_owner2")
+        for principal in [Bench.user, other] {
+            own.principal = principal
+            try own.follow()
+            try own.modify(.create(Own.query("q")), .create(Own.query("r", on: .deleted)))
+        }
+        _ = try own.bench.apply(
+            .followNews(
+                FollowNews(
+                    database: Bench.publicDatabase, subscriber: Bench.owner,
+                    token: Bytes(repeating: 0, count: 16), .forget)), as: Bench.system)
+        own.principal = Bench.user
+        #expect(try own.list() == [])
+        #expect(try own.news().follower == nil)
+        own.principal = other
+        #expect(try own.list().count == 2)
+        _ = try own.bench.modify(in: ZoneID.defaultName, of: Bench.publicDatabase, .create("a"))
+        #expect(try own.taken() == ["q 1 _defaultZone/a"])
+        // Nobody but Stratus itself may do that, or move a follower.
+        for step in [FollowNews.Step.forget, .begin] {
+            let outcome = try own.bench.apply(
+                .followNews(
+                    FollowNews(
+                        database: Bench.publicDatabase, subscriber: "_owner2",
+                        token: Bytes(repeating: 0, count: 16), step)), as: other)
+            #expect(outcome == .refused(RequestRefusal(.accessDenied)))
+        }
+    }
+
+    @Test func `the rows of subscriptions are laid out as ever`() throws {
+        var own = try Own()
+        try own.follow()
+        try own.modify(
+            .create(
+                Own.query("q", [Own.titled("Sea")], zone: "Shelves", fields: ["pages"])),
+            .create(Own.zone("z", "Shelves")), .create(Own.database("d")))
+        try own.bench.modify(
+            .create("a", [text("title", "Sea"), number("pages", 3)]), .create("b"))
+        try own.bench.modify(.delete("b"))
+        try own.settle(try own.news())
+        let rows = GoldenTests.hexadecimal(own.bench.rows.text([.subscription, .event]))
+        #expect(rows == (try GoldenTests.golden("rows-subscriptions-1")), "now \(rows)")
+    }
+}

@@ -1,0 +1,36 @@
+import StratusModel
+import StratusSimulation
+import Testing
+
+@testable import StratusStorage
+
+@Suite struct MasterKeyFileTests {
+    @Test func `A-13 another key under a known number is refused`() throws {
+        let files = SimulatedFiles(seed: 1)
+        let (one, two) = (Bytes(repeating: 1, count: 8), Bytes(repeating: 2, count: 8))
+        try MasterKeyFile.check(0, is: one, in: files)
+        try MasterKeyFile.check(0, is: one, in: files)
+        try MasterKeyFile.check(5, is: two, in: files)
+        #expect(throws: MasterKeyFile.Refusal.otherKey(version: 0)) {
+            try MasterKeyFile.check(0, is: two, in: files)
+        }
+        try MasterKeyFile.check(0, is: one, in: files)
+    }
+
+    @Test func `the file of version 1 is written as ever`() throws {
+        let bytes = MasterKeyFile.encode([
+            7: Bytes(repeating: 2, count: 8), 0: Bytes(repeating: 1, count: 8),
+        ])
+        let text = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        #expect(
+            text
+                == "535452415455534b01020000000001010101010101010700000002020202"
+                + "0202020296aff8a2")
+        #expect(try MasterKeyFile.decode(bytes).count == 2)
+        for position in bytes.indices {
+            var damaged = bytes
+            damaged[position] ^= 4
+            #expect(throws: (any Error).self) { try MasterKeyFile.decode(damaged) }
+        }
+    }
+}
