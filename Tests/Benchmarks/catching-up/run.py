@@ -2,14 +2,14 @@
 """How a follower catches up while others write: one that was away, one that lost its rows, and one that joins.
 
     swift build -c release
-    Tests/Benchmarks/catching-up/run.py [--rate 5000] [--value-size 6000] [--records 60000] [--json FILE]
+    Tests/Benchmarks/catching-up/run.py [--rate 5000] [--value-size 6000] [--records 60000] [--seconds 240] [--json FILE]
 
 Three nodes hold one partition. An open loop of saves goes on at the same rate throughout. Node c is ended for 20 s; then it is
 ended and loses its rows; then node d joins. Each time the program waits until the node lacks no more than a second's worth
 of entries for three seconds, and prints how long that took, the share of the rate that was done, and the largest memory
 and log of any node. Before the load it measures the same for lost rows without any: the time of an idle transfer.
 
-Every process started here is ended here. STRATUS_RELEASE names another folder of programs than .build/release.
+plot.py beside it draws the file that --json writes. Every process started here is ended here. STRATUS_RELEASE names another folder of programs than .build/release.
 """
 import argparse, glob, json, os, shutil, subprocess, tempfile, time, urllib.request
 
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--records", type=int, default=60000)
     parser.add_argument("--away", type=int, default=20, help="seconds that node c is ended for")
     parser.add_argument("--patience", type=int, default=300, help="seconds to wait for each")
+    parser.add_argument("--seconds", type=int, default=240, help="how long the load goes on")
     parser.add_argument("--json", help="every sample and the load by the second, into this file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="stratus-catching-up-") as directory:
@@ -119,10 +120,10 @@ def main():
 
             lose_rows()
             results["idle"] = nodes.catch_up("c", "idle", 100, options.patience)
-            seconds = 4 * options.patience
             load = subprocess.Popen(
-                [*words, "--no-prepare", "--clients", "64", "--rate", str(options.rate), "--seconds", str(seconds),
+                [*words, "--no-prepare", "--clients", "64", "--rate", str(options.rate), "--seconds", str(options.seconds),
                  "--json", f"{directory}/load.json"], stdout=subprocess.DEVNULL)
+            began = time.time()
             time.sleep(10)
             cluster(directory, "kill", "3")
             for _ in range(options.away):
@@ -135,22 +136,27 @@ def main():
             cluster(directory, "add")
             cluster(directory, "remove", "3")
             results["joins"] = nodes.catch_up("d", "joins", options.rate, options.patience)
-            load.send_signal(2)
-            load.wait(60)
+            finished = time.time() - began
+            went_on = load.poll() is None
+            load.wait(options.seconds + 60)
             for name, took in results.items():
                 taken = [one for one in nodes.samples if one["phase"] == name]
                 memory = max(max(one["memory"].values(), default=0) for one in taken) / 1e6
                 log = max(max(one["log"].values(), default=0) for one in taken) / 1e6
                 text = f"{took:.0f} s" if took is not None else "never"
                 print(f"{name:10} caught up after {text}; at most {memory:.0f} MB of memory and {log:.0f} MB of log on a node")
-            if os.path.exists(f"{directory}/load.json"):
-                with open(f"{directory}/load.json") as file:
-                    measured = json.load(file)
-                done = [one["done"] for one in measured["seconds"]]
-                print(f"{sum(done) / max(1, len(done)) / options.rate:.2f} of the rate was done")
-                if options.json:
-                    with open(options.json, "w") as file:
-                        json.dump({"results": results, "samples": nodes.samples, "seconds": measured["seconds"]}, file)
+            with open(f"{directory}/load.json") as file:
+                measured = json.load(file)
+            if not went_on:
+                print(f"The load ended before the last of them, after {options.seconds} s: ask for more --seconds.")
+            # The first ten seconds are before node c ended: what the cluster does undisturbed.
+            for name, begin, end in (("undisturbed", 0, 10), ("while they caught up", 10, int(finished))):
+                done = [one["done"] for one in measured["seconds"][begin:end]]
+                print(f"{name}: {sum(done) / max(1, len(done)):.0f} saves a second of {options.rate} asked for")
+            if options.json:
+                with open(options.json, "w") as file:
+                    json.dump({"results": results, "loadBegan": began, "samples": nodes.samples,
+                               "seconds": measured["seconds"]}, file)
         finally:
             if load and load.poll() is None:
                 load.kill()
