@@ -29,9 +29,15 @@ def panel(top, title, lines, scale):
     for name, line in lines:
         if not line:
             continue
-        points = " ".join(f"{scale(x):.1f},{top + HEIGHT * (1 - value / most):.1f}" for x, value in line)
-        colour = COLOURS[name]
-        out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
+        colour, pieces, before = COLOURS[name], [], None
+        for x, value in line:
+            # Where nothing was measured for a while, nothing is drawn.
+            if before is None or x - before > 5:
+                pieces.append([])
+            pieces[-1].append(f"{scale(x):.1f},{top + HEIGHT * (1 - value / most):.1f}")
+            before = x
+        for piece in pieces:
+            out.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{" ".join(piece)}"/>')
         if name:
             places.append((top + HEIGHT * (1 - line[-1][1] / most), name, colour))
     # Names stand beside the ends of their lines, never over one another.
@@ -68,7 +74,7 @@ def main():
     height = 40 + len(panels) * (HEIGHT + GAP) + 30
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
            'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
-    bottom = 40 + len(panels) * (HEIGHT + GAP) - GAP
+    bottom = 50 + len(panels) * (HEIGHT + GAP) - GAP
     phases = []
     for one in samples:
         if not phases or phases[-1][0] != one["phase"]:

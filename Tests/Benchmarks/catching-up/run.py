@@ -11,7 +11,7 @@ and log of any node. Before the load it measures the same for lost rows without 
 
 plot.py beside it draws the file that --json writes. Every process started here is ended here. STRATUS_RELEASE names another folder of programs than .build/release.
 """
-import argparse, glob, json, os, shutil, subprocess, tempfile, time, urllib.request
+import argparse, glob, json, os, shutil, subprocess, tempfile, threading, time, urllib.request
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
 RELEASE = os.environ.get("STRATUS_RELEASE", os.path.join(ROOT, ".build/release"))
@@ -66,12 +66,14 @@ class Nodes:
             "log": {one: self.log_size(one) for one in seen}})
         return lag
 
-    def catch_up(self, name, phase, enough, patience):
-        """Seconds until the node lacks no more than `enough` entries three times in a row; None: it never did."""
+    def catch_up(self, name, phase, enough, patience, is_changing=lambda: False):
+        """Seconds until the node lacks no more than `enough` entries three times in a row; None: it never did.
+
+        While `is_changing` says that replicas still move, it has not caught up."""
         began, good = time.time(), 0
         while time.time() - began < patience:
             lag = self.sample(name, phase)
-            good = good + 1 if lag is not None and lag <= enough else 0
+            good = good + 1 if lag is not None and lag <= enough and not is_changing() else 0
             if good == 3:
                 return time.time() - began - 2
             time.sleep(1)
@@ -133,9 +135,11 @@ def main():
             results["away"] = nodes.catch_up("c", "away", options.rate, options.patience)
             lose_rows()
             results["lost rows"] = nodes.catch_up("c", "lost rows", options.rate, options.patience)
-            cluster(directory, "add")
-            cluster(directory, "remove", "3")
-            results["joins"] = nodes.catch_up("d", "joins", options.rate, options.patience)
+            # Counted from the moment that d is started: c's share goes to it, since two copies are not enough.
+            changing = threading.Thread(target=lambda: (cluster(directory, "add"), cluster(directory, "remove", "3")))
+            changing.start()
+            results["joins"] = nodes.catch_up("d", "joins", options.rate, options.patience, changing.is_alive)
+            changing.join()
             finished = time.time() - began
             went_on = load.poll() is None
             load.wait(options.seconds + 60)
