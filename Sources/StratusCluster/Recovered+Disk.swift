@@ -61,9 +61,11 @@ extension RaftGroup.Recovered {
             lost = LogPoint(index: loss.last, term: loss.lastTerm)
         }
         // The entries before the state's position are kept for followers, and may be more than
-        // memory should hold.
+        // memory should hold. Where the state is lost nothing is applied before a snapshot comes:
+        // the last entry is enough then, since no time is later than its.
         var passed: [Term] = []
-        let through = min(position.index, last)
+        let isLost = position.index < start.index && last > start.index
+        let through = isLost ? last.previous : min(position.index, last)
         while start.index.raw + UInt64(passed.count) < through.raw {
             let next = LogIndex(start.index.raw + UInt64(passed.count) + 1)
             guard let term = log.term(of: group, at: next), term > .zero else {

@@ -32,7 +32,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         /// In force at `base`.
         package var baseConfiguration: Configuration
         /// The terms of entries after `base` that a start does not read back, because the state
-        /// already contains them.
+        /// already contains them, or because there is no state that could apply them.
         package var passedTerms: [Term] = []
         /// Those of them that changed who votes.
         package var passedConfigurations: [LogIndex: Configuration] = [:]
@@ -337,7 +337,9 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.handed = ready
             actions.append(.apply(through: ready))
         }
-        self.log.trimTail(to: self.tuning.tailSizeMax, before: self.handed)
+        // A replica that waits for its state hands nothing on, and its tail is bounded all the same:
+        // what is committed and durable can be read from the shared log.
+        self.log.trimTail(to: self.tuning.tailSizeMax, before: max(self.handed, ready))
         if let deadline = self.earliestDeadline, self.wakeAt.map({ deadline < $0 }) ?? true {
             self.wakeAt = deadline
             actions.append(.wake(at: deadline))

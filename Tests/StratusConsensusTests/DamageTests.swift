@@ -134,6 +134,31 @@ import Testing
         }
     }
 
+    /// Until then it hands nothing on. A follower that waited for its state under load kept all of
+    /// its log in memory.
+    @Test func `C-17 a replica without its state keeps no more in memory than any other`() {
+        var bench = Self.withoutState()
+        var last: UInt64 = 12
+        for _ in 0..<40 {
+            let entry = Entry(
+                index: LogIndex(last + 1), term: Term(3),
+                time: HybridTime(milliseconds: Int64(last + 1)), kind: .command,
+                payload: Bytes(repeating: 7, count: 1 << 20))
+            bench.hear(
+                3,
+                .append(previous: Self.point(last, 3), entries: [entry], commit: LogIndex(last + 1))
+            )
+            last += 1
+            bench.sync()
+        }
+        #expect(bench.group.lacksState)
+        #expect(bench.group.log.last == LogIndex(last))
+        #expect(bench.group.log.tailSize <= bench.group.tuning.tailSizeMax)
+        bench.take(.snapshotArrived(Self.identity(20, 3)))
+        bench.take(.snapshotInstalled(Self.identity(20, 3)))
+        #expect(bench.applied == LogIndex(last))
+    }
+
     @Test func `S-16 a snapshot brings the state back and leaves the log behind it as it is`() {
         var bench = Self.withoutState()
         bench.hear(3, .append(previous: Self.point(12, 3), entries: [], commit: LogIndex(12)))

@@ -224,6 +224,25 @@ import Testing
         #expect(recovered.entries == disk.entries(7...9))
     }
 
+    /// A log may hold two gigabytes for followers: without a state none of it is of use at a start.
+    @Test func `C-17 a replica whose state is gone reads back only its last entry`() throws {
+        let disk = try Disk()
+        disk.log.submit([LogBatch(group: disk.group, entries: disk.entries(1...9))])
+        disk.log.flush()
+        disk.log.release(disk.group, through: LogIndex(3))
+        let recovered = try RaftGroup.Recovered(
+            of: disk.group, in: disk.log, state: .start, initial: disk.configuration,
+            hasPeers: true)
+        #expect(recovered.base == LogPoint(index: LogIndex(3), term: Term(1)))
+        #expect(recovered.passedTerms == Array(repeating: Term(1), count: 5))
+        #expect(recovered.entries == disk.entries(9...9))
+        let raft = RaftGroup(
+            group: disk.group, node: NodeID(1), recovered: recovered, seed: 1)
+        #expect(raft.lacksState)
+        #expect(raft.log.last == LogIndex(9))
+        #expect(raft.log.lastTime == disk.entries(9...9)[0].time)
+    }
+
     @Test func `S-16 a state that is gone while the log has let go is told, not begun afresh`()
         throws
     {

@@ -174,6 +174,14 @@ extension Simulation {
                 "\(replica.group): \(replica.raft.unsyncedSize) bytes wait for the disk of \(node.id), of \(bound)"
             )
         }
+        // Beside what is kept on purpose: what is not durable here, and what is not committed.
+        let tailBound = tuning.tailSizeMax + 2 * bound
+        if replica.raft.log.tailSize > tailBound {
+            self.invariants.report(
+                "C-17 bounded memory",
+                "\(replica.group): \(node.id) keeps \(replica.raft.log.tailSize) bytes of entries in memory, of \(tailBound)"
+            )
+        }
         for peer in replica.raft.peers
         where peer.flightSize > tuning.inFlightSizeMax + self.entryBound {
             self.invariants.report(
