@@ -63,6 +63,7 @@ struct PlantedBugTests {
         .readWithoutRound: 1,
         .receivedCountsAsMatch: 1,
         .recycledBatchesReplayed: 31,
+        .releaseForgetsFollowers: 1,
         .releaseThroughApplied: 1,
         .removedLinkNotTold: 5,
         .restatedReferenceNotRenewed: 3,
@@ -99,7 +100,7 @@ struct PlantedBugTests {
     /// Simulated clusters never meet these, or too seldom: tests of their own find them.
     static let elsewhere: [PlantedBug: String] = [
         .begunSegmentKept: "LogRecoveryTests", .newDatabaseNotLifted: "RecoveryTests",
-        .releaseForgetsFollowers: "FlowControlTests", .unknownLossForgiven: "UnknownLossTests",
+        .unknownLossForgiven: "UnknownLossTests",
         .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
         .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",
         .rereferenceNotPinned: "AssetPropertyTests", .latePinTaken: "AssetPropertyTests",

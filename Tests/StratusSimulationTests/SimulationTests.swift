@@ -162,4 +162,40 @@ import Testing
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
         #expect(report.reached[.snapshotInstalled, default: 0] > 0, "seed \(seed)")
     }
+
+    /// Core audit 1: the same worlds, and a log that keeps nothing for followers.
+    @Test(.enabled(if: PlantedBugs.isPossible), arguments: [1, 3] as [UInt64])
+    func `M-24 a log that forgets its followers leaves one behind as long as the load lasts`(
+        seed: UInt64
+    ) {
+        var options = PlantedBugSearch(.releaseForgetsFollowers).options(seed)
+        let found = Simulation(seed: seed, options: options).run()
+        #expect(found.violation?.rule == "C-31 catches up under load", "seed \(seed)")
+        // It is the planted bug that is found.
+        options.bugs = []
+        let sound = Simulation(seed: seed, options: options).run()
+        #expect(sound.violation == nil, "seed \(seed): \(sound.violation?.description ?? "")")
+    }
+
+    /// Load without faults is part of what seeds draw; the seeds that other tests name stay what
+    /// they were.
+    @Test func `ordinary seeds draw every mix in which load goes on`() {
+        let steady: [SimulationOptions.Mix] = [.catchingUp, .divergence, .standstill]
+        for mix in steady {
+            let count = (1...2_000 as ClosedRange<UInt64>).count {
+                SimulationOptions(seed: $0).mix == mix
+            }
+            #expect((2...20).contains(count), "\(mix): \(count) of 2,000")
+        }
+        let named: [UInt64] =
+            Array(1...23) + [
+                77, 1697, 2_000, 2_001, 2765, 3666, 3696, 3975, 5388, 6789, 7_614, 8743, 9297,
+                12_659, 12_726, 13_169,
+            ]
+        for seed in named {
+            #expect(
+                SimulationOptions(seed: seed).mix
+                    == SimulationOptions(seed: seed, drawsSteady: false).mix, "seed \(seed)")
+        }
+    }
 }

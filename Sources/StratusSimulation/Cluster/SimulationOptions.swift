@@ -73,6 +73,8 @@ package struct SimulationOptions: Sendable, Equatable {
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
         ]
         static let seldom: [Self] = [.lateReports, .strandedTails, .recoveries]
+        /// Load goes on after the faults.
+        static let steady: [Self] = [.catchingUp, .divergence, .standstill]
     }
 
     package var nodeCount: Int
@@ -197,10 +199,11 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
+    ///   - drawsSteady: in one run in 64 load goes on after the faults, see ``Mix/steady``.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
         drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true,
-        drawsDigests: Bool = true
+        drawsDigests: Bool = true, drawsSteady: Bool = true
     ) {
         if drawsDigests, seed % 3 == 0 { self.digestInterval = [4, 32, 256][Int(seed / 3 % 3)] }
         self.findsEnds = drawsEnds && seed % 2 == 0
@@ -265,14 +268,30 @@ package struct SimulationOptions: Sendable, Equatable {
             self.usesLinks = true
         }
         var records = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0004)
-        guard drawsRecords, Int.random(in: 0..<8, using: &records) == 0 else { return }
-        if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
-        if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
-            self.lead(by: .records, seed: seed)
+        if drawsRecords, Int.random(in: 0..<8, using: &records) == 0 {
+            if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
+            if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
+                self.lead(by: .records, seed: seed)
+            }
+            self.holdsRecords = true
+            self.groupCount = min(self.groupCount, 4)
+            self.partitionCount = min(self.partitionCount, 4)
         }
-        self.holdsRecords = true
-        self.groupCount = min(self.groupCount, 4)
-        self.partitionCount = min(self.partitionCount, 4)
+        if drawsSteady { self.drawSteady(seed: seed) }
+    }
+
+    /// Drawn last, from a stream of its own: all other seeds stay what they were. These runs take
+    /// several times as long as others, so they are rare and short.
+    private mutating func drawSteady(seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0008)
+        guard Int.random(in: 0..<64, using: &random) == 0, !self.isPlaced, !self.holdsRecords,
+            !self.usesLinks
+        else { return }
+        let mix = Mix.steady[Int.random(in: 0..<Mix.steady.count, using: &random)]
+        self.lead(by: mix, seed: seed)
+        self.safetyTime = min(self.safetyTime, .seconds(2))
+        // Ten minutes are for runs that name the mix.
+        if mix == .standstill { self.standstillTime = .seconds(30) }
     }
 
     /// Drawn beside the others, which stay what they were: in a quarter of the runs the log keeps
