@@ -149,10 +149,11 @@ package struct PlantedBugSearch {
             .links
         case .flowCountsReceived, .releaseForgetsFollowers: .catchingUp
         case .digestsNotCompared: .divergence
+        case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted: .lostMajority
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
-            .newDatabaseNotLifted, .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
+            .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies:

@@ -68,13 +68,16 @@ package struct SimulationOptions: Sendable, Equatable {
         /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while
         /// load goes on.
         case standstill
+        /// All nodes but one are lost for good when everything else is over, and the survivor is
+        /// recovered.
+        case lostMajority
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
         ]
         static let seldom: [Self] = [.lateReports, .strandedTails, .recoveries]
-        /// Load goes on after the faults.
-        static let steady: [Self] = [.catchingUp, .divergence, .standstill]
+        /// Something happens after the faults: load goes on, or a majority is lost.
+        static let steady: [Self] = [.catchingUp, .divergence, .standstill, .lostMajority]
     }
 
     package var nodeCount: Int
@@ -97,6 +100,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var standsStillFull = false
     /// Replicas compare their digests at every index that this divides; 0: never.
     package var digestInterval: UInt64 = 0
+    /// All nodes but one are lost for good at the end.
+    package var losesMajority = false
     package var livenessTime: Duration = .seconds(60)
     package var faults: Set<Fault>
     /// How often something from the list above happens, apart from what strikes every message.
@@ -548,6 +553,29 @@ package struct SimulationOptions: Sendable, Equatable {
             self.standstillTime = .seconds(600)
             self.standsStillFull = seed % 2 == 0
             self.thinkTimeMax = .milliseconds(200)
+        case .lostMajority:
+            self.losesMajority = true
+            self.isPlaced = true
+            self.holdsRecords = true
+            self.usesLinks = false
+            self.levels = nil
+            self.faults.formUnion([.processCrash, .powerLoss, .partition])
+            self.faults.subtract([.membership, .fullDisk, .failedSync, .failedApply, .tinyLimits])
+            self.nodeCount = [3, 4, 5][draw(0...2)]
+            self.memberCountMax = self.nodeCount
+            self.voterCount = 3
+            self.partitionCount = [2, 4][draw(0...1)]
+            self.bucketCount = draw(0...2) > 0 ? 4 : 0
+            self.groupCount = self.partitionCount + 1
+            self.clientCount = draw(2...4)
+            self.registerCount = draw(1...3)
+            self.thinkTimeMax = milliseconds(5, 20)
+            self.faultInterval = milliseconds(150, 400)
+            self.restartMax = milliseconds(20, 200)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 1_000)
+            self.livenessTime = .seconds(240)
+            self.safetyTime = .seconds(draw(2...4))
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)
