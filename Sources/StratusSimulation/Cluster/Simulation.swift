@@ -41,6 +41,10 @@ package final class Simulation {
         package internal(set) var levelCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
+        /// While a disk took nothing: the most that waited for it in memory, and what its node's
+        /// groups may have waiting.
+        package internal(set) var waitingSizeMax = 0
+        package internal(set) var waitingSizeBound = 0
     }
 
     enum Event {
