@@ -52,7 +52,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Damage.
     case unknownLossForgiven, digestsNotCompared
     // Recovery and mail.
-    case newDatabaseNotLifted, mailNumberUsedAgain
+    case newDatabaseNotLifted, mailNumberUsedAgain, lostTokensHonoured, mailNotLifted
     // Requests that are remembered.
     case identityForgottenEarly
 }

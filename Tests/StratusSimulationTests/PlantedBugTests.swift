@@ -48,10 +48,13 @@ struct PlantedBugTests {
         .lateOrderCarriedOut: 9,
         .learnerCounts: 3,
         .logTailNotWrittenAgain: 11,
+        .lostTokensHonoured: 3,
+        .mailNotLifted: 17,
         .mailNumberUsedAgain: 3,
         .mixedSnapshotStreams: 4,
         .midwayTokenTrusted: 3,
         .moveFinishedUncommitted: 23,
+        .newDatabaseNotLifted: 1,
         .newReplicaNotTold: 31,
         .newcomerNotAwaited: 27,
         .newKindUngated: 1,
@@ -63,6 +66,7 @@ struct PlantedBugTests {
         .readWithoutRound: 1,
         .receivedCountsAsMatch: 1,
         .recycledBatchesReplayed: 31,
+        .releaseForgetsFollowers: 1,
         .releaseThroughApplied: 1,
         .removedLinkNotTold: 5,
         .restatedReferenceNotRenewed: 3,
@@ -98,8 +102,7 @@ struct PlantedBugTests {
 
     /// Simulated clusters never meet these, or too seldom: tests of their own find them.
     static let elsewhere: [PlantedBug: String] = [
-        .begunSegmentKept: "LogRecoveryTests", .newDatabaseNotLifted: "RecoveryTests",
-        .releaseForgetsFollowers: "FlowControlTests", .unknownLossForgiven: "UnknownLossTests",
+        .begunSegmentKept: "LogRecoveryTests", .unknownLossForgiven: "UnknownLossTests",
         .expiredPinTakesHeld: "AssetPropertyTests", .purgeForgetsAssets: "AssetPropertyTests",
         .shareNotTakenBack: "AssetPropertyTests", .holderKeptOnReplace: "AssetPropertyTests",
         .rereferenceNotPinned: "AssetPropertyTests", .latePinTaken: "AssetPropertyTests",

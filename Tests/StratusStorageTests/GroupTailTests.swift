@@ -44,6 +44,19 @@ import Testing
         #expect(other.last == LogIndex(3) && other.damagedIndexes == [LogIndex(2)])
     }
 
+    /// Clusters of the simulator seldom come to this.
+    @Test(.enabled(if: PlantedBugs.isPossible))
+    func `a log that keeps the tail behind a damaged entry is found`() {
+        #if STRATUS_PLANTED
+            var tail = Self.torn()
+            tail.put(
+                Self.slot(4), at: LogIndex(2), bugs: PlantedBugs([.tailBehindDamageKept]))
+            // Terms fall behind entry 2: such a log does not start.
+            #expect(tail.last == LogIndex(4))
+            #expect(tail.term(at: LogIndex(3))! < tail.term(at: LogIndex(2))!)
+        #endif
+    }
+
     @Test func `a start that a state vouches for ends what followed another entry`() {
         var tail = Self.torn()
         tail.markDamaged(at: LogIndex(3))

@@ -47,9 +47,6 @@ struct RecoverCommand {
         var text: String
     }
 
-    /// From the time of the entry of a first command to its deadline.
-    private static let patienceMilliseconds: Int64 = 24 * 3_600 * 1_000
-
     private let settings: ConfigurationSettings
     private let invocation: Invocation
     private let world: RealWorld
@@ -141,8 +138,7 @@ struct RecoverCommand {
         } open: { (group) throws(StoreError) in
             try PartitionStore(records, group: group, in: "partitions", of: files)
         } isDone: {
-            // A refusal has a body.
-            $0.verdict == .decided && $0.body.isEmpty
+            RecoverPartition.isDone($0)
         }
         try salvage.write(lost: lost, groups: plan.here, first: first)
         Terminal.write(
@@ -166,14 +162,9 @@ struct RecoverCommand {
         of group: GroupID, at time: HybridTime, _ cluster: ClusterSettings
     ) -> Command? {
         guard group != .system else { return nil }
-        // The nodes of a cluster of level 1 would not understand the second edition.
-        let edition: RecoverPartition =
-            cluster.featureLevel >= FeatureLevel.two.rawValue ? .second : .first
-        return RecordCommand.recover(edition).enveloped(
-            container: ContainerReference(container: "", environment: .production),
-            identity: self.world.drawIdentity(),
-            deadlineMilliseconds: time.milliseconds + Self.patienceMilliseconds,
-            schemaVersion: 0, principal: Principal(kind: .system))
+        return RecoverPartition.firstCommand(
+            at: time, level: FeatureLevel(rawValue: cluster.featureLevel),
+            identity: self.world.drawIdentity())
     }
 }
 

@@ -127,6 +127,7 @@ package struct PostOffice: Sendable {
     /// Goes on after a recovery: numbers that were given and are lost are not given again, and what
     /// comes in may begin behind what was received and is lost.
     func recover(over rows: inout some RowStore) throws(StoreError) {
+        if self.bugs.contains(.mailNotLifted) { return }
         func lifted(_ number: UInt64) -> UInt64 { (number / RouteRow.stride + 1) * RouteRow.stride }
         for (prefix, isPosted) in [(MailKeys.posted, true), (MailKeys.received, false)] {
             for key in try rows.keys(
@@ -205,6 +206,21 @@ package struct PostOffice: Sendable {
     /// The number of mails that wait in the outbox, for all receivers.
     package func waitingCount(over rows: borrowing some RowReader) throws(StoreError) -> UInt64 {
         try Self.office(over: rows).waitingCount
+    }
+
+    /// The last number given to a mail for `receiver`. The next one is higher.
+    package static func lastPosted(
+        to receiver: GroupID, over rows: borrowing some RowReader
+    ) throws(StoreError) -> UInt64 {
+        let office = try Self.office(over: rows)
+        return (try Self.route(MailKeys.posted(to: receiver), over: rows) ?? office.unposted).last
+    }
+
+    /// The last number received from `sender`.
+    package static func lastReceived(
+        from sender: GroupID, over rows: borrowing some RowReader
+    ) throws(StoreError) -> UInt64 {
+        try Self.route(MailKeys.received(from: sender), over: rows)?.last ?? 0
     }
 
     // MARK: Rows

@@ -1,3 +1,5 @@
+package import StratusModel
+
 /// A command to a partition that goes on from one replica after its majority was lost.
 package enum RecoverPartition: Sendable, Equatable {
     /// Tags, turns and numbers of mail that the partition knows move beyond all that can have been
@@ -6,4 +8,29 @@ package enum RecoverPartition: Sendable, Equatable {
     /// Also turns of databases that it does not know: those that are made later begin beyond all
     /// that was lost. For clusters of feature level 2.
     case second
+}
+
+extension RecoverPartition {
+    /// From the time of the entry to its deadline.
+    private static let patienceMilliseconds: Int64 = 24 * 3_600 * 1_000
+
+    /// The first command of a partition that continues from one replica.
+    ///
+    /// - Parameters:
+    ///   - time: of its entry, which may be far ahead of the clock of the node that recovers.
+    ///   - level: of the cluster. Nodes of level 1 would not understand the second edition.
+    package static func firstCommand(
+        at time: HybridTime, level: FeatureLevel, identity: RequestIdentity
+    ) -> Command {
+        RecordCommand.recover(level >= .two ? .second : .first).enveloped(
+            container: ContainerReference(container: "", environment: .production),
+            identity: identity,
+            deadlineMilliseconds: time.milliseconds + Self.patienceMilliseconds,
+            schemaVersion: 0, principal: Principal(kind: .system))
+    }
+
+    /// Whether the outcome says that the command took effect. A refusal has a body.
+    package static func isDone(_ outcome: Outcome) -> Bool {
+        outcome.verdict == .decided && outcome.body.isEmpty
+    }
 }

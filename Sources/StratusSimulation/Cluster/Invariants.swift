@@ -75,6 +75,33 @@ struct Invariants {
         return applied[Int(index.raw) - 1].term
     }
 
+    /// M-19: a group continues from one replica, whose log ends at `last`. What was decided behind
+    /// `through` is lost, and these entries stand there.
+    mutating func continues(
+        _ group: GroupID, on node: NodeID, behind through: LogIndex, with entries: [Entry],
+        through last: LogIndex, _ digest: StateDigest
+    ) {
+        var known = self.groups[group, default: Group()]
+        let count = min(Int(through.raw), known.applied.count)
+        known.applied.removeLast(known.applied.count - count)
+        known.committed.removeLast(max(0, known.committed.count - count))
+        known.configurations.removeAll { $0.index.raw > UInt64(count) }
+        known.confirmed = (last, Configuration(voters: [node]))
+        known.inForce = [:]
+        known.confirmations = [:]
+        for entry in entries {
+            known.applied.append(
+                Applied(
+                    term: entry.term, content: Self.hash(entry), time: entry.time, digest: digest))
+            if entry.kind == .configuration,
+                let configuration = try? Configuration(decoding: entry.payload)
+            {
+                known.configurations.append((entry.index, configuration))
+            }
+        }
+        self.groups[group] = known
+    }
+
     // MARK: What is said
 
     /// I-1, I-11: of what a node says to others, what it must never have to take back.

@@ -30,7 +30,8 @@ package struct PlantedBugSearch {
         var options = SimulationOptions(
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
             drawsRecords: self.mix == .records, drawsLinks: self.mix == .links,
-            drawsLevels: self.bug == .newKindUngated, drawsEnds: false, drawsDigests: false)
+            drawsLevels: self.bug == .newKindUngated, drawsEnds: false, drawsDigests: false,
+            drawsSteady: false)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
         let groupCountMax =
@@ -148,10 +149,11 @@ package struct PlantedBugSearch {
             .links
         case .flowCountsReceived, .releaseForgetsFollowers: .catchingUp
         case .digestsNotCompared: .divergence
+        case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted: .lostMajority
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
-            .newDatabaseNotLifted, .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
+            .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies:

@@ -19,7 +19,7 @@ extension Simulation {
     // MARK: Asking
 
     func think(_ index: Int) {
-        guard self.clients[index].current == nil else { return }
+        guard self.clients[index].current == nil, self.recovery == nil else { return }
         if self.phase == .liveness {
             self.thinkOfTheEnd(index)
             return

@@ -403,6 +403,7 @@ extension Simulation {
     }
 
     func checkConvergence() {
+        if self.recovery != nil { return self.checkRecovery() }
         self.finishOperating()
         if let problem = self.findMembershipProblem() ?? self.findProblem()
             ?? self.findLinksProblem() ?? self.findLevelProblem()
@@ -415,7 +416,7 @@ extension Simulation {
             self.queue.add(.checkConvergence, at: self.now + 200_000_000)
             return
         }
-        self.phase = .done
+        if self.options.losesMajority { self.loseSurvivor() } else { self.phase = .done }
     }
 
     /// The problem that still keeps the cluster from its proper state.

@@ -59,6 +59,8 @@ extension Simulation {
     private func checkQueue(of node: SimulatedNode) {
         guard let log = node.log else { return }
         let bound = self.groups.count * self.unsyncedBound
+        self.report.waitingSizeBound = bound
+        self.report.waitingSizeMax = max(self.report.waitingSizeMax, log.queuedSize.raw)
         if log.queuedSize.raw > bound {
             self.invariants.report(
                 "C-17 bounded memory",

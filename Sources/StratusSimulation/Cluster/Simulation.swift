@@ -41,6 +41,10 @@ package final class Simulation {
         package internal(set) var levelCounts: [String: Int] = [:]
         package internal(set) var nodeCount = 0
         package internal(set) var groupCount = 0
+        /// While a disk took nothing: the most that waited for it in memory, and what its node's
+        /// groups may have waiting.
+        package internal(set) var waitingSizeMax = 0
+        package internal(set) var waitingSizeBound = 0
     }
 
     enum Event {
@@ -120,6 +124,8 @@ package final class Simulation {
     var steadyDeadline: Int64 = 0
     /// Whose disk takes nothing, and until when.
     var standstill: (node: NodeID, until: Int64)?
+    /// Nil unless all nodes but one are being lost, or are.
+    var recovery: LostMajority?
     /// Snapshots that had been needed when the steady phase began.
     var snapshotsBefore = 0
     var lastProblem = "nothing was checked"
@@ -245,7 +251,8 @@ package final class Simulation {
             self.report.linkCounts["messages of many frames"] = long
         }
         self.report.simulatedNanoseconds = self.now
-        self.report.violation = self.invariants.violation ?? self.checkHistory()
+        self.report.violation =
+            self.invariants.violation ?? (self.recovery == nil ? self.checkHistory() : nil)
         if let violation = self.report.violation { self.note("VIOLATION \(violation)") }
         return self.report
     }
@@ -386,7 +393,7 @@ package final class Simulation {
     }
 
     /// Every row of every replica read back: S-14, I-3.
-    private func scrub() {
+    func scrub() {
         for node in self.nodes {
             for group in self.groups {
                 guard let partition = node.partitions[group] else { continue }
@@ -402,7 +409,7 @@ package final class Simulation {
         }
     }
 
-    private func checkHistory() -> Violation? {
+    func checkHistory() -> Violation? {
         var feeds: [GroupID: [RegisterChange]] = [:]
         var ends: [GroupID: Replica] = [:]
         for group in self.clientGroups {

@@ -68,11 +68,16 @@ package struct SimulationOptions: Sendable, Equatable {
         /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while
         /// load goes on.
         case standstill
+        /// All nodes but one are lost for good when everything else is over, and the survivor is
+        /// recovered.
+        case lostMajority
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
         ]
         static let seldom: [Self] = [.lateReports, .strandedTails, .recoveries]
+        /// Something happens after the faults: load goes on, or a majority is lost.
+        static let steady: [Self] = [.catchingUp, .divergence, .standstill, .lostMajority]
     }
 
     package var nodeCount: Int
@@ -95,6 +100,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var standsStillFull = false
     /// Replicas compare their digests at every index that this divides; 0: never.
     package var digestInterval: UInt64 = 0
+    /// All nodes but one are lost for good at the end.
+    package var losesMajority = false
     package var livenessTime: Duration = .seconds(60)
     package var faults: Set<Fault>
     /// How often something from the list above happens, apart from what strikes every message.
@@ -197,10 +204,11 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsLevels: in two runs in five nodes begin as builds of level 1 and are upgraded.
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
+    ///   - drawsSteady: in one run in 64 load goes on after the faults, see ``Mix/steady``.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
         drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true,
-        drawsDigests: Bool = true
+        drawsDigests: Bool = true, drawsSteady: Bool = true
     ) {
         if drawsDigests, seed % 3 == 0 { self.digestInterval = [4, 32, 256][Int(seed / 3 % 3)] }
         self.findsEnds = drawsEnds && seed % 2 == 0
@@ -265,14 +273,30 @@ package struct SimulationOptions: Sendable, Equatable {
             self.usesLinks = true
         }
         var records = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0004)
-        guard drawsRecords, Int.random(in: 0..<8, using: &records) == 0 else { return }
-        if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
-        if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
-            self.lead(by: .records, seed: seed)
+        if drawsRecords, Int.random(in: 0..<8, using: &records) == 0 {
+            if Int.random(in: 0..<2, using: &records) == 0 { self.bucketCount = 4 }
+            if !self.isPlaced, Int.random(in: 0..<2, using: &records) == 0 {
+                self.lead(by: .records, seed: seed)
+            }
+            self.holdsRecords = true
+            self.groupCount = min(self.groupCount, 4)
+            self.partitionCount = min(self.partitionCount, 4)
         }
-        self.holdsRecords = true
-        self.groupCount = min(self.groupCount, 4)
-        self.partitionCount = min(self.partitionCount, 4)
+        if drawsSteady { self.drawSteady(seed: seed) }
+    }
+
+    /// Drawn last, from a stream of its own: all other seeds stay what they were. These runs take
+    /// several times as long as others, so they are rare and short.
+    private mutating func drawSteady(seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0008)
+        guard Int.random(in: 0..<64, using: &random) == 0, !self.isPlaced, !self.holdsRecords,
+            !self.usesLinks
+        else { return }
+        let mix = Mix.steady[Int.random(in: 0..<Mix.steady.count, using: &random)]
+        self.lead(by: mix, seed: seed)
+        self.safetyTime = min(self.safetyTime, .seconds(2))
+        // Ten minutes are for runs that name the mix.
+        if mix == .standstill { self.standstillTime = .seconds(30) }
     }
 
     /// Drawn beside the others, which stay what they were: in a quarter of the runs the log keeps
@@ -529,6 +553,29 @@ package struct SimulationOptions: Sendable, Equatable {
             self.standstillTime = .seconds(600)
             self.standsStillFull = seed % 2 == 0
             self.thinkTimeMax = .milliseconds(200)
+        case .lostMajority:
+            self.losesMajority = true
+            self.isPlaced = true
+            self.holdsRecords = true
+            self.usesLinks = false
+            self.levels = nil
+            self.faults.formUnion([.processCrash, .powerLoss, .partition])
+            self.faults.subtract([.membership, .fullDisk, .failedSync, .failedApply, .tinyLimits])
+            self.nodeCount = [3, 4, 5][draw(0...2)]
+            self.memberCountMax = self.nodeCount
+            self.voterCount = 3
+            self.partitionCount = [2, 4][draw(0...1)]
+            self.bucketCount = draw(0...2) > 0 ? 4 : 0
+            self.groupCount = self.partitionCount + 1
+            self.clientCount = draw(2...4)
+            self.registerCount = draw(1...3)
+            self.thinkTimeMax = milliseconds(5, 20)
+            self.faultInterval = milliseconds(150, 400)
+            self.restartMax = milliseconds(20, 200)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 1_000)
+            self.livenessTime = .seconds(240)
+            self.safetyTime = .seconds(draw(2...4))
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)

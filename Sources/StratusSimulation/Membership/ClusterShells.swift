@@ -48,12 +48,16 @@ final class ClusterShells: Sendable {
         life.peers = directory.peers.map(\.node)
     }
 
-    /// - Parameter formation: what a founder says at every start.
-    func start(forming formation: Formation?, as own: ClusterNode) {
+    /// - Parameters:
+    ///   - recovery: what the node says first, if its cluster was recovered.
+    ///   - formation: what a founder says at every start.
+    func start(
+        recovering recovery: ClusterRecovery?, forming formation: Formation?, as own: ClusterNode
+    ) {
         let (follower, keeper) = (self.follower, self.keeper)
         self.life.keepDoing { await follower.run() }
         self.life.keepDoing { await keeper.run() }
-        self.life.keepDoing { await self.takePart(formation, own) }
+        self.life.keepDoing { await self.takePart(recovery, formation, own) }
     }
 
     func end() {
@@ -62,9 +66,12 @@ final class ClusterShells: Sendable {
     }
 
     /// Says what the cluster is made of, then who this node is, until both are heard.
-    private func takePart(_ formation: Formation?, _ own: ClusterNode) async {
+    private func takePart(
+        _ recovery: ClusterRecovery?, _ formation: Formation?, _ own: ClusterNode
+    ) async {
+        let recovering = recovery.map { [SystemCommand.recover($0)] } ?? []
         let forming = formation.map { [SystemCommand.form($0)] } ?? []
-        for command in forming + [.announce(own)] {
+        for command in recovering + forming + [.announce(own)] {
             while !Task.isCancelled, await self.submit(command, as: .system) == nil {
                 await self.life.sleep(for: .milliseconds(250))
             }

@@ -33,7 +33,9 @@ extension Simulation {
         own.directory = UInt64(node.id.raw)
         own.incarnation = NodeIncarnation(node.incarnation)
         own.key = Self.key(of: Int(node.id.raw))
-        shells.start(forming: isFounder ? placed.formation : nil, as: own)
+        let recovery = try? RecoveryNote.kept(in: node.files)
+        shells.start(
+            recovering: recovery, forming: isFounder ? placed.formation : nil, as: own)
     }
 
     static func key(of number: Int) -> Bytes { Bytes("key of \(number)".utf8) }

@@ -20,7 +20,8 @@ extension Simulation {
     ) {
         let isFirst = self.invariants.applied(id, group, entry, digest)
         self.report.entryCount += 1
-        if isFirst, let violation = self.records?.apply(entry, outcome, of: group) {
+        // Once a majority is lost nobody asks the model any more.
+        if isFirst, self.recovery == nil, let violation = self.records?.apply(entry, outcome, of: group) {
             self.invariants.report(violation.rule, "\(group): \(violation.text)")
         }
         guard isFirst, group == .system, self.placed != nil, entry.kind == .command,
@@ -69,7 +70,9 @@ extension Simulation {
         self.mix(11, node.id.raw, 0, view.settings.revision, 0)
         node.revisionFollowed = max(node.revisionFollowed, view.settings.revision)
         self.followLinks(on: node)
-        if let known = self.placed?.view, known.settings.revision < view.settings.revision {
+        if self.recovery == nil, let known = self.placed?.view,
+            known.settings.revision < view.settings.revision
+        {
             self.invariants.report(
                 "M-12 a view nobody decided", "\(node.id) goes by view \(view.settings.revision)")
         }

@@ -1,0 +1,58 @@
+import StratusCoding
+import StratusModel
+import StratusRecords
+
+/// How far the mail of one partition has come, by its rows. Between a checker and a partition of
+/// one process; never stored, never sent.
+struct MailNumbers: Equatable {
+    /// In the order of the groups that were asked about.
+    var posted: [UInt64] = []
+    var received: [UInt64] = []
+
+    /// What is asked: a mark, and the groups.
+    private static let mark: UInt8 = 0xF1
+
+    static func query(_ groups: [GroupID]) -> Query {
+        var writer = ByteWriter()
+        writer.write(Self.mark)
+        writer.write(count: groups.count)
+        for group in groups { writer.write(fixed: group.raw) }
+        return Query(kind: .reference, body: writer.bytes)
+    }
+
+    /// - Returns: nil for another question.
+    static func groups(askedIn body: Bytes) -> [GroupID]? {
+        guard body.first == Self.mark else { return nil }
+        do throws(DecodingError) {
+            var reader = ByteReader(body)
+            _ = try reader.byte()
+            var groups: [GroupID] = []
+            for _ in 0..<(try reader.count(minimumSize: 2)) {
+                groups.append(GroupID(try reader.fixed16()))
+            }
+            return groups
+        } catch { return nil }
+    }
+
+    init(_ groups: [GroupID], over rows: borrowing some RowReader) throws(StoreError) {
+        for group in groups {
+            self.posted.append(try PostOffice.lastPosted(to: group, over: rows))
+            self.received.append(try PostOffice.lastReceived(from: group, over: rows))
+        }
+    }
+
+    func encoded() -> Bytes {
+        var writer = ByteWriter()
+        writer.write(count: self.posted.count)
+        for number in self.posted + self.received { writer.write(varint: number) }
+        return writer.bytes
+    }
+
+    init(decoding bytes: Bytes) throws(DecodingError) {
+        var reader = ByteReader(bytes)
+        let count = try reader.count(minimumSize: 2)
+        for _ in 0..<count { self.posted.append(try reader.varint()) }
+        for _ in 0..<count { self.received.append(try reader.varint()) }
+        try reader.finish()
+    }
+}
