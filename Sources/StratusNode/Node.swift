@@ -121,6 +121,7 @@ package final class Node: Sendable {
                 ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
                 buffers: cluster.copies.buffers,
                 members: { cluster.bodyMembers(of: $0) },
+                readers: { cluster.bodyReaders(of: $0) },
                 keepUp: { try await authenticator.keepUp() },
                 isOpen: { container, _ in
                     let descriptor = try await authenticator.registry.descriptor(of: container)

@@ -311,6 +311,15 @@ final class NodeCluster: Sendable {
         return BodyMembers(group: place.group, all: own, voterSets: [own])
     }
 
+    /// This node, if it has files of the partition that holds a database. In a cluster those are
+    /// what a converted node had before.
+    func bodyReaders(of database: DatabaseID) -> BodyMembers? {
+        let group = self.directory.place(of: .database(database)).group
+        guard self.links == nil || self.copies.keepsFiles(of: group) else { return nil }
+        let own: Set<NodeID> = [self.formation.node]
+        return BodyMembers(group: group, all: own, voterSets: [own])
+    }
+
     private static func formation(
         _ settings: ConfigurationSettings, _ secret: Bytes?, _ world: RealWorld,
         _ directory: DataDirectory
