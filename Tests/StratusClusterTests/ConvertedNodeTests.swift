@@ -39,8 +39,8 @@ import Testing
         let bytes = Self.converted.encoded()
         #expect(
             Self.hexadecimal(bytes)
-                == "53545241545553430300000000000000110000000000000022000000010010"
-                + "000000020100000001016101daac62")
+                == "535452415455534303110000000000000022000000000000000100000010000200"
+                + "0000010100000001618a824242")
         #expect(try ClusterFormation(decoding: bytes) == Self.converted)
         for position in 0..<bytes.count * 8 {
             var damaged = bytes
@@ -83,7 +83,9 @@ import Testing
         let sealed = Self.master.sealed(under: Self.secret)
         #expect(
             Self.hexadecimal(sealed)
-                == "")
+                == "019ee5ca901c0af159bcb523d68890a5294f21ca78a64ff21a1730428085e78f48"
+                + "96eadc0c8ffd9f278db009ea4b24601c0de65984898e8a285f984ec4f8a4d1c8fe0f"
+                + "64f9b0cfceb374f939156a71f294668ec322fdf429e661afbe6e375f36f9")
         #expect(try ClusterMaster(opening: sealed, with: Self.secret) == Self.master)
     }
 
