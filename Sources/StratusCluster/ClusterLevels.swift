@@ -49,3 +49,8 @@ extension ClusterFormation: FixedLevel {
 extension ClusterDirectory: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
+
+/// The file, and the value in the view. Only clusters of level 2 and above have either.
+extension ClusterMaster: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}

@@ -31,12 +31,13 @@ extension Node {
 
     /// - Parameter secret: the cluster's. The nodes of one cluster make the same token from it, so
     ///   that one credential is good for all of them.
-    static func openToken(_ plan: NodePlan, _ world: RealWorld, _ secret: Bytes?)
-        throws(NodeFailure) -> AdminToken
-    {
+    /// - Parameter shared: the token that a cluster has from the single node that it began as.
+    static func openToken(
+        _ plan: NodePlan, _ world: RealWorld, _ secret: Bytes?, shared: Bytes?
+    ) throws(NodeFailure) -> AdminToken {
         do throws(AdminToken.Failure) {
             return try AdminToken(
-                path: plan.adminTokenFile,
+                path: plan.adminTokenFile, shared: shared,
                 draw: {
                     secret.map { ClusterFormation.key(for: "administrators' token", secret: $0) }
                         ?? Self.draw(world)

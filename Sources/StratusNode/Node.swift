@@ -67,7 +67,6 @@ package final class Node: Sendable {
     package init(_ plan: NodePlan, log: Log) async throws(NodeFailure) {
         let settings = plan.settings
         let (world, directory) = try Self.openDataDirectory(plan)
-        let token = try Self.openToken(plan, world, try PeerCertificates.secret(settings))
         let certificates = try Certificates(settings)
 
         let peerCertificates = try PeerCertificates.make(settings)
@@ -78,6 +77,8 @@ package final class Node: Sendable {
         let cluster = try await NodeCluster(
             plan, in: world, of: directory, log: log, health: health,
             certificates: peerCertificates, loops: loops)
+        let token = try Self.openToken(
+            plan, world, try PeerCertificates.secret(settings), shared: cluster.master?.adminToken)
         let router = cluster.router
         let tokenKey: Bytes
         if let shared = cluster.sharedTokenKey {
@@ -120,6 +121,7 @@ package final class Node: Sendable {
                 ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
                 buffers: cluster.copies.buffers,
                 members: { cluster.bodyMembers(of: $0) },
+                readers: { cluster.bodyReaders(of: $0) },
                 keepUp: { try await authenticator.keepUp() },
                 isOpen: { container, _ in
                     let descriptor = try await authenticator.registry.descriptor(of: container)

@@ -36,6 +36,12 @@ struct NodeAdmission {
         else { return }
         do throws(ClusterFormation.Refusal) {
             if let kept = try ClusterFormation.kept(in: self.world) {
+                if kept.isAlone {
+                    throw ClusterFormation.Refusal.another(
+                        "the data directory belongs to a node that serves alone, and a node that "
+                            + "joins brings no data: give it an empty directory. The node whose "
+                            + "data the cluster keeps lists itself in 'cluster.peers'")
+                }
                 guard kept.name == name else {
                     throw ClusterFormation.Refusal.another(
                         "the data directory belongs to node '\(kept.name)'; the configuration "

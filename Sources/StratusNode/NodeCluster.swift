@@ -37,6 +37,10 @@ final class NodeCluster: Sendable {
     private let tasks = Mutex<[Task<Void, Never>]>([])
     /// The key that seals clients' sync tokens, when all nodes must share it.
     let sharedTokenKey: Bytes?
+    /// What the nodes share of a cluster that began as a single node.
+    let master: ClusterMaster?
+    /// The same, sealed.
+    let sealedMaster: Bytes?
     private let links: PeerLinks?
     /// For metrics; nil for a node alone.
     var peerLinks: PeerLinks? { self.links }
@@ -74,6 +78,7 @@ final class NodeCluster: Sendable {
         let formation = try Self.formation(settings, secret, world, dataDirectory)
         self.recovery = try Self.recovery(formation, world)
         let directory = try Self.directory(formation, settings, world)
+        let (sealedMaster, master) = try Self.master(formation, directory, secret, world)
         try Self.checkLevel(of: directory)
         let inbox = ReplicaInbox()
         let logLimits = NodePlan.logLimits(settings)
@@ -289,9 +294,10 @@ final class NodeCluster: Sendable {
         self.follower = ClusterFollower(
             directory, replicas: replicas, router: router, events: events,
             sleep: { try? await Task.sleep(for: $0) })
-        self.sharedTokenKey = secret.map {
-            ClusterFormation.key(for: "sync tokens", secret: $0)
-        }
+        self.sealedMaster = sealedMaster
+        self.master = master
+        self.sharedTokenKey =
+            master?.key ?? secret.map { ClusterFormation.key(for: "sync tokens", secret: $0) }
         await copies.begin(replicas, router)
         await replicas.start()
     }
@@ -303,6 +309,15 @@ final class NodeCluster: Sendable {
         let place = self.directory.place(of: .database(database))
         let own: Set<NodeID> = [self.formation.node]
         return BodyMembers(group: place.group, all: own, voterSets: [own])
+    }
+
+    /// This node, if it has files of the partition that holds a database. In a cluster those are
+    /// what a converted node had before.
+    func bodyReaders(of database: DatabaseID) -> BodyMembers? {
+        let group = self.directory.place(of: .database(database)).group
+        guard self.links == nil || self.copies.keepsFiles(of: group) else { return nil }
+        let own: Set<NodeID> = [self.formation.node]
+        return BodyMembers(group: group, all: own, voterSets: [own])
     }
 
     private static func formation(
@@ -327,6 +342,25 @@ final class NodeCluster: Sendable {
         do throws(ClusterFormation.Refusal) { return try wanted.adopted(in: world) } catch {
             throw NodeFailure(.configuration, error.description)
         }
+    }
+
+    /// The master value of a cluster that began as a single node. The first node has it from its
+    /// conversion; a node that joins has it from the view it was admitted with.
+    private static func master(
+        _ formation: ClusterFormation, _ directory: ClusterDirectory, _ secret: Bytes?,
+        _ world: RealWorld
+    ) throws(NodeFailure) -> (sealed: Bytes?, opened: ClusterMaster?) {
+        guard let secret else { return (nil, nil) }
+        do throws(ClusterMaster.Refusal) {
+            guard
+                let sealed = try ClusterMaster.found(
+                    in: world, view: directory.view.settings.master)
+            else {
+                if formation.convertedLevel != nil { throw .missing }
+                return (nil, nil)
+            }
+            return (sealed, try ClusterMaster(opening: sealed, with: secret))
+        } catch { throw NodeFailure(.configuration, error.description) }
     }
 
     private static func recovery(

@@ -18,6 +18,7 @@ final class NodeCopies: Sendable {
     let feed: BodyFeed
     private let workers: SealingWorkers
     private let thread = WorkerThread(name: "packs")
+    private let files: any Files
     private let others = Others()
     private let ticking = Mutex<Task<Void, Never>?>(nil)
 
@@ -33,6 +34,7 @@ final class NodeCopies: Sendable {
 
     init(_ settings: ConfigurationSettings, own: NodeID, in world: RealWorld, log: Log) {
         let (files, others) = (world.files, self.others)
+        self.files = files
         let inbox = KeeperInbox()
         let reserve = settings.size("storage.reserve")
         let keeper = CopyKeeper(
@@ -91,6 +93,11 @@ final class NodeCopies: Sendable {
             LoneCarrier(keeper, as: own), as: own, workers: self.workers, now: { world.now },
             sleep: { try? await Task.sleep(for: $0) })
         self.buffers = TransferBuffers(settings.size("assets.bufferSizeMax"))
+    }
+
+    /// Whether this node has stored files of the partition.
+    func keepsFiles(of group: GroupID) -> Bool {
+        (try? self.files.exists(PackDirectory(group, in: Self.directory).index)) ?? true
     }
 
     func begin(_ replicas: NodeReplicas, _ router: ClusterRouter) async {

@@ -36,7 +36,8 @@ struct SystemPartition: ClusterControl {
         self.health = health
         let addresses = ClusterPeers.addresses(settings)
         self.formation =
-            cluster.formation.isFounder ? cluster.formation.formation(addresses: addresses) : nil
+            cluster.formation.isFounder
+            ? cluster.formation.formation(addresses: addresses, master: cluster.sealedMaster) : nil
         let known = cluster.directory.view.node(cluster.formation.node)
         guard
             var own = known

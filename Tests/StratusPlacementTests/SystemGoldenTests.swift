@@ -33,6 +33,14 @@ import Testing
         .raiseFeatureLevel(3),
     ]
 
+    /// Written since level 2.
+    static let later: [SystemCommand] = [
+        .form(
+            Formation(
+                cluster: ClusterID(high: 1, low: 2), nodes: [Self.node],
+                converted: Formation.Converted(featureLevel: 2, master: [1])))
+    ]
+
     @Test func `commands of version 1 read and write as ever`() throws {
         var writer = ByteWriter()
         for command in Self.commands { writer.write(prefixed: command.encoded()) }
@@ -43,6 +51,25 @@ import Testing
             #expect(try SystemCommand(decoding: try reader.prefixed()) == command)
         }
         try reader.finish()
+    }
+
+    @Test func `a formation around a converted node, and its view, read and write as ever`() throws
+    {
+        var node = SystemBench.peer(1)
+        node.featureLevel = 2
+        let formation = Formation(
+            cluster: ClusterID(high: 1, low: 2), partitionCount: 2, replicaCount: 3, nodes: [node],
+            converted: Formation.Converted(featureLevel: 2, master: Bytes(0..<90)))
+        let command = SystemCommand.form(formation)
+        #expect(command.level == .two && command.encoded()[1] == 17)
+        let golden = try Golden.bytes("system-form-converted-1")
+        #expect(Golden.hexadecimal(command.encoded()) == Golden.hexadecimal(golden))
+        #expect(try SystemCommand(decoding: golden) == command)
+        // Settings of version 2.
+        let view = try #require(ClusterView.formed(by: formation))
+        let written = try Golden.bytes("cluster-view-2")
+        #expect(Golden.hexadecimal(view.encoded()) == Golden.hexadecimal(written))
+        #expect(try ClusterView(decoding: written) == view)
     }
 
     @Test func `a recovery of version 1 reads and writes as ever`() throws {

@@ -17,6 +17,9 @@ import StratusStorage
 // | 4      | CRC-32C of the bytes before                                       |
 //
 // Version 2, of a node that joined later: after the number of partitions its name, and no nodes.
+//
+// Version 3, of a node that served alone and was converted: after the number of partitions the
+// feature level that its cluster begins at, 4 bytes; then the nodes, which is itself alone.
 
 /// The nodes that a cluster was formed of, and which of them this is.
 ///
@@ -59,7 +62,8 @@ package struct ClusterFormation: Sendable, Equatable {
 
     package static let replicaCount = 3
     static let stamp: DiskPath = "CLUSTER"
-    private static let frame = FileFrame("STRATUSC", versions: 1...2)
+    private static let frame = FileFrame("STRATUSC", versions: 1...3)
+    private static let aloneName = "local"
 
     package let cluster: ClusterID
     package let node: NodeID
@@ -67,14 +71,32 @@ package struct ClusterFormation: Sendable, Equatable {
     /// In the order of their numbers; empty on a node that joined later, which founded nothing.
     package let members: [Member]
     private let ownName: String
+    /// The level that the cluster begins at, on the node that served alone before it. Nil on every
+    /// other node.
+    package let convertedLevel: UInt32?
 
-    /// A cluster of one node, which needs no secret: nobody else is ever let in.
+    /// A node that serves alone. It needs no secret: nobody else is let in.
     package init(alone identity: RequestIdentity, partitionCount: Int) {
         self.cluster = ClusterID(high: identity.high, low: identity.low)
         self.node = NodeID(1)
         self.partitionCount = partitionCount
-        self.members = [Member(node: NodeID(1), name: "local")]
-        self.ownName = "local"
+        self.members = [Member(node: NodeID(1), name: Self.aloneName)]
+        self.ownName = Self.aloneName
+        self.convertedLevel = nil
+    }
+
+    /// The first node of a cluster, which served alone until now. The cluster keeps the identity of
+    /// its data.
+    ///
+    /// - Parameter level: that its rows were written at.
+    package init(converting alone: ClusterFormation, to name: String, level: UInt32) {
+        precondition(alone.isAlone, "only a node that serves alone is converted")
+        self.cluster = alone.cluster
+        self.node = alone.node
+        self.partitionCount = alone.partitionCount
+        self.members = [Member(node: alone.node, name: name)]
+        self.ownName = name
+        self.convertedLevel = level
     }
 
     /// The cluster of a peer list and a secret: equal for equal input, in any order of the list.
@@ -101,6 +123,7 @@ package struct ClusterFormation: Sendable, Equatable {
             Member(node: NodeID(UInt32($0.offset + 1)), name: $0.element.name)
         }
         self.ownName = name
+        self.convertedLevel = nil
     }
 
     /// The formation of a node that the cluster has admitted.
@@ -110,6 +133,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.partitionCount = partitionCount
         self.members = []
         self.ownName = name
+        self.convertedLevel = nil
     }
 
     /// Derives the cluster identity from bytes that all its nodes know.
@@ -127,6 +151,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.partitionCount = other.partitionCount
         self.members = other.members
         self.ownName = other.ownName
+        self.convertedLevel = other.convertedLevel
     }
 
     /// The same of a cluster that goes on under another name, without those it has lost.
@@ -145,6 +170,10 @@ package struct ClusterFormation: Sendable, Equatable {
 
     package var name: String { self.ownName }
     package var isFounder: Bool { !self.members.isEmpty }
+    /// Whether the node serves alone, and belongs to no cluster.
+    package var isAlone: Bool {
+        self.members.count == 1 && self.ownName == Self.aloneName && self.convertedLevel == nil
+    }
 
     /// The placement before the first change of the table.
     package var table: PlacementTable {
@@ -154,14 +183,20 @@ package struct ClusterFormation: Sendable, Equatable {
     }
 
     /// The formation command that every founder sends.
-    /// - Parameter addresses: by name; a founder without one uses its name.
-    package func formation(addresses: [String: String] = [:]) -> Formation {
+    /// - Parameters:
+    ///   - addresses: by name; a founder without one uses its name.
+    ///   - master: the sealed master value of a converted node.
+    package func formation(addresses: [String: String] = [:], master: Bytes? = nil) -> Formation {
         Formation(
             cluster: self.cluster, partitionCount: self.partitionCount,
             replicaCount: Self.replicaCount,
             nodes: self.members.map {
                 ClusterNode(
-                    id: $0.node, name: $0.name, address: addresses[$0.name] ?? $0.name)
+                    id: $0.node, name: $0.name, address: addresses[$0.name] ?? $0.name,
+                    featureLevel: self.convertedLevel ?? 1)
+            },
+            converted: self.convertedLevel.map {
+                Formation.Converted(featureLevel: $0, master: master ?? [])
             })
     }
 
@@ -198,6 +233,17 @@ package struct ClusterFormation: Sendable, Equatable {
                 return self
             }
             let kept = try Self(decoding: try files.contents(of: Self.stamp, limit: 1 << 20))
+            if self.isAlone, !kept.isAlone {
+                throw Refusal.another(
+                    "the data directory belongs to node '\(kept.name)' of a cluster, and the "
+                        + "configuration is for a node that serves alone: bring its 'cluster' "
+                        + "section back")
+            }
+            if kept.isAlone, !self.isAlone {
+                throw Refusal.another(
+                    "the data directory belongs to a node that serves alone: run 'stratus "
+                        + "cluster convert --config FILE' to make it the first node of a cluster")
+            }
             guard kept.name == self.name,
                 !kept.isFounder || kept.members.count == 1 || self.members.count > 1
             else {
@@ -214,12 +260,14 @@ package struct ClusterFormation: Sendable, Equatable {
     }
 
     package func encoded() -> Bytes {
-        Self.frame.encode(version: self.isFounder ? 1 : 2) { writer in
+        let version: UInt8 = self.convertedLevel != nil ? 3 : self.isFounder ? 1 : 2
+        return Self.frame.encode(version: version) { writer in
             writer.write(fixed: self.cluster.high)
             writer.write(fixed: self.cluster.low)
             writer.write(fixed: self.node.raw)
             writer.write(fixed: UInt16(self.partitionCount))
             if !self.isFounder { writer.write(text: self.ownName) }
+            if let convertedLevel { writer.write(fixed: convertedLevel) }
             writer.write(count: self.members.count)
             for member in self.members {
                 writer.write(fixed: member.node.raw)
@@ -239,6 +287,7 @@ package struct ClusterFormation: Sendable, Equatable {
         self.node = NodeID(try reader.fixed32())
         self.partitionCount = Int(try reader.fixed16())
         let name = version == 2 ? try reader.text() : ""
+        self.convertedLevel = version == 3 ? try reader.fixed32() : nil
         var members: [Member] = []
         for _ in 0..<(try reader.count(minimumSize: 5)) {
             members.append(
@@ -249,7 +298,8 @@ package struct ClusterFormation: Sendable, Equatable {
         self.ownName =
             version == 2 ? name : members.first { $0.node == node }?.name ?? "\(node)"
         guard PlacementTable.isPartitionCount(self.partitionCount),
-            version == 2 ? members.isEmpty : members.contains(where: { $0.node == node })
+            version == 2 ? members.isEmpty : members.contains(where: { $0.node == node }),
+            version != 3 || members.count == 1
         else { throw DecodingError(.malformed, at: reader.offset) }
     }
 }

@@ -67,7 +67,7 @@ extension AssetHandler {
                 for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
                 of: reader, now: { world.now }, sleep: kit.sleep)
         else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
-        guard let members = await kit.members(link.database) else {
+        guard let members = await kit.readers(link.database) else {
             throw AssetFailure.later("the database cannot be reached", seconds: 1)
         }
         let key = try await kit.keys.open(

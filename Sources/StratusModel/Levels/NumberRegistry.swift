@@ -92,7 +92,7 @@ extension NumberFamily {
             7: "undrain", 8: "remove", 9: "configure", 10: "begin move", 11: "finish move",
             12: "abandon move", 13: "notify", 14: "raise feature level", 15: "fence move",
             16: "recover",
-        ])
+        ], later: [(.two, [17: "form around a converted node"])])
     package static let mailCommandVersion = NumberFamily("mail command version", [1: "first"])
     package static let mailCommand = NumberFamily(
         "mail command", [1: "deliver", 2: "release", 3: "begin epoch"])

@@ -99,6 +99,7 @@ package enum StratusProgram {
                                 "stratus cluster certificates --directory ./cluster --nodes a,b,c",
                                 "For three nodes")
                         ]),
+                    ConvertCommand.definition,
                     RecoverCommand.definition,
                 ]),
             CommandDefinition(
@@ -156,6 +157,7 @@ package enum StratusProgram {
         case ["dev"]: NodeCommands.dev(invocation)
         case ["serve"]: NodeCommands.serve(invocation)
         case ["cluster", "certificates"]: ClusterCommands.certificates(invocation)
+        case ["cluster", "convert"]: ConvertCommand.run(invocation)
         case ["cluster", "recover"]: RecoverCommand.run(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)
         case ["config", "print"]: ConfigurationCommands.print(invocation)

@@ -32,13 +32,19 @@ package final class AdminToken: Sendable {
 
     /// Reads the token's file, or makes one.
     ///
-    /// - Parameter draw: 256 unpredictable bits.
-    package init(path: String, draw: () -> Bytes) throws(Failure) {
+    /// - Parameters:
+    ///   - shared: the text of the token to make; nil or empty: it is drawn.
+    ///   - draw: 256 unpredictable bits.
+    package init(path: String, shared: Bytes? = nil, draw: () -> Bytes) throws(Failure) {
         self.path = path
         if SmallFile.state(path) == .absent {
-            let drawn = draw()
-            precondition(drawn.count >= 32, "a token is 256 bits")
-            do { try SmallFile.createSecret(path, Self.hexadecimal(drawn) + [0x0A]) } catch {
+            var text = shared ?? []
+            if text.isEmpty {
+                let drawn = draw()
+                precondition(drawn.count >= 32, "a token is 256 bits")
+                text = Self.hexadecimal(drawn)
+            }
+            do { try SmallFile.createSecret(path, text + [0x0A]) } catch {
                 // Another process was faster: its token is the token.
                 if !error.exists { throw .file(error) }
             }
@@ -58,6 +64,11 @@ package final class AdminToken: Sendable {
     }
 
     private static func read(_ path: String) throws(Failure) -> Bytes {
+        SHA256.hash(try Self.text(path))
+    }
+
+    /// The token in a file.
+    static func text(_ path: String) throws(Failure) -> Bytes {
         if let problem = ConfigurationReader.problem(
             SmallFile.state(path), path: path, secret: true)
         {
@@ -70,7 +81,7 @@ package final class AdminToken: Sendable {
         }
         let isToken = bytes.count >= 32 && bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         guard isToken else { throw .malformed(path: path) }
-        return SHA256.hash(bytes)
+        return bytes
     }
 
     static func hexadecimal(_ bytes: Bytes) -> Bytes {

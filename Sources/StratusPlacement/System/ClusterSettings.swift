@@ -15,6 +15,9 @@ package import StratusModel
 // | varint | epoch of the placement table                                |
 // | varint | identifier of the next node                                 |
 // | varint | first notice kept, then the number the next one gets        |
+//
+// Version 2, of a cluster that began as a single node: then its master value, sealed, as prefixed
+// bytes. Such a cluster is formed at level 2 or above.
 
 /// The settings a cluster was formed with, and its counters.
 package struct ClusterSettings: Sendable, Equatable {
@@ -32,9 +35,12 @@ package struct ClusterSettings: Sendable, Equatable {
     package var nextNode: UInt32
     package var firstNotice: UInt64
     package var nextNotice: UInt64
+    /// The master value, sealed under the secret, of a cluster that began as a single node. Nil:
+    /// the secret itself is the master.
+    package var master: Bytes?
 
     func write(to writer: inout ByteWriter) {
-        writer.write(1 as UInt8)
+        writer.write(self.master == nil ? 1 : 2 as UInt8)
         writer.write(fixed: self.cluster.high)
         writer.write(fixed: self.cluster.low)
         writer.write(UInt8(self.partitionCount.trailingZeroBitCount))
@@ -46,11 +52,14 @@ package struct ClusterSettings: Sendable, Equatable {
         writer.write(varint: UInt64(self.nextNode))
         writer.write(varint: self.firstNotice)
         writer.write(varint: self.nextNotice)
+        if let master { writer.write(prefixed: master) }
     }
 
     init(from reader: inout ByteReader) throws(DecodingError) {
         let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        guard (1...2).contains(version) else {
+            throw DecodingError(.unknownVersion(version), at: 0)
+        }
         self.cluster = ClusterID(high: try reader.fixed64(), low: try reader.fixed64())
         let bits = try reader.byte()
         guard bits <= 12 else { throw DecodingError(.malformed, at: reader.offset - 1) }
@@ -66,6 +75,10 @@ package struct ClusterSettings: Sendable, Equatable {
         self.nextNode = try reader.number(max: .max)
         self.firstNotice = try reader.varint()
         self.nextNotice = try reader.varint()
+        self.master = version == 2 ? try reader.prefixed() : nil
+        guard self.master.map(Formation.isMaster) ?? true else {
+            throw DecodingError(.malformed, at: reader.offset)
+        }
     }
 
     init(forming formation: Formation) {
@@ -73,11 +86,14 @@ package struct ClusterSettings: Sendable, Equatable {
         self.partitionCount = formation.partitionCount
         self.replicaCount = formation.replicaCount
         self.systemReplicaCount = formation.nodes.count >= 5 ? 5 : 3
-        self.featureLevel = 1
+        self.featureLevel = formation.converted?.featureLevel ?? 1
         self.revision = 0
         self.epoch = 1
         self.nextNode = (formation.nodes.map(\.id.raw).max() ?? 0) + 1
         self.firstNotice = 1
         self.nextNotice = 1
+        self.master = formation.converted?.master
+        // Before the first start nobody needs it.
+        if self.master?.isEmpty == true { self.master = nil }
     }
 }

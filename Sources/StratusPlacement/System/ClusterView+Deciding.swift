@@ -48,7 +48,11 @@ extension ClusterView {
             nodes.allSatisfy({ $0.state == .active && Self.isSound($0) && $0.weight > 0 }),
             Set(nodes.map(\.id)).count == nodes.count,
             Set(nodes.map(\.name)).count == nodes.count,
-            Set(nodes.map(\.address)).count == nodes.count
+            Set(nodes.map(\.address)).count == nodes.count,
+            formation.converted.map({
+                $0.featureLevel > 1 && nodes.count == 1
+                    && $0.master.count <= Formation.masterSizeMax.raw
+            }) ?? true
         else { return nil }
         return ClusterView(
             settings: ClusterSettings(forming: formation), nodes: nodes,

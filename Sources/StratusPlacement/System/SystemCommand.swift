@@ -18,6 +18,7 @@ package import StratusModel
 // |       | 11 finish, 12 abandon, 15 fence move: 2 group, varints number and index          |
 // |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
 // |       | 16 recover: a recovery                                                           |
+// |       | 17 form around a converted node: as 1, then varint feature level, bytes master   |
 
 /// A command to the system partition.
 package enum SystemCommand: Sendable, Equatable {
@@ -61,8 +62,30 @@ package struct Formation: Sendable, Equatable {
     package var replicaCount: Int
     /// The peers, who are also the first system group.
     package var nodes: [ClusterNode]
+    /// What a node brings that served alone before; nil for a cluster that begins empty.
+    package var converted: Converted?
+
+    /// The rows of a node that served alone hold whatever its build writes, and its names come from
+    /// a key of its own.
+    package struct Converted: Sendable, Equatable {
+        /// The level that the cluster begins at.
+        package var featureLevel: UInt32
+        /// The master value, sealed under the cluster's secret.
+        package var master: Bytes
+
+        package init(featureLevel: UInt32, master: Bytes) {
+            self.featureLevel = featureLevel
+            self.master = master
+        }
+    }
 
     package static let replicaCountMax = 7
+    /// The most bytes of a sealed master value: it stands in every copy of the view.
+    package static let masterSizeMax = ByteCount.kibibytes(8)
+
+    static func isMaster(_ bytes: Bytes) -> Bool {
+        !bytes.isEmpty && bytes.count <= Self.masterSizeMax.raw
+    }
 
     /// The first system group of a list of peers: all of a short list, five of a long one.
     package static func systemReplicas(of nodes: [NodeID]) -> [NodeID] {
@@ -71,12 +94,13 @@ package struct Formation: Sendable, Equatable {
 
     package init(
         cluster: ClusterID, partitionCount: Int = PlacementTable.ordinaryPartitionCount,
-        replicaCount: Int = 3, nodes: [ClusterNode]
+        replicaCount: Int = 3, nodes: [ClusterNode], converted: Converted? = nil
     ) {
         self.cluster = cluster
         self.partitionCount = partitionCount
         self.replicaCount = replicaCount
         self.nodes = nodes.sorted { $0.id < $1.id }
+        self.converted = converted
     }
 }
 
@@ -86,8 +110,12 @@ extension SystemCommand {
         writer.write(1 as UInt8)
         switch self {
         case .form(let formation):
-            writer.write(1 as UInt8)
+            writer.write(self.number)
             formation.write(to: &writer)
+            if let converted = formation.converted {
+                writer.write(varint: UInt64(converted.featureLevel))
+                writer.write(prefixed: converted.master)
+            }
         case .addToken(let hash, let expires):
             writer.write(2 as UInt8)
             writer.write(prefixed: hash)
@@ -196,6 +224,11 @@ extension SystemCommand {
             return .notify(kind, payload: try reader.prefixed())
         case 14: return .raiseFeatureLevel(try reader.number(max: .max))
         case 16: return .recover(try ClusterRecovery(from: &reader))
+        case 17:
+            var formation = try Formation(from: &reader)
+            formation.converted = Formation.Converted(
+                featureLevel: try reader.number(max: .max), master: try reader.prefixed())
+            return .form(formation)
         default: throw DecodingError(.malformed, at: 1)
         }
     }

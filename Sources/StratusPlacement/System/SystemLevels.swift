@@ -7,7 +7,7 @@ extension SystemCommand: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
         switch self {
-        case .form: 1
+        case .form(let formation): formation.converted == nil ? 1 : 17
         case .addToken: 2
         case .revokeToken: 3
         case .join: 4

@@ -114,7 +114,9 @@ package struct SystemState: ReplicatedState {
             }
             return .done(revision: view.settings.revision)
         }
-        guard var view = ClusterView.formed(by: formation) else {
+        guard formation.converted.map({ Formation.isMaster($0.master) }) ?? true,
+            var view = ClusterView.formed(by: formation)
+        else {
             return .refused(SystemRefusal(.badRequest))
         }
         view.settings.revision = 1

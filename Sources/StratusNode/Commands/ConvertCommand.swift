@@ -1,0 +1,219 @@
+import StratusCluster
+import StratusCommandLine
+import StratusConfiguration
+import StratusModel
+import StratusProcess
+import StratusRuntime
+import StratusStorage
+
+/// `stratus cluster convert`: makes a node that serves alone the first node of a cluster. The node
+/// is stopped meanwhile, and starts as that node afterwards; the others join it.
+///
+/// The file MASTER is written before the file CLUSTER, which decides. A command that was cut off
+/// leaves a node that still serves alone, and may be run again.
+struct ConvertCommand {
+    static let definition = CommandDefinition(
+        "convert",
+        "Make a node that serves alone the first node of a cluster",
+        discussion: [
+            "The node keeps its data, and everything that clients hold stays good: record names, "
+                + "sync tokens, change tags, sessions, API tokens. Its cluster keeps the identity "
+                + "of its data. Other nodes join it by token; their data directories are empty.",
+            "Stop the node first. Its configuration names it in 'cluster.peers', alone, and has "
+                + "the rest of a 'cluster' section. Then start it with that configuration. The "
+                + "command takes no time, copies nothing, and may be repeated. It cannot be "
+                + "undone once another node has joined.",
+        ],
+        options: [
+            .value(
+                "config", .file, required: true,
+                "The configuration that the node is to start with, JSON5"),
+            .flag(
+                "accept-files-here", nil,
+                "Convert a node that keeps files of records, although other nodes do not get them"),
+        ],
+        examples: [
+            .init("stratus cluster convert --config /etc/stratus.json5", "Between stop and start")
+        ])
+
+    private struct Failure: Error {
+        var code: ExitCode
+        var text: String
+
+        init(_ code: ExitCode, _ text: String) {
+            self.code = code
+            self.text = text
+        }
+    }
+
+    static func run(_ invocation: Invocation) -> ExitCode {
+        do {
+            Terminal.write(try Self.convert(invocation))
+            return .success
+        } catch let refusal as ConfigurationLoading.Refusal {
+            return ConfigurationCommands.fail(refusal)
+        } catch {
+            let (code, text): (ExitCode, String) =
+                switch error {
+                case let failure as Failure: (failure.code, failure.text)
+                case let failure as NodeFailure: (failure.code, failure.description)
+                case let refusal as ClusterFormation.Refusal:
+                    (.inputOutput, refusal.description)
+                case let refusal as ClusterMaster.Refusal:
+                    (.configuration, refusal.description)
+                default: (.inputOutput, "\(error)")
+                }
+            Terminal.write("stratus: \(text)\n", to: Terminal.errors)
+            return code
+        }
+    }
+
+    /// - Returns: what to tell.
+    private static func convert(_ invocation: Invocation) throws -> String {
+        let result = try ConfigurationLoading.load(invocation.value("config"))
+        let name = try Self.name(in: result.settings)
+        guard result.problems.isEmpty else {
+            throw ConfigurationLoading.Refusal(
+                code: .configuration, lines: result.problems.map(\.description))
+        }
+        let settings = result.settings
+        // What the node will need at its start is looked at while it can still be mended.
+        guard let secret = try PeerCertificates.secret(settings),
+            try PeerCertificates.make(settings) != nil
+        else { preconditionFailure("'cluster.peers' was checked") }
+        let path = settings.text("dataDirectory") ?? ""
+        guard case .file = SmallFile.state(path + "/CLUSTER") else {
+            throw Failure(
+                .missingInput,
+                "'\(path)' is not the data directory of a node that has served: a cluster without "
+                    + "data is formed by its list of peers, and needs no conversion")
+        }
+        let world = try RealWorld(dataDirectory: path)
+        let lock: DataDirectory
+        do throws(DataDirectory.Refusal) { lock = try DataDirectory(in: world) } catch {
+            let advice = error == .inUse ? ": stop the node first" : ""
+            throw Failure(.system, "'\(path)': \(error)\(advice)")
+        }
+        defer { withExtendedLifetime(lock) {} }
+        guard let kept = try ClusterFormation.kept(in: world) else {
+            throw Failure(.missingInput, "the file CLUSTER is gone")
+        }
+        if kept.convertedLevel != nil {
+            return try Self.again(kept, as: name, secret, world)
+        }
+        guard kept.isAlone else {
+            throw Failure(
+                .refused,
+                "'\(path)' belongs to node '\(kept.name)' of a cluster already: start it with "
+                    + "that node's configuration")
+        }
+        let hasFiles = try Self.hasFiles(world)
+        guard !hasFiles || invocation.flag("accept-files-here") else {
+            throw Failure(
+                .refused,
+                "this node keeps files of records. In a cluster of this release no other node "
+                    + "gets them, uploads are answered 503 TRY_AGAIN_LATER, and downloads work "
+                    + "through this node only: if it is lost or removed, its files are lost. "
+                    + "Nothing was changed. Repeat with '--accept-files-here' to go on")
+        }
+        let plan = NodePlan(settings: settings)
+        let master = ClusterMaster(
+            key: try Self.tokenKey(of: path, world), adminToken: try Self.adminToken(of: plan))
+        let formation = ClusterFormation(
+            converting: kept, to: name, level: FeatureLevel.build.rawValue)
+        try ClusterMaster.keep(master.sealed(under: secret), in: world)
+        try formation.keep(in: world)
+        return Self.done(name, kept, hasFiles)
+    }
+
+    private static func done(_ name: String, _ kept: ClusterFormation, _ hasFiles: Bool) -> String {
+        var lines = [
+            "Converted: this node is '\(name)', the first node of cluster \(kept.cluster), with "
+                + "\(kept.partitionCount) partitions.",
+            "Start it with this configuration. Then let other nodes join, each with a token of "
+                + "'stratusctl cluster join-token'.",
+            "The file MASTER takes the place of token.key: back it up, and the cluster's secret "
+                + "apart from it.",
+        ]
+        if hasFiles {
+            lines.append(
+                "The files of records stay on this node alone: do not remove it, and keep the "
+                    + "cluster at three nodes.")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The name that the node gets, from a configuration that lists it alone.
+    private static func name(in settings: ConfigurationSettings) throws(Failure) -> String {
+        guard settings.texts("cluster.join").isEmpty else {
+            throw Failure(
+                .configuration,
+                "'cluster.join' is for nodes that come later and bring no data: the node to "
+                    + "convert lists itself in 'cluster.peers'")
+        }
+        let peers = settings.texts("cluster.peers")
+        guard !peers.isEmpty else {
+            throw Failure(
+                .configuration,
+                "the configuration names no cluster: set 'cluster.name', 'cluster.secretFile', "
+                    + "'cluster.tls', and 'cluster.peers' to this node alone, as "
+                    + "[\"a@HOST:PORT\"]")
+        }
+        guard peers.count == 1 else {
+            throw Failure(
+                .configuration,
+                "list only this node in 'cluster.peers': the others join it by token. Nodes that "
+                    + "list each other would form a second cluster without this node's data")
+        }
+        return settings.text("cluster.name") ?? ""
+    }
+
+    /// The conversion was done before.
+    private static func again(
+        _ kept: ClusterFormation, as name: String, _ secret: Bytes, _ world: RealWorld
+    ) throws -> String {
+        guard kept.name == name else {
+            throw Failure(
+                .refused,
+                "this node was converted under the name '\(kept.name)', which never changes: the "
+                    + "configuration says '\(name)'")
+        }
+        guard let sealed = try ClusterMaster.kept(in: world) else {
+            throw ClusterMaster.Refusal.missing
+        }
+        _ = try ClusterMaster(opening: sealed, with: secret)
+        return "This node is converted already: it is '\(name)' of cluster \(kept.cluster). "
+            + "Start it with this configuration.\n"
+    }
+
+    /// The key from which the node's names and tokens come. It must be the one that the data was
+    /// used with: everybody's names come from it.
+    private static func tokenKey(of path: String, _ world: RealWorld) throws -> Bytes {
+        let file = path + "/token.key"
+        let key: Bytes
+        do throws(SmallFile.Failure) { key = try SmallFile.read(file, limit: 64) } catch {
+            throw Failure(
+                .missingInput, "\(error); without it nobody finds their data: restore it")
+        }
+        guard key.count == ClusterMaster.keySize else {
+            throw Failure(.malformedInput, "'\(file)' must hold 32 bytes: restore it")
+        }
+        _ = try Node.openMaster(key, world)
+        return key
+    }
+
+    /// The text of the node's administrators' token, which becomes the cluster's; empty if it has
+    /// none yet.
+    private static func adminToken(of plan: NodePlan) throws -> Bytes {
+        let path = plan.adminTokenFile
+        guard SmallFile.state(path) != .absent else { return [] }
+        do throws(AdminToken.Failure) { return try AdminToken.text(path) } catch {
+            throw Failure(.configuration, "the administrators' token: \(error)")
+        }
+    }
+
+    private static func hasFiles(_ world: RealWorld) throws -> Bool {
+        guard try world.files.exists(NodeCopies.directory) else { return false }
+        return try !world.files.list(NodeCopies.directory).isEmpty
+    }
+}
