@@ -142,6 +142,7 @@ def main():
             changing.join()
             finished = time.time() - began
             went_on = load.poll() is None
+            # An open loop goes on until everything that it owes is done.
             load.wait(options.seconds + 60)
             for name, took in results.items():
                 taken = [one for one in nodes.samples if one["phase"] == name]
@@ -151,8 +152,8 @@ def main():
                 print(f"{name:10} caught up after {text}; at most {memory:.0f} MB of memory and {log:.0f} MB of log on a node")
             with open(f"{directory}/load.json") as file:
                 measured = json.load(file)
-            if not went_on:
-                print(f"The load ended before the last of them, after {options.seconds} s: ask for more --seconds.")
+            if not went_on and len(measured["seconds"]) < finished - 10:
+                print(f"The load ended after {len(measured['seconds'])} s, before the last of them: ask for more --seconds.")
             # The first ten seconds are before node c ended: what the cluster does undisturbed.
             for name, begin, end in (("undisturbed", 0, 10), ("while they caught up", 10, int(finished))):
                 done = [one["done"] for one in measured["seconds"][begin:end]]
