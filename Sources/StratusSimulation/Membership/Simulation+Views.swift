@@ -21,7 +21,9 @@ extension Simulation {
         let isFirst = self.invariants.applied(id, group, entry, digest)
         self.report.entryCount += 1
         // Once a majority is lost nobody asks the model any more.
-        if isFirst, self.recovery == nil, let violation = self.records?.apply(entry, outcome, of: group) {
+        if isFirst, self.recovery == nil,
+            let violation = self.records?.apply(entry, outcome, of: group)
+        {
             self.invariants.report(violation.rule, "\(group): \(violation.text)")
         }
         guard isFirst, group == .system, self.placed != nil, entry.kind == .command,
