@@ -65,7 +65,7 @@ package struct SimulatedState: ReplicatedState {
         -> QueryAnswer
     {
         if let groups = MailNumbers.groups(askedIn: query.body) {
-            return QueryAnswer(body: try MailNumbers(groups, over: rows).encoded())
+            return QueryAnswer(body: try MailNumbers(groups, over: rows).answerBody())
         }
         guard let ask = try? LinkEnds.Ask(decoding: query.body) else {
             throw StoreError(.unreadable, "a question about links")

@@ -41,7 +41,7 @@ struct MailNumbers: Equatable {
         }
     }
 
-    func encoded() -> Bytes {
+    func answerBody() -> Bytes {
         var writer = ByteWriter()
         writer.write(count: self.posted.count)
         for number in self.posted + self.received { writer.write(varint: number) }
