@@ -104,6 +104,16 @@ struct AdminExchange: Sendable {
                 + "been removed")
     }
 
+    /// Refuses a container that nobody has made: an empty list would look like an answer.
+    func requireKnown(_ container: ContainerReference) async throws {
+        guard try await self.registry.descriptor(of: container) != nil else {
+            throw AdminRefusal(
+                404, "NOT_FOUND",
+                "there is no container '\(container.container)' in \(container.environment.name): "
+                    + "'stratusctl container list' shows those there are")
+        }
+    }
+
     func schema(of container: ContainerReference) async throws -> Schema {
         let query = RecordQuery(principal: Principal(kind: .administrator), .schema(container))
         let store = try self.store

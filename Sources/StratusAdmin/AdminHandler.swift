@@ -16,6 +16,7 @@ package import StratusRuntime
 package struct AdminHandler: HTTPHandler {
     private let services: AdminServices
     private let settings: Settings
+    private let refused: Counter
     private var log: Log { self.services.log }
 
     package struct Settings: Sendable {
@@ -40,6 +41,9 @@ package struct AdminHandler: HTTPHandler {
             control: control, health: health, metrics: metrics, log: log, directory: directory,
             cluster: cluster)
         self.settings = settings
+        self.refused = metrics.counter(
+            "stratus_administrators_refused_total",
+            "Requests to the administrators' listener without a valid token or certificate")
     }
 
     /// The label of a request's route.
@@ -126,6 +130,7 @@ package struct AdminHandler: HTTPHandler {
         } else {
             reason = "send exactly one header 'Authorization: Bearer TOKEN'"
         }
+        self.refused.add()
         self.log.warning(
             "administrator refused",
             [

@@ -54,6 +54,7 @@ enum KeyPages {
     private static func listKeys(_ exchange: AdminExchange, in container: ContainerReference)
         async throws -> HTTPResponse
     {
+        try await exchange.requireKnown(container)
         let keys = try await exchange.access.keys(in: container)
         let names = try exchange.store.keys
         var json = JSONWriter()

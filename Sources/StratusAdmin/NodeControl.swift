@@ -1,9 +1,12 @@
+package import StratusCluster
 package import StratusModel
 package import StratusRuntime
 
 /// A node as administrators see and change it. Assembled in StratusNode; a test brings its own.
 package protocol NodeControl: Sendable {
     func status() async -> NodeStatus
+    /// What the node says of itself to whoever looks into a problem. It holds no secret.
+    func supportFiles() async -> [SupportFile]
     /// Every key, in the order of the file; secrets are not among the values.
     func configuration() -> [ConfiguredValue]
     var logLevel: LogLevel { get }

@@ -69,6 +69,7 @@ enum TokenPages {
     private static func listTokens(_ exchange: AdminExchange, in container: ContainerReference)
         async throws -> HTTPResponse
     {
+        try await exchange.requireKnown(container)
         let tokens = try await exchange.access.tokens(in: container)
         var json = JSONWriter()
         json.object {

@@ -16,6 +16,7 @@ extension NodeQuestion: Levelled {
         case .offer: 7
         case .attend: 8
         case .stirred: 9
+        case .support: 32
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeQuestion.needed(by: self.number) }
@@ -29,6 +30,7 @@ extension NodeReply: Levelled {
         case .observed: 2
         case .done: 3
         case .health: 4
+        case .support: 32
         }
     }
     package var level: FeatureLevel { NumberFamily.nodeReply.needed(by: self.number) }

@@ -106,6 +106,7 @@ extension Replica {
             self.spooling = nil
             self.spoolingPause = SnapshotPause()
             try self.streams.open(to: peer, identity, from: work.source())
+            self.pace?.noteSpooled()
         } catch {
             // Consensus asks again.
             self.spooling = nil
@@ -185,6 +186,7 @@ extension Replica {
             return
         }
         self.installation = nil
+        self.pace?.noteInstalled()
         self.installationPause = SnapshotPause()
         // The state first: if the process ends here, the log is restarted when it comes back.
         if !self.raft.keepsLog(after: identity) {

@@ -31,6 +31,13 @@ package final class SnapshotPace {
     package var room: (() -> ByteCount?)?
     /// The snapshot being spooled; gone once nobody wants it.
     weak var spooling: (any SnapshotSpooling)?
+    /// Snapshots spooled for followers and snapshots installed since the start.
+    private(set) var spooledCount: UInt64 = 0
+    private(set) var installedCount: UInt64 = 0
+
+    func noteSpooled() { self.spooledCount += 1 }
+    func noteInstalled() { self.installedCount += 1 }
+
     /// Before this no slice is due; nil before the first.
     private(set) var opensAt: MonotonicTime?
 

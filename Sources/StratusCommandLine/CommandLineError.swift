@@ -1,5 +1,5 @@
 /// Why a command line was not understood, in words for the person who typed it.
-package struct CommandLineError: Error, Sendable, Equatable {
+package struct CommandLineError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         case unknownCommand, unknownOption, unexpectedArgument
         case missingCommand, missingValue, missingOption, missingArgument
@@ -13,6 +13,13 @@ package struct CommandLineError: Error, Sendable, Equatable {
     package var text: String
     /// The word that was probably meant, ready to be typed; nil if nothing is near.
     package var suggestion: String?
+
+    package init(kind: Kind, command: String, text: String, suggestion: String? = nil) {
+        self.kind = kind
+        self.command = command
+        self.text = text
+        self.suggestion = suggestion
+    }
 
     /// Two or three lines: what is wrong, what was meant, where to read on.
     package var description: String {

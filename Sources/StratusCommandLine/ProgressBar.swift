@@ -1,14 +1,16 @@
-/// Decides what a person at a terminal sees of a long operation. It is pure: the shell passes the
-/// time in and writes the text that comes out.
+/// Decides what a person sees of a long operation. It is pure: the shell passes the time in and
+/// writes the text that comes out.
 ///
-/// It shows nothing for the first second, so that quick operations stay quiet; then one line that
-/// rewrites itself, at most ten times a second. At the end the line is cleared. Without a terminal
-/// it shows nothing at all.
+/// On a terminal it shows nothing for the first second, so that quick operations stay quiet; then
+/// one line that rewrites itself, at most ten times a second. At the end the line is cleared.
+/// Without a terminal it is one whole line each ten seconds, for the log of a script.
 package struct ProgressBar: Sendable {
+    private static let lineMilliseconds: Int64 = 10_000
+
     private let title: String
     private let isTerminal: Bool
     private let width: Int
-    private var lastMilliseconds: Int64 = .min
+    private var lastMilliseconds: Int64 = 0
     private var isShown = false
 
     package init(_ title: String, isTerminal: Bool, width: Int = 80) {
@@ -20,14 +22,19 @@ package struct ProgressBar: Sendable {
     /// - Parameters:
     ///   - total: nil where nobody knows; the bar then shows what is done so far.
     ///   - elapsed: since the work began.
-    /// - Returns: what to write to the terminal now; nil for nothing.
+    /// - Returns: what to write now; nil for nothing.
     package mutating func update(
         done: Int, total: Int?, unit: String, elapsed: Duration
     ) -> String? {
         let parts = elapsed.components
         let milliseconds = parts.seconds * 1_000 + parts.attoseconds / 1_000_000_000_000_000
-        guard self.isTerminal, milliseconds >= 1_000,
-            !self.isShown || milliseconds - self.lastMilliseconds >= 100
+        guard self.isTerminal else {
+            guard milliseconds - self.lastMilliseconds >= Self.lineMilliseconds else { return nil }
+            self.lastMilliseconds = milliseconds
+            let counts = total.map { "\(done) of \($0)" } ?? "\(done)"
+            return "\(self.title): \(counts) \(unit), after \(milliseconds / 1_000) s\n"
+        }
+        guard milliseconds >= 1_000, !self.isShown || milliseconds - self.lastMilliseconds >= 100
         else { return nil }
         self.lastMilliseconds = milliseconds
         self.isShown = true

@@ -42,12 +42,15 @@ package struct AdminClient: Sendable {
         }
     }
 
-    private let node: String
+    /// Where the node is, as it was given.
+    package let node: String
     private let client: HTTPClient
     private let token: Secret<String>?
+    private let hasCertificate: Bool
 
     package init(_ target: Target, loop: EventLoop) async throws(Failure) {
         self.node = target.node
+        self.hasCertificate = target.certificateFile != nil
         self.client = HTTPClient(try await Self.endpoint(target), loop: loop, idleCountMax: 1)
         if let path = target.tokenFile {
             let bytes: Bytes
@@ -91,14 +94,33 @@ package struct AdminClient: Sendable {
     package func require(_ answer: Answer) throws(Failure) -> Answer {
         if answer.status < 300 { return answer }
         let error = (try? JSONDocument(parsing: answer.body))?.root["error"]
-        let reason = error?["reason"]?.string ?? "the node answered \(answer.status)"
         let code: ExitCode =
             switch answer.status {
             case 401, 403: .denied
             case 503: .temporary
             default: .refused
             }
-        throw Failure(code, reason, name: error?["code"]?.string)
+        guard let error, let reason = error["reason"]?.string else {
+            throw Failure(
+                code == .refused ? .unavailable : code,
+                "\(self.node) answered \(answer.status), but not as the administrators' listener does: "
+                    + "name that one with '--node'. It is 'admin.listen' of the node's configuration, "
+                    + "and the node's log says where it is")
+        }
+        throw Failure(code, self.advice(answer.status, reason, error), name: error["code"]?.string)
+    }
+
+    /// The node's reason, in the words of this program's options.
+    private func advice(_ status: Int, _ reason: String, _ error: JSONValue) -> String {
+        if status == 401, self.token == nil, !self.hasCertificate {
+            return "\(self.node) asks for the administrators' token: name its file with "
+                + "'--token-file', or in STRATUSCTL_TOKEN_FILE"
+        }
+        let request = error["accept"]?.int64.map { "accept \($0)" }
+        if let request, let accept = error["accept"]?.int64, reason.hasSuffix(request) {
+            return reason.dropLast(request.count) + "repeat the command with '--accept \(accept)'"
+        }
+        return reason
     }
 
     private func failure(_ error: HTTPClientError) -> Failure {

@@ -68,7 +68,8 @@ enum ClusterControlCommands {
         table.append(["placement", "epoch " + (cluster["placementEpoch"]?.numberText ?? "")])
         let partitions = self.array(cluster, "partitions")
         let led = partitions.filter { $0["leader"]?.int64 != nil }.count
-        table.append(["leaders known", "\(led) of \(partitions.count)"])
+        let idle = led < partitions.count ? "; a partition that nobody uses needs none" : ""
+        table.append(["leaders known", "\(led) of \(partitions.count)\(idle)"])
         table.append(["moves", "\(self.array(cluster, "moves").count)"])
         for shortfall in self.array(cluster, "shortfalls") {
             table.append(["attention", shortfall.string ?? ""])

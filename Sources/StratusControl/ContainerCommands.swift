@@ -244,7 +244,17 @@ struct ContainerCommands {
 
     // MARK: Deleting
 
+    /// Refuses a confirmation that names another container.
+    static func confirm(_ text: String, _ container: String) throws(AdminClient.Failure) {
+        guard text != container else { return }
+        throw AdminClient.Failure(
+            .usage,
+            "'--confirm' must repeat the container's name, '\(container)', and says '\(text)': "
+                + "nothing was changed")
+    }
+
     private func delete() async throws(AdminClient.Failure) -> ExitCode {
+        try Self.confirm(self.invocation.value("confirm"), self.invocation.value("container"))
         let confirmed = PercentCoding.encode(self.invocation.value("confirm"))
         let shut = try await self.ask("DELETE", self.target() + "?confirm=" + confirmed)
         if self.invocation.flag("no-wait") {

@@ -38,14 +38,19 @@ struct ControlCommands {
         func value(_ option: String, _ variable: String) -> String? {
             invocation[option] ?? getenv(variable).map { String(cString: $0) }
         }
-        guard (invocation["certificate"] == nil) == (invocation["key"] == nil) else {
-            throw AdminClient.Failure(.usage, "'--certificate' and '--key' go together")
+        let certificate = value("certificate", "STRATUSCTL_CERTIFICATE")
+        let key = value("key", "STRATUSCTL_KEY")
+        guard (certificate == nil) == (key == nil) else {
+            throw AdminClient.Failure(
+                .usage,
+                "'--certificate' and '--key' go together, and so do STRATUSCTL_CERTIFICATE and "
+                    + "STRATUSCTL_KEY")
         }
         return AdminClient.Target(
             node: value("node", "STRATUSCTL_NODE") ?? "http://127.0.0.1:8081",
             tokenFile: value("token-file", "STRATUSCTL_TOKEN_FILE"),
-            authorityFile: invocation["authority"], certificateFile: invocation["certificate"],
-            keyFile: invocation["key"])
+            authorityFile: value("authority", "STRATUSCTL_AUTHORITY"),
+            certificateFile: certificate, keyFile: key)
     }
 
     private func run() async throws(AdminClient.Failure) -> ExitCode {
@@ -58,6 +63,9 @@ struct ControlCommands {
         switch self.invocation.path {
         case ["status"]: return try await self.status()
         case ["ready"]: return try await self.ready()
+        case ["alive"]:
+            _ = try await self.ask("GET", "/healthz")
+            return self.show(self.isJSON ? "{\"alive\":true}\n" : "alive\n")
         case ["metrics"]:
             let answer = try await self.ask("GET", "/metrics")
             return Terminal.write(answer.body, to: Terminal.output) ? .success : .inputOutput
@@ -85,6 +93,10 @@ struct ControlCommands {
             json.endObject()
             return try self.level(
                 try await self.ask("PUT", "/v1/log-level", body: json.finish()))
+        case ["support"]:
+            return try await SupportCommand(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where UpgradeCommands.serves(path):
             return try await UpgradeCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

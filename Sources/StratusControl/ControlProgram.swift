@@ -9,8 +9,9 @@ package enum ControlProgram {
         discussion: [
             "Talks to the administrators' listener of a node. Name the node with --node or "
                 + "STRATUSCTL_NODE, and the token's file with --token-file or "
-                + "STRATUSCTL_TOKEN_FILE. Prints tables for people; with --json it prints the "
-                + "node's answer, for scripts."
+                + "STRATUSCTL_TOKEN_FILE. The variables STRATUSCTL_AUTHORITY, STRATUSCTL_CERTIFICATE "
+                + "and STRATUSCTL_KEY stand for the options of the same names. Prints tables for "
+                + "people; with --json it prints the node's answer, for scripts."
         ],
         options: [
             .value(
@@ -39,6 +40,12 @@ package enum ControlProgram {
                         "Wait at most this long until it can, with progress on a terminal")
                 ],
                 examples: [.init("stratusctl ready --wait 30s", "In a script that starts a node")]),
+            CommandDefinition(
+                "alive", "Whether the node's process answers: exit code 0, or 69 when it does not",
+                discussion: [
+                    "For whatever restarts processes. A node that lost its majority is alive and "
+                        + "not ready: restarting it does not help."
+                ]),
             CommandDefinition("metrics", "The node's metrics, as Prometheus reads them"),
             CommandDefinition(
                 "config", "The configuration in force",
@@ -98,7 +105,7 @@ package enum ControlProgram {
                     SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
-            + [UpgradeCommands.definition]
+            + [UpgradeCommands.definition, SupportCommand.definition]
             + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(

@@ -4,6 +4,7 @@ import StratusHTTP
 /// and asks nobody.
 struct Diagnosis {
     struct Finding: Equatable {
+        var alarm: DoctorAlarm
         var what: String
         var advice: String
     }
@@ -22,6 +23,7 @@ struct Diagnosis {
             + self.levelFindings
             + ClusterFacts.array(self.cluster, "shortfalls").compactMap(\.string).map {
                 Finding(
+                    alarm: .placement,
                     what: $0,
                     advice: "Add nodes: 'stratusctl cluster join-token', then start one with it.")
             }
@@ -52,6 +54,7 @@ struct Diagnosis {
             + "and \(required) are needed"
         guard here.count < required else {
             return Finding(
+                alarm: .noSystemLeader,
                 what: what + ". Answering: \(list(here, ", "))",
                 advice:
                     "Ask again in a few seconds: an election may be under way. If it lasts, "
@@ -59,6 +62,7 @@ struct Diagnosis {
                     + "whether their clocks agree.")
         }
         return Finding(
+            alarm: .noSystemLeader,
             what: what + ". Answering: \(list(here, ", ")). Silent: \(list(silent, ", "))",
             advice:
                 "Start \(list(silent, " or ")): \(required - here.count) of them are enough. "
@@ -67,6 +71,42 @@ struct Diagnosis {
                 + "recovered: stop the remaining nodes and run 'stratus cluster recover --lost "
                 + "\(lost.joined(separator: ","))' on each. That loses whatever only the lost "
                 + "nodes had; never start those again.")
+    }
+
+    /// What is wrong with a node that works alone, by its own `/v1/status`.
+    static func ofSingleNode(_ status: JSONValue) -> [Finding] {
+        var all: [Finding] = []
+        for (key, alarm) in [("notReady", DoctorAlarm.notReady), ("warnings", .complaint)] {
+            for reason in ClusterFacts.array(status, key) {
+                let component = reason["component"]?.string ?? ""
+                all.append(
+                    Finding(
+                        alarm: alarm, what: "\(component): \(reason["reason"]?.string ?? "")",
+                        advice: Self.advice(component, "this node")))
+            }
+        }
+        for partition in ClusterFacts.array(status, "partitions") {
+            guard let problem = partition["problem"]?.string else { continue }
+            all.append(
+                Finding(
+                    alarm: .complaint,
+                    what: "partition \(partition["name"]?.string ?? ""): \(problem)",
+                    advice: Self.advice("", "this node")))
+        }
+        if let free = status["freeBytes"]?.int64, let whole = status["diskBytes"]?.int64,
+            Self.isNearlyFull(free, of: whole)
+        {
+            all.append(
+                Finding(
+                    alarm: .disk,
+                    what: "\(free >> 20) MiB of the disk are left, of \(whole >> 20)",
+                    advice: "Give the node more disk, or delete data."))
+        }
+        return all
+    }
+
+    private static func isNearlyFull(_ free: Int64, of whole: Int64) -> Bool {
+        whole > 0 && free < max(whole / 10, 1 << 30)
     }
 
     private var nodes: [JSONValue] { ClusterFacts.nodes(self.health) }
@@ -79,6 +119,7 @@ struct Diagnosis {
             guard node["reachable"]?.bool == true else {
                 all.append(
                     Finding(
+                        alarm: .silentNode,
                         what: "node '\(name)' does not answer",
                         advice:
                             "Start it, or look at its log and the network. If its machine is "
@@ -93,6 +134,7 @@ struct Diagnosis {
                 if component == "clock" { continue }
                 all.append(
                     Finding(
+                        alarm: .complaint,
                         what: "node '\(name)', \(component): \(complaint["reason"]?.string ?? "")",
                         advice: Self.advice(component, name)))
             }
@@ -101,6 +143,7 @@ struct Diagnosis {
                 if days < Self.certificateDaysMin {
                     all.append(
                         Finding(
+                            alarm: .certificate,
                             what: "the certificate of node '\(name)' "
                                 + (end < now ? "has expired" : "expires in \(days) days"),
                             advice:
@@ -109,10 +152,11 @@ struct Diagnosis {
                 }
             }
             if let free = node["freeBytes"]?.int64, let whole = node["diskBytes"]?.int64,
-                whole > 0, free < max(whole / 10, 1 << 30)
+                Self.isNearlyFull(free, of: whole)
             {
                 all.append(
                     Finding(
+                        alarm: .disk,
                         what:
                             "node '\(name)' has \(free >> 20) MiB of disk left, of \(whole >> 20)",
                         advice:
@@ -149,6 +193,13 @@ struct Diagnosis {
                 + "about it. If the receiver cannot read the mail, bring every node to the newest "
                 + "release. If the epoch differs or mail is missing, one partition was restored "
                 + "alone: restore the whole cluster."
+        case "refused":
+            "Compare 'cluster.peers', the secret and the certificates of '\(name)' with those of "
+                + "the node that refuses it."
+        case "threads":
+            "The node recovers by itself. If it happens again, limit the container that is named "
+                + "by 'limits.containerRequestRateMax'."
+        case "starting", "formation", "stopping": "Wait a moment, and ask again."
         case "cluster", "member": "Stop '\(name)': it is no longer a member of the cluster."
         default: "Look at the log of '\(name)'."
         }
@@ -163,6 +214,7 @@ struct Diagnosis {
         guard let lowest = announced.min(), lowest > level else { return [] }
         return [
             Finding(
+                alarm: .unfinishedUpgrade,
                 what:
                     "every node reads feature level \(lowest), but the cluster still writes "
                     + "level \(level)",
@@ -182,6 +234,7 @@ struct Diagnosis {
         let median = sorted[sorted.count / 2]
         return clocks.filter { abs($0.1 - median) > Self.skewMaxMilliseconds }.map { name, clock in
             Finding(
+                alarm: .clock,
                 what: "the clock of node '\(name)' is \(clock - median) ms off the others'",
                 advice: "Synchronise it with NTP. Until then the node leads no partition.")
         }
@@ -207,6 +260,7 @@ struct Diagnosis {
             let name = names[node] ?? "\(node)"
             all.append(
                 Finding(
+                    alarm: .behind,
                     what:
                         "\(count) replicas on node '\(name)' are behind, or have not been "
                         + "heard of yet",
@@ -224,6 +278,7 @@ struct Diagnosis {
             guard !led.contains(name), left < replicas.count / 2 + 1 else { continue }
             all.append(
                 Finding(
+                    alarm: .noMajority,
                     what:
                         "partition \(name) has \(left) of \(replicas.count) replicas, which "
                         + "is not a majority: it can neither be read nor written",
@@ -244,6 +299,7 @@ struct Diagnosis {
         guard self.earlier["revision"]?.int64 == self.cluster["revision"]?.int64 else { return [] }
         return ClusterFacts.array(self.cluster, "moves").filter { before.contains(key($0)) }.map {
             Finding(
+                alarm: .stuckMove,
                 what: "the move of partition \($0["partition"]?.string ?? "") makes no progress",
                 advice:
                     "Check whether its nodes answer. A new replica that stays silent is given "

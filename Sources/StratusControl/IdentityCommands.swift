@@ -41,9 +41,9 @@ struct IdentityCommands {
             return try await self.table(
                 "GET", "/v1/users", "users", [("E-MAIL", "email"), ("ID", "id")])
         case ["user", "show"]:
-            return self.show(try await self.ask("GET", self.user()).text + "\n")
+            return try await self.told("GET", UserFacts.account)
         case ["user", "delete"]:
-            return self.show(try await self.ask("DELETE", self.user()).text + "\n")
+            return try await self.told("DELETE", UserFacts.receipt)
         case ["user", "export"]:
             var json = JSONWriter()
             json.object {
@@ -282,6 +282,14 @@ struct IdentityCommands {
 
     private func show(_ text: String) -> ExitCode {
         Terminal.write(text) ? .success : .inputOutput
+    }
+
+    /// Prints an answer about one person, in words.
+    private func told(_ method: String, _ words: (JSONValue) -> String)
+        async throws(AdminClient.Failure) -> ExitCode
+    {
+        let answer = try await self.ask(method, self.user())
+        return self.show(self.isJSON ? answer.text + "\n" : words(try self.document(answer)))
     }
 
     /// Prints one value of the answer and nothing else, for `$(…)`.

@@ -88,7 +88,15 @@ extension MembershipCommands {
         CommandDefinition(
             "doctor",
             "Find problems of the cluster and say what to do: exit code 1 if there are any",
-            examples: [.init("stratusctl doctor", "When something is odd, and before an upgrade")]),
+            options: [
+                .value(
+                    "wait", .duration,
+                    "Wait at most this long until nothing is found, with progress")
+            ],
+            examples: [
+                .init("stratusctl doctor", "When something is odd, and before an upgrade"),
+                .init("stratusctl doctor --wait 60s", "Between two nodes of an upgrade"),
+            ]),
         CommandDefinition(
             "top", "Show the nodes of the cluster continuously, until interrupted",
             options: [

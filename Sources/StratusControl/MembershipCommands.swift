@@ -8,7 +8,11 @@ import StratusProcess
 struct MembershipCommands {
     private typealias Failure = AdminClient.Failure
 
+    /// For a look at the cluster, of which many follow one another while nodes come and go.
     private static let patience = Duration.seconds(15)
+    /// For a change: the node waits this long itself for the system partition's leader, so that one
+    /// attempt is enough to say that there is none.
+    private static let changePatience = Duration.seconds(5)
 
     let invocation: Invocation
     let client: AdminClient
@@ -40,7 +44,9 @@ struct MembershipCommands {
             try await self.send(
                 "POST", self.partition("leader"), Self.object { $0.member("to", self.value("to")) })
             return self.say("\(self.value("to")) leads partition \(self.value("PARTITION"))")
-        case ["doctor"]: return try await self.doctor()
+        case ["doctor"]:
+            return try await DoctorCommand(client: self.client, isJSON: self.isJSON)
+                .run(waiting: self.invocation.duration("wait") ?? .zero)
         default: return try await self.top()
         }
     }
@@ -56,7 +62,7 @@ struct MembershipCommands {
         async throws(AdminClient.Failure) -> JSONValue
     {
         let clock = ContinuousClock()
-        let deadline = clock.now + Self.patience
+        let deadline = clock.now + (method == "GET" ? Self.patience : Self.changePatience)
         var answer = try await self.client.send(method, path, body: body)
         while answer.status == 503, clock.now < deadline {
             try? await Task.sleep(for: .milliseconds(200))
@@ -231,127 +237,32 @@ struct MembershipCommands {
             })
         if self.invocation.flag("no-wait") { return self.say("begun") }
         let name = self.value("PARTITION")
+        var bar = ProgressBar(
+            "Moving partition \(name)", isTerminal: Terminal.isTerminal(Terminal.errors),
+            width: Terminal.width)
+        let clock = ContinuousClock()
+        let start = clock.now
+        var count = 0
         while true {
             let cluster = try await self.send("GET", "/v1/cluster")
             let isMoving = ClusterFacts.array(cluster, "moves").contains {
                 $0["partition"]?.string == name
             }
-            if !isMoving { return self.say("moved") }
+            if !isMoving {
+                if let clear = bar.finish() { Terminal.write(clear, to: Terminal.errors) }
+                return self.say("moved")
+            }
+            count += 1
+            if let line = bar.update(
+                done: count, total: nil, unit: "looks", elapsed: clock.now - start)
+            {
+                Terminal.write(line, to: Terminal.errors)
+            }
             try? await Task.sleep(for: .milliseconds(200))
         }
     }
 
     // MARK: Looking
-
-    private func doctor() async throws(AdminClient.Failure) -> ExitCode {
-        let first: Look
-        do throws(AdminClient.Failure) { first = try await self.look() } catch {
-            guard error.name == "NOT_FORMED" else { throw error }
-            return self.tell([try await self.unformed()])
-        }
-        switch first {
-        case .withoutLeader(let finding): return self.tell([finding])
-        case .whole(let cluster, let health):
-            // A move is stuck if it is still the same one a while later.
-            guard !ClusterFacts.array(cluster, "moves").isEmpty else {
-                return self.tell(
-                    Diagnosis(cluster: cluster, earlier: cluster, health: health).findings)
-            }
-            try? await Task.sleep(for: .seconds(5))
-            switch try await self.look() {
-            case .withoutLeader(let finding): return self.tell([finding])
-            case .whole(let later, let health):
-                return self.tell(
-                    Diagnosis(cluster: later, earlier: cluster, health: health).findings)
-            }
-        }
-    }
-
-    /// Why the cluster is not formed, in the words of the node.
-    private func unformed() async throws(AdminClient.Failure) -> Diagnosis.Finding {
-        let ready = try await self.client.send("GET", "/readyz")
-        let reasons = ready.text.split(separator: "\n").dropFirst().joined(separator: "; ")
-        return Diagnosis.Finding(
-            what: "the cluster is not formed yet. The node says: \(reasons)",
-            advice:
-                "Start the other founders. Each needs the same 'cluster.peers' and the same secret, and must "
-                + "reach the others at the addresses of that list. Ask those that run too: "
-                + "'stratusctl --node URL doctor'.")
-    }
-
-    private enum Look {
-        case whole(cluster: JSONValue, health: JSONValue)
-        /// The nodes answer, but the cluster does not.
-        case withoutLeader(Diagnosis.Finding)
-    }
-
-    /// Both pages, asked for side by side and for this long in all.
-    private func look() async throws(AdminClient.Failure) -> Look {
-        let clock = ContinuousClock()
-        let end = clock.now + Self.lookPatience
-        while true {
-            let left = max(.milliseconds(100), end - clock.now)
-            async let clusterPage = self.page("/v1/cluster", within: left)
-            async let healthPage = self.page("/v1/cluster/health", within: left)
-            let (health, cluster) = (await healthPage, await clusterPage)
-            if case .success(let health) = health {
-                if case .success(let cluster) = cluster {
-                    return .whole(cluster: cluster, health: health)
-                }
-                if let finding = Diagnosis.withoutLeader(health) { return .withoutLeader(finding) }
-            }
-            for page in [cluster, health] {
-                if case .failure(let failure) = page,
-                    failure.code != .temporary || clock.now + Self.lookPause >= end
-                {
-                    throw failure
-                }
-            }
-            try? await Task.sleep(for: Self.lookPause)
-        }
-    }
-
-    private static let lookPatience = Duration.seconds(5)
-    private static let lookPause = Duration.milliseconds(200)
-
-    private func page(_ path: String, within deadline: Duration) async -> Result<
-        JSONValue, AdminClient.Failure
-    > {
-        do throws(AdminClient.Failure) {
-            let answer = try self.client.require(
-                try await self.client.send("GET", path, deadline: deadline))
-            do throws(JSONError) {
-                return .success(try JSONDocument(parsing: answer.body).root)
-            } catch {
-                return .failure(Failure(.inputOutput, "the node's answer is not JSON"))
-            }
-        } catch { return .failure(error) }
-    }
-
-    private func tell(_ findings: [Diagnosis.Finding]) -> ExitCode {
-        if self.isJSON {
-            var json = JSONWriter()
-            json.object { json in
-                json.key("findings")
-                json.beginArray()
-                for finding in findings {
-                    json.object {
-                        $0.member("what", finding.what)
-                        $0.member("advice", finding.advice)
-                    }
-                }
-                json.endArray()
-            }
-            Terminal.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
-        } else if findings.isEmpty {
-            Terminal.write("No problems found.\n")
-        } else {
-            for finding in findings {
-                Terminal.write("- \(finding.what)\n  \(finding.advice)\n")
-            }
-        }
-        return findings.isEmpty ? .success : .refused
-    }
 
     private func top() async throws(AdminClient.Failure) -> ExitCode {
         let pause = self.invocation.duration("every") ?? .seconds(2)

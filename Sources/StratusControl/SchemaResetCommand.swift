@@ -47,6 +47,7 @@ struct SchemaResetCommand {
             throw AdminClient.Failure(
                 .usage, "repeat the container's name with '--confirm', or look with '--dry-run'")
         }
+        try ContainerCommands.confirm(confirmed, self.invocation.value("container"))
         let begun = try await self.ask(target + "?confirm=" + PercentCoding.encode(confirmed))
         if !self.isJSON {
             _ = self.show(

@@ -115,6 +115,7 @@ struct UpgradeCommands {
         if standing["isFinalised"]?.bool != true, standing["canFinalise"]?.bool != true {
             findings.append(
                 Diagnosis.Finding(
+                    alarm: .unfinishedUpgrade,
                     what: "nodes of an older release: " + Self.lagging(standing),
                     advice: "Install the new release there, or remove the node."))
         }
@@ -195,14 +196,6 @@ struct UpgradeCommands {
 
     /// A failure as a script reads it.
     static func json(_ failure: AdminClient.Failure) -> String {
-        var json = JSONWriter()
-        json.object { json in
-            json.key("error")
-            json.object {
-                $0.member("exitCode", Int64(failure.code.rawValue))
-                $0.member("reason", "\(failure)")
-            }
-        }
-        return String(decoding: json.finish(), as: UTF8.self)
+        ProgramFront.json("\(failure)", failure.code)
     }
 }

@@ -3,16 +3,34 @@ import StratusConfiguration
 import StratusModel
 import StratusProcess
 import StratusTLS
+import Synchronization
 
 /// The certificates of both listeners, and how they are read again.
 final class Certificates: Sendable {
     /// Nil where a listener speaks plain HTTP.
     let client: TLSContextSource?
     let admin: TLSContextSource?
+    private let ends: Mutex<[String: Int64]>
+
+    /// When the certificate of a listener ends, in seconds since 1970; 0 where it speaks plain HTTP.
+    func end(of listener: String) -> Int64 { self.ends.withLock { $0[listener] ?? 0 } }
 
     init(_ settings: ConfigurationSettings) throws(NodeFailure) {
-        self.client = try Self.source(Self.clientConfiguration(settings))
-        self.admin = try Self.source(Self.adminConfiguration(settings))
+        let client = try Self.clientConfiguration(settings)
+        let admin = try Self.adminConfiguration(settings)
+        self.client = try Self.source(client)
+        self.admin = try Self.source(admin)
+        self.ends = Mutex(Self.ends(client, admin))
+    }
+
+    private static func ends(_ client: TLSServerConfiguration?, _ admin: TLSServerConfiguration?)
+        -> [String: Int64]
+    {
+        func end(_ configuration: TLSServerConfiguration?) -> Int64 {
+            guard let configuration else { return 0 }
+            return CertificateValidity.end(of: configuration.identity.certificatePEM) ?? 0
+        }
+        return ["client": end(client), "admin": end(admin)]
     }
 
     /// New connections use what the files hold now. Whether there is TLS at all does not change
@@ -25,6 +43,7 @@ final class Certificates: Sendable {
         do throws(TLSError) {
             if let source = self.client, let client { try source.reload(client) }
             if let source = self.admin, let admin { try source.reload(admin) }
+            self.ends.withLock { $0 = Self.ends(client, admin) }
         } catch {
             throw Self.failure(error)
         }

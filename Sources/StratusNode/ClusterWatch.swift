@@ -21,6 +21,11 @@ final class ClusterWatch: Sendable {
         var changingCount = 0
         /// Replicas with a problem of their own, such as damage or no room.
         var troubledCount = 0
+        /// Moves that the cluster plans or carries out, as this node last heard.
+        var moveCount = 0
+        /// Partitions that have fewer replicas than wanted, as this node last heard: for want of
+        /// nodes.
+        var shortReplicaCount = 0
         /// Partitions that one look found led here and the look before did not.
         var takenCount = 0
     }
@@ -61,10 +66,21 @@ final class ClusterWatch: Sendable {
                 figures.changingCount += 1
             }
         }
+        let view = self.cluster.directory.view
+        figures.moveCount = view.moves.count
+        figures.shortReplicaCount = Self.shortReplicas(of: view)
         let led = Set(observed.map(\.group))
         self.seen.withLock { seen in
             figures.takenCount = seen.figures.takenCount + led.subtracting(seen.led).count
             seen = (figures, led)
+        }
+    }
+
+    /// The replicas that partitions lack; 0 for a node alone, whose cluster is not formed.
+    private static func shortReplicas(of view: ClusterView) -> Int {
+        guard view.settings.revision > 0 else { return 0 }
+        return view.groups.reduce(0) {
+            $0 + max(0, view.settings.replicaCount - view.replicas(of: $1).count)
         }
     }
 }

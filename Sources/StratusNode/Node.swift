@@ -47,6 +47,7 @@ package final class Node: Sendable {
     private let watchingRoom: Task<Void, Never>
     private let watchingThreads: Task<Void, Never>
     private let watchingCluster: Task<Void, Never>
+    private let watchingSizes: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -71,11 +72,12 @@ package final class Node: Sendable {
 
         let peerCertificates = try PeerCertificates.make(settings)
         let health = Health()
+        let metrics = Metrics()
         let loopCount = settings.integer("loopCount")
         let loops = EventLoop.group(
             count: loopCount > 0 ? loopCount : ProcessFacts.coreCount)
         let cluster = try await NodeCluster(
-            plan, in: world, of: directory, log: log, health: health,
+            plan, in: world, of: directory, log: log, health: health, metrics: metrics,
             certificates: peerCertificates, loops: loops)
         let token = try Self.openToken(
             plan, world, try PeerCertificates.secret(settings), shared: cluster.master?.adminToken)
@@ -87,7 +89,12 @@ package final class Node: Sendable {
             tokenKey = try Self.openTokenKey(plan, world)
         }
         let master = try Self.openMaster(tokenKey, world)
-        let state = NodeState(plan, log: log, world: world, health: health, cluster: cluster)
+        let state = NodeState(
+            plan, log: log, world: world, health: health, metrics: metrics, cluster: cluster)
+        cluster.support.withLock {
+            $0 = { [weak state] in await state?.supportFiles() ?? [] }
+        }
+        state.logReadiness()
         let systemPartition = SystemPartition(
             cluster, world: world, log: log, health: health, settings: settings,
             directory: directory.identity.high)
@@ -112,6 +119,7 @@ package final class Node: Sendable {
             // it takes a while.
             Task.detached { ProcessFacts.returnMemory() }
         }
+        let counts = RecordCounts()
         let polls = HeldPolls()
         let containerKeys = ContainerKeys(store: authenticator.store, master: master)
         let databaseKeys = DatabaseKeys(
@@ -129,6 +137,7 @@ package final class Node: Sendable {
                 }, sleep: { try? await Task.sleep(for: $0) },
                 settings: NodePlan.assets(settings))
             var gateway = GatewaySettings()
+            gateway.counts = counts
             gateway.developmentSchema =
                 settings.text("developmentSchema") == "strict" ? .strict : .justInTime
             func rate(_ key: String) -> Int? {
@@ -236,6 +245,8 @@ package final class Node: Sendable {
         let threads = ThreadWatch(
             cluster.replicas, loops: self.loops, world: world, health: health, log: log)
         self.watchingThreads = threads.run()
+        let sizes = DataSizes(plan.dataDirectory)
+        self.watchingSizes = sizes.run()
         let partitions = ClusterWatch(cluster)
         self.watchingCluster = partitions.run()
         systemPartition?.awaitFormation()
@@ -244,6 +255,9 @@ package final class Node: Sendable {
         }
         NodeMetrics.register(state, clients: clients, server: clientServer, bodies: bodies)
         NodeMetrics.register(threads, in: state.metrics)
+        NodeMetrics.register(certificates, in: state.metrics)
+        NodeMetrics.register(counts, people, in: state.metrics)
+        NodeMetrics.register(sizes, in: state.metrics)
         NodeMetrics.register(partitions, of: state)
         state.health.clear("starting")
     }
@@ -337,6 +351,7 @@ package final class Node: Sendable {
         self.watchingRoom.cancel()
         self.watchingThreads.cancel()
         self.watchingCluster.cancel()
+        self.watchingSizes.cancel()
         self.announcing?.cancel()
         let cluster = self.cluster
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }

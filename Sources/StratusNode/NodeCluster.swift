@@ -35,6 +35,8 @@ final class NodeCluster: Sendable {
     private let memory: PeerMemory
     private let certificates: PeerCertificates?
     private let tasks = Mutex<[Task<Void, Never>]>([])
+    /// What this node says of itself to whoever looks into a problem; set once it is known.
+    let support = Mutex<@Sendable () async -> [SupportFile]>({ [] })
     /// The key that seals clients' sync tokens, when all nodes must share it.
     let sharedTokenKey: Bytes?
     /// What the nodes share of a cluster that began as a single node.
@@ -62,7 +64,7 @@ final class NodeCluster: Sendable {
     /// - Parameter loops: the clients'.
     init(
         _ plan: NodePlan, in world: RealWorld, of dataDirectory: DataDirectory, log: Log,
-        health: Health, certificates: PeerCertificates?, loops: [EventLoop]
+        health: Health, metrics: Metrics, certificates: PeerCertificates?, loops: [EventLoop]
     ) async throws(NodeFailure) {
         let settings = plan.settings
         let limits = NodePlan.limits(settings)
@@ -257,7 +259,13 @@ final class NodeCluster: Sendable {
                     "term": .describing(term), "leader": .text(leader.map { "\($0)" } ?? "none"),
                 ])
         }
-        segments.start(on: self.logThread)
+        let commits = metrics.histogram(
+            "stratus_commit_seconds",
+            "From when a leader on this node took a command until it was committed and applied")
+        setup.events.committed = { commits.record($0) }
+        let syncs = metrics.histogram(
+            "stratus_log_sync_seconds", "How long the disk took to sync the log")
+        segments.start(on: self.logThread) { syncs.record($0) }
         let replicas = NodeReplicas(
             setup, log: segments, inbox: inbox, sender: sender, in: world, on: self.storage,
             checkpointsOn: self.checkpoints)
@@ -284,8 +292,11 @@ final class NodeCluster: Sendable {
         self.memory = memory
         var events = ClusterFollower.Events()
         let listed = ClusterPeers.parse(settings)
+        let drains = DrainLog(log, in: world)
+        drains.look(directory.view)
         events.changed = { view in
             Self.follow(view, directory, memory, log, health)
+            drains.look(view)
             linksMade?.setPeers(Self.peers(directory, listed))
             refusals.follow(directory.peers.map(\.name))
             reach.look()
@@ -468,7 +479,9 @@ final class NodeCluster: Sendable {
         self.receivers.become(
             questions: NodeQuestions(
                 self.directory, replicas: self.replicas, follower: self.follower,
-                polls: { polls.hear($0) }, health: { [self] in await self.ownHealth() }),
+                polls: { polls.hear($0) },
+                support: { [self] in await self.support.withLock { $0 }() },
+                health: { [self] in await self.ownHealth() }),
             sender: links,
             admission: admitting)
         do throws(SocketError) { _ = try await sockets.listen(on: address, for: links) } catch {
@@ -563,6 +576,7 @@ final class NodeCluster: Sendable {
     func ownReply(to question: NodeQuestion) async -> NodeReply {
         await NodeQuestions(
             self.directory, replicas: self.replicas, follower: self.follower,
+            support: { [self] in await self.support.withLock { $0 }() },
             health: { [self] in await self.ownHealth() }
         ).reply(to: question)
     }

@@ -1,22 +1,83 @@
 import StratusCluster
+import StratusGateway
 import StratusModel
 import StratusRuntime
 
 /// The metrics of a node among others: an alarm for each thing that the doctor reports, and the
 /// figures that explain it.
 extension NodeMetrics {
-    /// The components that report what is wrong with a node. A component that is not listed here
-    /// has no alarm, so add each new one of ``Health``.
+    /// The components that report what is wrong with a node. `AlarmTests` compares them with the
+    /// sources: a component that is not listed here would have no alarm.
     static let components = [
-        "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk",
-        "level",
-        "log", "storage", "threads", "replicas", "mail",
+        "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
+        "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail",
     ]
+
+    private static let certificateHelp =
+        "When the certificate of a listener ends, in seconds since 1970; 0 where there is none"
+
+    static func register(_ certificates: Certificates, in metrics: Metrics) {
+        for listener in ["client", "admin"] {
+            metrics.gauge(
+                "stratus_certificate_end_seconds", Self.certificateHelp, ["listener": listener]
+            ) { Double(certificates.end(of: listener)) }
+        }
+    }
+
+    static func register(_ sizes: DataSizes, in metrics: Metrics) {
+        for (part, _) in DataSizes.parts {
+            metrics.gauge(
+                "stratus_data_bytes", "Bytes on disk, looked at every 30 seconds", ["part": part]
+            ) { Double(sizes.size(of: part)) }
+        }
+    }
+
+    static func register(_ counts: RecordCounts, _ people: SignInService, in metrics: Metrics) {
+        let help = "Records that clients saved or deleted through this node"
+        for (change, counter) in [("save", counts.saved), ("delete", counts.deleted)] {
+            metrics.counter("stratus_records_changed_total", help, ["change": change]) {
+                Double(counter.value)
+            }
+        }
+        for outcome in SignInService.Outcome.allCases {
+            metrics.counter(
+                "stratus_sign_ins_total", "Attempts to sign in with a password",
+                ["outcome": outcome.rawValue]
+            ) { Double(people.count(outcome)) }
+        }
+    }
+
+    static func registerQueues(of state: NodeState) {
+        let metrics = state.metrics
+        let replicas = state.cluster.replicas
+        metrics.gauge(
+            "stratus_replica_requests_waiting",
+            "Commands and reads that wait for a replica on this node"
+        ) { Double(replicas.retentionFigures.waitingCount) }
+        metrics.gauge("stratus_replica_requests_waiting_bytes", "Bytes of those") {
+            Double(replicas.retentionFigures.waitingSize)
+        }
+        metrics.gauge(
+            "stratus_storage_events_waiting", "Events that wait for the storage thread"
+        ) { Double(replicas.retentionFigures.eventCount) }
+        metrics.counter(
+            "stratus_snapshots_total", "Snapshots spooled for followers, and installed here",
+            ["end": "sender"]
+        ) { Double(replicas.retentionFigures.spooledCount) }
+        metrics.counter(
+            "stratus_snapshots_total", "Snapshots spooled for followers, and installed here",
+            ["end": "receiver"]
+        ) { Double(replicas.retentionFigures.installedCount) }
+        metrics.gauge(
+            "stratus_snapshots_under_way", "Snapshots that are being spooled or installed"
+        ) { Double(replicas.retentionFigures.snapshotsUnderWayCount) }
+    }
 
     static func register(_ watch: ClusterWatch, of state: NodeState) {
         let metrics = state.metrics
         let cluster = state.cluster
         Self.registerAlarms(watch, of: state)
+        Self.registerQueues(of: state)
         Self.registerPeers(of: state)
         func gauge(
             _ name: String, _ help: String,
@@ -42,13 +103,22 @@ extension NodeMetrics {
         gauge("stratus_leads_system", "1 on the node that leads the system partition") {
             $0.leadsSystem ? 1 : 0
         }
+        gauge("stratus_moves", "Moves of replicas that the cluster has under way") {
+            $0.moveCount
+        }
+        gauge(
+            "stratus_replicas_missing",
+            "Replicas that partitions of the cluster lack, because there are too few nodes"
+        ) { $0.shortReplicaCount }
+        metrics.gauge(
+            "stratus_cluster_revision", "Changes of nodes and placement that this node follows"
+        ) { Double(cluster.directory.revision) }
         metrics.counter(
             "stratus_leaderships_taken_total",
             "Partitions that this node had begun to lead, looked at every two seconds"
         ) { Double(watch.figures.takenCount) }
         metrics.gauge(
-            "stratus_peer_certificate_end_seconds",
-            "When the peer certificate expires, in seconds since 1970; 0 for a node alone"
+            "stratus_certificate_end_seconds", Self.certificateHelp, ["listener": "peer"]
         ) { Double(cluster.certificateEnd) }
         metrics.gauge(
             "process_start_time_seconds", "When the process started, in seconds since 1970"

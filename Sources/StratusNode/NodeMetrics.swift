@@ -101,6 +101,9 @@ enum NodeMetrics {
         metrics.gauge("stratus_disk_free_bytes", "Free bytes on the disk of the data directory") {
             Double(replicas.reserveFigures.space?.free ?? 0)
         }
+        metrics.gauge("stratus_disk_bytes", "Bytes of the disk of the data directory") {
+            Double(replicas.reserveFigures.space?.all ?? 0)
+        }
         metrics.gauge("stratus_disk_low", "1 while less than `storage.reserve` is free") {
             replicas.reserveFigures.isLow ? 1 : 0
         }

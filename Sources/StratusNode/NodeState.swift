@@ -11,7 +11,7 @@ import Synchronization
 /// listener opens, so that no request can come too early for it.
 final class NodeState: NodeControl {
     let log: Log
-    let metrics = Metrics()
+    let metrics: Metrics
     let health: Health
     let world: RealWorld
     let cluster: NodeCluster
@@ -26,11 +26,13 @@ final class NodeState: NodeControl {
     private let clients = Mutex<ObservedHandler?>(nil)
 
     init(
-        _ plan: NodePlan, log: Log, world: RealWorld, health: Health, cluster: NodeCluster
+        _ plan: NodePlan, log: Log, world: RealWorld, health: Health, metrics: Metrics,
+        cluster: NodeCluster
     ) {
         self.log = log
         self.world = world
         self.health = health
+        self.metrics = metrics
         self.cluster = cluster
         self.settings = Mutex(plan.settings)
         self.mended = MendedCount(log)
@@ -41,6 +43,18 @@ final class NodeState: NodeControl {
 
     func listening(clients: [String], admin: String) {
         self.addresses.withLock { $0 = (clients, admin) }
+    }
+
+    /// Writes a line whenever the node becomes ready, or is not any more.
+    func logReadiness() {
+        self.health.observe { [log, world, startedAt] reasons in
+            if reasons.isEmpty {
+                log.info("ready", ["sinceStart": .duration(world.now - startedAt)])
+            } else if !reasons.contains(where: { $0.component == "stopping" }) {
+                let text = reasons.map { "\($0.component): \($0.text)" }.joined(separator: "; ")
+                log.warning("not ready", ["reason": .text(text)])
+            }
+        }
     }
 
     /// Says where `/metrics` is served to everybody.

@@ -33,7 +33,9 @@ extension SystemPartition {
 
     func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply? {
         if node == self.node { return await self.cluster.ownReply(to: question) }
-        return await self.cluster.router.ask(question, of: node, within: .seconds(2))
+        // What is said for support is longer than any other answer.
+        return await self.cluster.router.ask(
+            question, of: node, within: .seconds(question == .support ? 8 : 2))
     }
 
     /// Admits a newcomer if its token is good, and sends it what it needs. The connection has shown

@@ -73,6 +73,7 @@ struct SystemPartition: ClusterControl {
         let forming = self.formation.map { [SystemCommand.form($0)] } ?? []
         var isRecovered = false
         var isNew = false
+        let wasFormed = self.lastView != nil
         for command in recovering + forming + [.announce(self.own)] {
             var pause = Self.pause
             // The same identity every time: however often it arrives, it is applied once.
@@ -86,6 +87,7 @@ struct SystemPartition: ClusterControl {
                         self.health.clear("formation")
                         // Nothing has happened in the cluster since this was decided.
                         isNew = outcome == .done(revision: 1)
+                        if !wasFormed { self.logFormation() }
                     }
                     if case .refused(let refusal) = outcome {
                         self.refused(refusal)
@@ -105,6 +107,17 @@ struct SystemPartition: ClusterControl {
         }
         if isRecovered { await self.finishRecovery(auditing: audit) }
         if isNew { await self.finaliseNewCluster() }
+    }
+
+    private func logFormation() {
+        guard let formation else { return }
+        self.log.info(
+            "the cluster is formed",
+            [
+                "cluster": .describing(formation.cluster),
+                "nodes": .text(formation.nodes.map(\.name).joined(separator: " ")),
+                "partitions": .count(formation.partitionCount),
+            ])
     }
 
     /// A cluster that was just formed holds nothing that an older build would have to read: its

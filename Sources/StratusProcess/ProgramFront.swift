@@ -1,4 +1,5 @@
 package import StratusCommandLine
+import StratusHTTP
 
 /// The handling of a command line that all programs share, before each does its own work.
 package enum ProgramFront {
@@ -17,10 +18,28 @@ package enum ProgramFront {
         case .version(let json):
             return Terminal.write(version().write(json: json)) ? .success : .inputOutput
         case .refused(let error):
-            Terminal.write(error.description + "\n", to: Terminal.errors)
+            // A script that asked for JSON reads what went wrong where it reads everything else.
+            if arguments.contains("--json") {
+                Terminal.write(Self.json(error.description, .usage) + "\n")
+            } else {
+                Terminal.write(error.description + "\n", to: Terminal.errors)
+            }
             return .usage
         case .run(let invocation):
             return body(invocation)
         }
+    }
+
+    /// An error as a script reads it.
+    package static func json(_ reason: String, _ code: ExitCode) -> String {
+        var json = JSONWriter()
+        json.object { json in
+            json.key("error")
+            json.object {
+                $0.member("exitCode", Int64(code.rawValue))
+                $0.member("reason", reason)
+            }
+        }
+        return String(decoding: json.finish(), as: UTF8.self)
     }
 }

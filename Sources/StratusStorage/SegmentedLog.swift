@@ -104,6 +104,8 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     private var written: Written?
     private var executor: (any TaskExecutor)?
     private var isScheduled = false
+    /// Hears how long each sync took, for metrics.
+    private var syncTook: (@Sendable (Duration) -> Void)?
 
     /// Opens the log in `directory` and reads it back, or makes an empty one.
     ///
@@ -413,9 +415,14 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     // MARK: Flushing
 
     /// From now on every submit wakes `executor`, which owns a thread that may block, to flush.
-    package func start(on executor: any TaskExecutor) {
+    ///
+    /// - Parameter syncTook: hears how long each sync took. It must not wait.
+    package func start(
+        on executor: any TaskExecutor, syncTook: (@Sendable (Duration) -> Void)? = nil
+    ) {
         let executor = self.lock.withLock { _ -> (any TaskExecutor)? in
             self.executor = executor
+            self.syncTook = syncTook
             return self.claimSchedule()
         }
         self.schedule(on: executor)
@@ -473,13 +480,15 @@ package final class SegmentedLog: SharedLog, @unchecked Sendable {
     package func endFlush() -> Bool {
         guard let written = self.written else { return false }
         self.written = nil
+        let began = self.world.now
         do throws(DiskError) { try self.sync(written.segment) } catch {
             self.fail(error)
             return false
         }
-        let (events, more) = self.lock.withLock { _ in
-            (self.finish(written), !self.queue.isEmpty)
+        let (events, more, syncTook) = self.lock.withLock { _ in
+            (self.finish(written), !self.queue.isEmpty, self.syncTook)
         }
+        syncTook?(self.world.now - began)
         for event in events { self.onEvent(event) }
         return more
     }

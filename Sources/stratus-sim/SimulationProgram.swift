@@ -65,6 +65,14 @@ struct SimulationProgram {
         }
     }
 
+    /// Ends the program for a value that cannot be meant, in the form of every other usage error.
+    private static func refuse(_ text: String) -> Never {
+        let error = CommandLineError(
+            kind: .wrongValue, command: Self.definition.name, text: text)
+        FileHandle.standardError.write(Data("\(error)\n".utf8))
+        exit(ExitCode.usage.rawValue)
+    }
+
     private func run(_ invocation: Invocation) {
         if invocation.flag("planted") {
             let named = invocation.all("plant").compactMap(PlantedBug.init(rawValue:))
@@ -83,15 +91,20 @@ struct SimulationProgram {
         var options = SimulationOptions(seed: seed, drawsMix: invocation["mix"] == nil)
         if let name = invocation["mix"] {
             guard let mix = SimulationOptions.Mix(rawValue: name) else {
-                print("no mix '\(name)'")
-                exit(ExitCode.usage.rawValue)
+                Self.refuse(
+                    "'--mix' wants one of "
+                        + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")
+                        + ", not '\(name)'")
             }
             options.lead(by: mix, seed: seed)
         }
         if invocation.flag("records") { options.holdsRecords = true }
         if invocation.flag("links") { options.usesLinks = true }
         for name in invocation.all("without") {
-            if let fault = SimulationOptions.Fault(rawValue: name) { options.faults.remove(fault) }
+            guard let fault = SimulationOptions.Fault(rawValue: name) else {
+                Self.refuse("there is no fault '\(name)' to leave out")
+            }
+            options.faults.remove(fault)
         }
         if let nodes = invocation.integer("nodes") {
             options.nodeCount = nodes
@@ -100,8 +113,7 @@ struct SimulationProgram {
         if let groups = invocation.integer("groups") { options.groupCount = groups }
         for name in invocation.all("plant") {
             guard let bug = PlantedBug(rawValue: name), PlantedBugs.isPossible else {
-                print("no bug '\(name)' in this build")
-                exit(ExitCode.usage.rawValue)
+                Self.refuse("this build holds no bug '\(name)' to plant")
             }
             options.bugs.append(bug)
         }
@@ -151,8 +163,7 @@ struct SimulationProgram {
         if let range = invocation["seeds"] {
             let ends = range.components(separatedBy: "..").compactMap { UInt64($0) }
             guard ends.count == 2, ends[0] <= ends[1] else {
-                print("--seeds takes A..B")
-                exit(ExitCode.usage.rawValue)
+                Self.refuse("'--seeds' wants A..B with A <= B, not '\(range)'")
             }
             (seed, last) = (ends[0], ends[1])
         }

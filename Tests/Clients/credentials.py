@@ -423,7 +423,7 @@ try:
     say(rows and rows[0]["email"] == "mara@example.org" and
         {row["record"]["recordName"] for row in rows[1:]} >= {"one", "p", rows[0]["userRecordName"]},
         "user export prints every record as a line", archive)
-    receipt = json.loads(control("user", "delete", "--email", "mara@example.org").stdout)
+    receipt = json.loads(control("--json", "user", "delete", "--email", "mara@example.org").stdout)
     say(receipt["containers"] == 1 and receipt["records"] == 2 and receipt["outstanding"],
         "user delete prints a receipt", receipt)
     say(control("user", "show", "--email", "mara@example.org").returncode != 0, "and nobody is left")

@@ -31,13 +31,23 @@ import Testing
         let questions: [NodeQuestion] = [
             .view(newerThan: 1), .observe(waking: []),
             .configure(.system, at: .zero, voters: [], learners: []),
-            .transfer(.system, to: NodeID(1)), .changed(revision: 2), .health,
+            .transfer(.system, to: NodeID(1)), .changed(revision: 2), .health, .support,
         ]
         for question in questions { #expect(question.encoded()[1] == question.number) }
         for reply: NodeReply in [
             .view(revision: 1, nil), .observed([]), .done(true), .health(NodeHealth()),
+            .support([]),
         ] {
             #expect(reply.encoded()[1] == reply.number)
         }
+    }
+
+    @Test func `the files of a support answer come back as they were`() throws {
+        let reply = NodeReply.support([
+            SupportFile(name: "log.txt", contents: Bytes("a line\n".utf8)),
+            SupportFile(name: "metrics.txt", contents: []),
+        ])
+        #expect(try NodeReply(decoding: reply.encoded()) == reply)
+        #expect(reply.level == .two && NodeQuestion.support.level == .two)
     }
 }

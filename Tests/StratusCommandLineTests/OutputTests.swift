@@ -57,9 +57,17 @@ import Testing
         }
     }
 
-    @Test func `nothing is written where nobody looks`() {
+    @Test func `without a terminal there is a line each ten seconds`() {
         var bar = ProgressBar("Copying", isTerminal: false)
-        #expect(bar.update(done: 1, total: 2, unit: "files", elapsed: .seconds(60)) == nil)
+        func line(_ seconds: Int, _ done: Int, _ total: Int? = 4) -> String? {
+            bar.update(done: done, total: total, unit: "files", elapsed: .seconds(seconds))
+        }
+        #expect(line(1, 0) == nil && line(9, 0) == nil)
+        #expect(line(10, 1) == "Copying: 1 of 4 files, after 10 s\n")
+        #expect(line(19, 2) == nil)
+        #expect(line(33, 3) == "Copying: 3 of 4 files, after 33 s\n")
+        #expect(line(42, 3) == nil)
+        #expect(line(43, 3, nil) == "Copying: 3 files, after 43 s\n")
         #expect(bar.finish() == nil)
     }
 }

@@ -18,6 +18,7 @@ package import StratusPlacement
 // |       | 7 offer: prefixed view                                                            |
 // |       | 8 attend (level 2): 4 node, flag whole, count of databases, 8 each                |
 // |       | 9 stirred (level 2): count of databases, 8 each                                   |
+// |       | 32 support (level 2)                                                              |
 //
 // Its answer, version 1
 //
@@ -31,6 +32,7 @@ package import StratusPlacement
 // |       | 4 health: text version, 8 wall milliseconds, 8 free bytes, 8 bytes of the disk,   |
 // |       |   8 end of the certificate, count of complaints, each two texts, count of groups led, |
 // |       |   varint revision, 8 resident bytes, 8 requests in flight                         |
+// |       | 32 support (level 2): count of files, each a text name and prefixed bytes         |
 // | …     | observation: 2 group, 4 leader, prefixed configuration, varint index, flag        |
 // |       |   committed, count of nodes caught up, 4 each                                      |
 
@@ -54,6 +56,8 @@ package enum NodeQuestion: Sendable, Equatable {
     case attend(node: NodeID, databases: [UInt64], isWhole: Bool)
     /// These databases have changed.
     case stirred([UInt64])
+    /// What the node says of itself to whoever looks into a problem.
+    case support
 }
 
 package enum NodeReply: Sendable, Equatable {
@@ -61,6 +65,20 @@ package enum NodeReply: Sendable, Equatable {
     case observed([GroupObservation])
     case done(Bool)
     case health(NodeHealth)
+    case support([SupportFile])
+}
+
+/// One part of what a node says of itself to whoever looks into a problem: its status, its metrics,
+/// its last log lines.
+package struct SupportFile: Sendable, Equatable {
+    /// `status.json`.
+    package var name: String
+    package var contents: Bytes
+
+    package init(name: String, contents: Bytes) {
+        self.name = name
+        self.contents = contents
+    }
 }
 
 /// A node's report about itself, for diagnosis.
@@ -126,6 +144,7 @@ extension NodeQuestion {
         case .stirred(let databases):
             writer.write(9 as UInt8)
             writer.write(names: databases)
+        case .support: writer.write(32 as UInt8)
         }
         return writer.bytes
     }
@@ -158,6 +177,7 @@ extension NodeQuestion {
             let isWhole = try reader.flag()
             self = .attend(node: node, databases: try reader.names(), isWhole: isWhole)
         case 9: self = .stirred(try reader.names())
+        case 32: self = .support
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -199,6 +219,13 @@ extension NodeReply {
         case .health(let health):
             writer.write(4 as UInt8)
             health.write(to: &writer)
+        case .support(let files):
+            writer.write(32 as UInt8)
+            writer.write(count: files.count)
+            for file in files {
+                writer.write(text: file.name)
+                writer.write(prefixed: file.contents)
+            }
         }
         return writer.bytes
     }
@@ -221,6 +248,13 @@ extension NodeReply {
             self = .observed(groups)
         case 3: self = .done(try reader.flag())
         case 4: self = .health(try NodeHealth(from: &reader))
+        case 32:
+            var files: [SupportFile] = []
+            for _ in 0..<(try reader.count(minimumSize: 2)) {
+                let name = try reader.text()
+                files.append(SupportFile(name: name, contents: Bytes(try reader.prefixed())))
+            }
+            self = .support(files)
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

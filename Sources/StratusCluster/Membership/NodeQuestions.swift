@@ -8,6 +8,7 @@ package struct NodeQuestions: Sendable {
     private let follower: ClusterFollower
     private let health: @Sendable () async -> NodeHealth
     private let polls: @Sendable (NodeQuestion) -> Void
+    private let support: @Sendable () async -> [SupportFile]
     /// The executor for background work; nil for the default one.
     private let executor: (any TaskExecutor)?
 
@@ -17,6 +18,7 @@ package struct NodeQuestions: Sendable {
         _ directory: ClusterDirectory, replicas: any MemberReplicas, follower: ClusterFollower,
         on executor: (any TaskExecutor)? = nil,
         polls: @escaping @Sendable (NodeQuestion) -> Void = { _ in },
+        support: @escaping @Sendable () async -> [SupportFile] = { [] },
         health: @escaping @Sendable () async -> NodeHealth
     ) {
         self.directory = directory
@@ -24,6 +26,7 @@ package struct NodeQuestions: Sendable {
         self.follower = follower
         self.health = health
         self.polls = polls
+        self.support = support
         self.executor = executor
     }
 
@@ -61,6 +64,7 @@ package struct NodeQuestions: Sendable {
         case .attend, .stirred:
             self.polls(question)
             return .done(true)
+        case .support: return .support(await self.support())
         }
     }
 }

@@ -15,6 +15,16 @@ extension NodeReplicas {
         /// The number of partitions led here that take commands in more slowly, so that a follower
         /// can catch up.
         package var slowedCount = 0
+        /// Snapshots spooled for followers and snapshots installed since the start.
+        package var spooledCount: UInt64 = 0
+        package var installedCount: UInt64 = 0
+        /// Snapshots that are being spooled or installed.
+        package var snapshotsUnderWayCount = 0
+        /// Commands and reads that wait for an answer of a replica here, and their bytes.
+        package var waitingCount = 0
+        package var waitingSize = 0
+        /// Events that wait for the storage thread.
+        package var eventCount = 0
     }
 
     /// The figures as of the last housekeeping of the node.
@@ -26,7 +36,18 @@ extension NodeReplicas {
         let slowed = self.host.allGroups.count { group in
             self.host.replica(of: group)?.intakeRate(at: now) != nil
         }
+        let underWay = self.host.allGroups.count { group in
+            guard let replica = self.host.replica(of: group) else { return false }
+            return replica.isSpooling || replica.isInstalling
+        }
+        let eventCount = self.inboxCount
         self.retained.withLock {
+            $0.spooledCount = self.snapshotPace.spooledCount
+            $0.installedCount = self.snapshotPace.installedCount
+            $0.snapshotsUnderWayCount = underWay
+            $0.waitingCount = self.waiting.count
+            $0.waitingSize = self.waiting.size
+            $0.eventCount = eventCount
             $0.logSize = size
             $0.queuedSize = queued
             $0.slowedCount = slowed

@@ -81,6 +81,8 @@ extension NodeReplicas {
         /// Reports how many of the groups found on the disk at the start are open, by
         /// ``NodeReplicas/openNext()`` or because of a request.
         package var opened: @Sendable (_ count: Int, _ of: Int) -> Void = { _, _ in }
+        /// A command that was taken by a leader here was committed and applied, after this time.
+        package var committed: @Sendable (Duration) -> Void = { _ in }
         package var alarm: @Sendable (GroupID, String) -> Void = { _, _ in }
         package var roleChanged: @Sendable (GroupID, RaftGroup.Role, Term, NodeID?) -> Void = {
             _, _, _, _ in

@@ -170,6 +170,9 @@ package actor NodeReplicas {
         if !isTaken { answer(self.busy) }
     }
 
+    /// Events that wait for the executor.
+    nonisolated var inboxCount: Int { self.inbox.count }
+
     /// Not executed; come back when what waits now is done.
     private nonisolated var busy: PeerResponse.Answer {
         let milliseconds = self.pace.withLock { $0 }.clampedNanoseconds / 1_000_000
@@ -460,7 +463,7 @@ package actor NodeReplicas {
         }
         self.members[question.group]?.usedAt = now
         let token = self.nextToken()
-        self.waiting.add(question, as: token)
+        self.waiting.add(question, as: token, at: now)
         asked.add(question.body, as: token, to: question.group)
         self.armSweep(at: now)
     }
@@ -574,6 +577,7 @@ package actor NodeReplicas {
     func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {
         // Nil when its deadline has passed: it was answered then.
         guard let item = self.waiting.remove(token) else { return }
+        if case .outcome = answer { self.setup.events.committed(self.world.now - item.since) }
         self.departures.add(answer, to: item.question.asker)
     }
 

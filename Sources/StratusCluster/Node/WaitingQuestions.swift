@@ -6,6 +6,8 @@ import StratusModel
 struct WaitingQuestions {
     struct Waiting {
         let question: ReplicaInbox.Question
+        /// When it was taken.
+        let since: MonotonicTime
         var isCommand: Bool {
             if case .command = self.question.body { true } else { false }
         }
@@ -31,8 +33,10 @@ struct WaitingQuestions {
 
     subscript(token: RaftGroup.RequestToken) -> Waiting? { self.items[token] }
 
-    mutating func add(_ question: ReplicaInbox.Question, as token: RaftGroup.RequestToken) {
-        self.items[token] = Waiting(question: question)
+    mutating func add(
+        _ question: ReplicaInbox.Question, as token: RaftGroup.RequestToken, at now: MonotonicTime
+    ) {
+        self.items[token] = Waiting(question: question, since: now)
         self.size += question.size
     }
 

@@ -20,6 +20,8 @@ package struct GatewaySettings: Sendable, Equatable {
     /// neither.
     package var changesErrorsCarryTokens = false
     package var ruleFlags: RecordRules.Flags = []
+    /// Where changed records are counted. A reload keeps it.
+    package var counts = RecordCounts()
     /// How long a schema may be served from memory before it is read again.
     package var schemaLifetime: Duration = .seconds(1)
 

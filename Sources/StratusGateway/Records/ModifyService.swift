@@ -2,6 +2,7 @@ import StratusCluster
 import StratusHTTP
 import StratusModel
 import StratusRecords
+import StratusRuntime
 
 /// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes
 /// what became of each.
@@ -265,11 +266,26 @@ struct ModifyService: Sendable {
         }
     }
 
+    private func count(_ items: [Item]) {
+        var (saved, deleted) = (0, 0)
+        for item in items {
+            switch item {
+            case .saved: saved += 1
+            case .deleted: deleted += 1
+            case .refused: break
+            }
+        }
+        let counts = self.exchange.handler.settings.counts
+        if saved > 0 { counts.saved.add(saved) }
+        if deleted > 0 { counts.deleted.add(deleted) }
+    }
+
     private func modifyAnswer(
         _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: ZonePlace
     ) -> Bytes {
         var writer = JSONWriter(reserving: 512 * items.count)
         let links = self.exchange.assetLinks
+        self.count(items)
         writer.object {
             $0.key("records")
             $0.array { array in

@@ -41,6 +41,18 @@ package final class SignInService: Sendable {
         self.log = log
     }
 
+    /// What became of an attempt to sign in with a password.
+    package enum Outcome: String, CaseIterable, Sendable { case proven, failed, limited, busy }
+
+    private let outcomes = Outcome.allCases.map { _ in Counter() }
+
+    /// Attempts that ended in this way since the start.
+    package func count(_ outcome: Outcome) -> UInt64 { self.counter(outcome).value }
+
+    private func counter(_ outcome: Outcome) -> Counter {
+        self.outcomes[Outcome.allCases.firstIndex(of: outcome) ?? 0]
+    }
+
     private enum Page: String, CaseIterable {
         case signIn = "/signin"
         case signUp = "/signup"
@@ -176,14 +188,24 @@ package final class SignInService: Sendable {
         }
         guard let email = EmailAddress(typed), let password = form["password"],
             (1...Directory.passwordLength.upperBound).contains(password.utf8.count)
-        else { return again(Self.wrong) }
-        switch try await self.accounts.prove(
+        else {
+            self.counter(.failed).add()
+            return again(Self.wrong)
+        }
+        let proof = try await self.accounts.prove(
             email, Secret(password), from: Self.place(of: request.peer))
-        {
-        case .failed: return again(Self.wrong)
-        case .limited(let wait): return again(Self.limited(wait), 429)
-        case .busy: return again(Self.busy, 503)
+        switch proof {
+        case .failed:
+            self.counter(.failed).add()
+            return again(Self.wrong)
+        case .limited(let wait):
+            self.counter(.limited).add()
+            return again(Self.limited(wait), 429)
+        case .busy:
+            self.counter(.busy).add()
+            return again(Self.busy, 503)
         case .proven(let id, let password):
+            self.counter(.proven).add()
             return try await self.hand(
                 id, provenBy: password, link, stays: form["stay"] == "1", agent: request, html)
         }

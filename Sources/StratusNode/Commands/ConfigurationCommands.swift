@@ -9,18 +9,20 @@ enum ConfigurationCommands {
     static func check(_ invocation: Invocation) -> ExitCode {
         let path = invocation.value("FILE")
         let result: ConfigurationReader.Result
+        let isJSON = invocation.flag("json")
         do { result = try ConfigurationLoading.load(path) } catch {
-            return Self.fail(error)
+            return Self.fail(error, asJSON: isJSON)
         }
         if result.problems.isEmpty {
             // The start would say the same of the first of them.
             let unusable = CertificateCheck.problems(result.settings)
             guard unusable.isEmpty else {
                 return Self.fail(
-                    ConfigurationLoading.Refusal(code: .configuration, lines: unusable))
+                    ConfigurationLoading.Refusal(code: .configuration, lines: unusable),
+                    asJSON: isJSON)
             }
         }
-        if invocation.flag("json") {
+        if isJSON {
             Terminal.write(Self.json(result.problems))
         } else {
             for unknown in result.unknownVariables {
@@ -34,13 +36,15 @@ enum ConfigurationCommands {
 
     static func print(_ invocation: Invocation) -> ExitCode {
         let result: ConfigurationReader.Result
+        let isJSON = invocation.flag("json")
         do { result = try ConfigurationLoading.load(invocation["config"]) } catch {
-            return Self.fail(error)
+            return Self.fail(error, asJSON: isJSON)
         }
         guard result.problems.isEmpty else {
             return Self.fail(
                 ConfigurationLoading.Refusal(
-                    code: .configuration, lines: result.problems.map(\.description)))
+                    code: .configuration, lines: result.problems.map(\.description)),
+                asJSON: isJSON)
         }
         var rows = result.settings.rows()
         if invocation.flag("changed") { rows.removeAll { $0.origin == "default" } }
@@ -65,7 +69,12 @@ enum ConfigurationCommands {
         return Terminal.write(table.write()) ? .success : .inputOutput
     }
 
-    static func fail(_ refusal: ConfigurationLoading.Refusal) -> ExitCode {
+    static func fail(_ refusal: ConfigurationLoading.Refusal, asJSON: Bool = false) -> ExitCode {
+        if asJSON {
+            Terminal.write(
+                ProgramFront.json(refusal.lines.joined(separator: "\n"), refusal.code) + "\n")
+            return refusal.code
+        }
         for line in refusal.lines { Terminal.write("stratus: \(line)\n", to: Terminal.errors) }
         return refusal.code
     }

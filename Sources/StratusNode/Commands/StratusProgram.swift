@@ -75,30 +75,7 @@ package enum StratusProgram {
             CommandDefinition(
                 "cluster", "Prepare a cluster, or recover what is left of one",
                 subcommands: [
-                    CommandDefinition(
-                        "certificates",
-                        "Make an authority, a secret and a certificate for each node",
-                        discussion: [
-                            "If the directory already holds an authority, it issues the "
-                                + "certificates. No existing file is replaced."
-                        ],
-                        options: [
-                            .value("directory", .directory, required: true, "Where to write them"),
-                            .value(
-                                "nodes", .text("NAMES"), required: true,
-                                "The nodes' names, separated by commas"),
-                            .value(
-                                "days", .text("DAYS"), default: "365",
-                                "How many days the nodes' certificates are valid"),
-                            .flag(
-                                "missing", nil,
-                                "Make only what is missing; it is no error if nothing is"),
-                        ],
-                        examples: [
-                            .init(
-                                "stratus cluster certificates --directory ./cluster --nodes a,b,c",
-                                "For three nodes")
-                        ]),
+                    CertificatesCommand.definition,
                     ConvertCommand.definition,
                     RecoverCommand.definition,
                 ]),
@@ -156,7 +133,7 @@ package enum StratusProgram {
         switch invocation.path {
         case ["dev"]: NodeCommands.dev(invocation)
         case ["serve"]: NodeCommands.serve(invocation)
-        case ["cluster", "certificates"]: ClusterCommands.certificates(invocation)
+        case ["cluster", "certificates"]: CertificatesCommand.run(invocation)
         case ["cluster", "convert"]: ConvertCommand.run(invocation)
         case ["cluster", "recover"]: RecoverCommand.run(invocation)
         case ["config", "check"]: ConfigurationCommands.check(invocation)

@@ -27,6 +27,7 @@ package final class Log: Sendable {
     private let minimum: Atomic<UInt8>
     private let dropped = Atomic<UInt64>(0)
     private let buffer: Mutex<Buffer>
+    private let kept = Mutex(LogMemory())
     private let work = Signal()
     private let progress = Signal()
     private let wall: @Sendable () -> Int64
@@ -112,6 +113,9 @@ package final class Log: Sendable {
         if wasEmpty { self.work.raise() }
     }
 
+    /// The last lines that were written. Lines that still wait to be written are not among them.
+    package var memory: LogMemory { self.kept.withLock { $0 } }
+
     /// Waits until the sink has every line logged before this call. For the end of the process and
     /// for tests; never on an event loop.
     package func flush() {
@@ -148,7 +152,9 @@ package final class Log: Sendable {
                 continue
             }
             for record in batch {
+                let start = outgoing.bytes.count
                 format.write(record, into: &outgoing.bytes)
+                self.kept.withLock { $0.append(outgoing.bytes[start...], record.level) }
                 if outgoing.bytes.count >= 1 << 16 { untold += self.hand(&outgoing, to: sink) }
             }
             untold += self.hand(&outgoing, to: sink) + dropped

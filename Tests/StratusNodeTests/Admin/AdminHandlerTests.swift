@@ -1,4 +1,5 @@
 import StratusAdmin
+import StratusCluster
 import StratusHTTP
 import StratusModel
 import StratusRuntime
@@ -19,6 +20,9 @@ import Testing
             status.disk = DiskSpace(free: 7, all: 9)
             status.reserve = ByteCount(5)
             return status
+        }
+        func supportFiles() async -> [SupportFile] {
+            [SupportFile(name: "log.txt", contents: Bytes("a line\n".utf8))]
         }
         func configuration() -> [ConfiguredValue] {
             [
