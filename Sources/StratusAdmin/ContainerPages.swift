@@ -2,6 +2,7 @@ import StratusContainers
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusPlacement
 import StratusRecords
 import StratusRuntime
 
@@ -17,7 +18,7 @@ enum ContainerPages {
             answer: "the container, with counts"
         ) { try await Self.showContainer($0, $0.container()) },
         AdminRoute(
-            "POST", "/v1/containers/{container}/environments/{environment}", body: "buckets",
+            "POST", "/v1/containers/{container}/environments/{environment}", body: "buckets, placement, zoneBuckets",
             answer: "the container that was made"
         ) { try await Self.createContainer($0, $0.container(), $0.json()) },
         AdminRoute(
@@ -32,6 +33,10 @@ enum ContainerPages {
             "GET", "/v1/containers/{container}/environments/{environment}/usage",
             answer: "the storage of each database, a page at a time (after=USER)"
         ) { try await Self.showUsage($0, of: $0.container()) },
+        AdminRoute(
+            "GET", "/v1/containers/{container}/environments/{environment}/places",
+            answer: "the partitions of a user's private database (owner=USER, zone=NAME)"
+        ) { try await Self.showPlaces($0, in: $0.container()) },
         AdminRoute(
             "POST", "/v1/containers/{container}/environments/{environment}/references/audit",
             answer: "how many buckets have begun"
@@ -83,23 +88,29 @@ enum ContainerPages {
     }
 
     /// Creates a container. `buckets` in the body is the number over which the public database's
-    /// records are spread; it can never be changed.
+    /// records are spread. With `placement: zone`, the custom zones of each private database are
+    /// spread over `zoneBuckets`. None of it can ever be changed.
     private static func createContainer(
         _ exchange: AdminExchange, _ container: ContainerReference, _ body: JSONValue?
     ) async throws
         -> HTTPResponse
     {
-        let buckets = try Self.buckets(body)
-        switch try await ContainerCreation(exchange.directory).run(container, buckets: buckets) {
+        let buckets = try Self.count("buckets", in: body, of: "the public database") ?? 1
+        let zoneBuckets = try Self.zoneBuckets(body)
+        switch try await ContainerCreation(exchange.directory).run(
+            container, buckets: buckets, zoneBuckets: zoneBuckets)
+        {
         case .created(let descriptor):
             try await exchange.note("container create", "", container)
             var json = JSONWriter()
             json.object { Self.write(container, descriptor, to: &$0) }
             return AdminAnswer.json(json.finish(), status: 201)
         case .exists(let known):
+            let isSame =
+                known.publicBucketCount == buckets && known.zoneBucketCount == zoneBuckets
             let reason =
-                known.publicBucketCount == buckets
-                ? "" : ", with buckets: \(known.publicBucketCount), which is never changed"
+                isSame
+                ? "" : ", with \(Self.description(of: known.layout)), which is never changed"
             throw AdminRefusal(409, "EXISTS", "this container already exists" + reason)
         case .isErasing:
             throw AdminRefusal(
@@ -114,14 +125,42 @@ enum ContainerPages {
         }
     }
 
-    private static func buckets(_ body: JSONValue?) throws -> Int {
-        guard let value = body?["buckets"] else { return 1 }
+    private static func description(of layout: ContainerLayout) -> String {
+        "buckets: \(layout.publicBucketCount)"
+            + (layout.zoneBucketCount > 1
+                ? ", placement: zone, zone buckets: \(layout.zoneBucketCount)" : "")
+    }
+
+    private static func count(
+        _ key: String, in body: JSONValue?, of database: String
+    ) throws -> Int? {
+        guard let value = body?[key] else { return nil }
         guard let count = value.int64.flatMap({ Int(exactly: $0) }), Bucket.isOffered(count) else {
             throw AdminRefusal.bad(
-                "'buckets' must be a power of two from 1 to \(Bucket.countMax): the number of "
-                    + "buckets of the public database")
+                "'\(key)' must be a power of two from 1 to \(Bucket.countMax): the number of "
+                    + "buckets of \(database)")
         }
         return count
+    }
+
+    private static func zoneBuckets(_ body: JSONValue?) throws -> Int {
+        let count = try Self.count("zoneBuckets", in: body, of: "each private database")
+        switch body?["placement"]?.string {
+        case "zone":
+            guard count != 1 else {
+                throw AdminRefusal.bad("'placement: zone' needs at least 2 'zoneBuckets'")
+            }
+            return count ?? ContainerLayout.zoneBucketCountStandard
+        case "whole", nil:
+            guard body?["placement"] == nil || body?["placement"]?.string == "whole" else {
+                throw AdminRefusal.bad("'placement' must be 'whole' or 'zone'")
+            }
+            guard count ?? 1 == 1 else {
+                throw AdminRefusal.bad("'zoneBuckets' is for 'placement: zone' only")
+            }
+            return 1
+        default: throw AdminRefusal.bad("'placement' must be 'whole' or 'zone'")
+        }
     }
 
     /// Ends access and nothing else; `…/erasure` removes what the container held, piece by piece.
@@ -190,6 +229,34 @@ enum ContainerPages {
                 }
             }
             if let next = page.next { $0.member("next", next) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    /// Shows the partitions that a private database, or one zone of it, lies in.
+    private static func showPlaces(
+        _ exchange: AdminExchange, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        guard let owner = exchange.query?["owner"], !owner.isEmpty, !owner.utf8.contains(0) else {
+            throw AdminRefusal.bad("'owner' is missing: a user's record name")
+        }
+        let places = try await DatabasePlaces(exchange.directory).places(
+            of: owner, in: container, zone: exchange.query?["zone"])
+        guard let places else { throw AdminRefusal.missing("container") }
+        var json = JSONWriter()
+        json.object {
+            $0.key("places")
+            $0.array { array in
+                for place in places {
+                    array.object {
+                        $0.member("part", place.bucket.map { "bucket \($0)" } ?? "home")
+                        if let partition = place.group.flatMap({ PartitionID(group: $0) }) {
+                            $0.member("partition", "\(partition.raw)")
+                        }
+                        $0.member("inUse", place.isInUse)
+                    }
+                }
+            }
         }
         return AdminAnswer.json(json.finish())
     }
@@ -279,5 +346,9 @@ enum ContainerPages {
         }
         json.member("generation", Int64(clamping: descriptor.generation))
         json.member("buckets", descriptor.publicBucketCount)
+        json.member("placement", descriptor.zoneBucketCount > 1 ? "zone" : "whole")
+        if descriptor.zoneBucketCount > 1 {
+            json.member("zoneBuckets", descriptor.zoneBucketCount)
+        }
     }
 }

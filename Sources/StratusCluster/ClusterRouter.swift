@@ -122,6 +122,8 @@ package final class ClusterRouter: PartitionRouter {
 
     // MARK: PartitionRouter
 
+    package func group(of key: ShardKey) -> GroupID? { self.place(key).group }
+
     package func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
     ) async throws(RouteError) -> Outcome {

@@ -20,6 +20,8 @@ package protocol PartitionRouter: Sendable {
     /// The level that all nodes of the cluster can read: asked before a command or question is made
     /// in a format that not every level has.
     var level: ClusterLevel { get }
+    /// The partition that owns a key, for who asks where something lies; nil: there is only one.
+    func group(of key: ShardKey) -> GroupID?
 }
 
 extension PartitionRouter {
@@ -32,6 +34,7 @@ extension PartitionRouter {
 
     package var leadMilliseconds: Int64 { 0 }
     package var level: ClusterLevel { .build }
+    package func group(of key: ShardKey) -> GroupID? { nil }
 }
 
 package enum RouteError: Error, Sendable, Equatable {

@@ -48,6 +48,11 @@ extension ConfigurationKey {
                 + "field must exist, as in Apple's web services. `justInTime`: a save creates the "
                 + "types and fields it needs."),
         ConfigurationKey(
+            "developmentZoneBuckets", .integer(1...64), .integer(1),
+            "With `development`: how many buckets the custom zones of each private database are "
+                + "spread over, in containers that are used without having been created. A power "
+                + "of two; of another number the next smaller power counts. 1: they are whole."),
+        ConfigurationKey(
             "developmentUsers", .choice(["any", "strict"]), .text("any"),
             "Which web-auth tokens are accepted with `development`. `any`: any text stands "
                 + "for the development user. `strict`: only `development`, tokens that begin with "

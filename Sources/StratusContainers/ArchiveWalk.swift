@@ -46,9 +46,11 @@ struct ArchiveWalk: Sendable {
             return .records(try await self.reader.record(name, in: database), database.scope)
         case .subscriptions(let database, let isShared, let user):
             self.steps.removeFirst()
-            return .subscriptions(
-                try await self.reader.subscriptions(of: user, in: database, isShared: isShared),
-                isShared ? .shared : database.scope)
+            var found = try await self.reader.subscriptions(
+                of: user, in: database, isShared: isShared)
+            // Those of all zones are in every part, and the home tells of them.
+            if database.zoneBucket != nil { found.removeAll { $0.zone == nil } }
+            return .subscriptions(found, isShared ? .shared : database.scope)
         }
     }
 

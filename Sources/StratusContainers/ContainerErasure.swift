@@ -48,7 +48,8 @@ package struct ContainerErasure: Sendable {
                 throw RouteError.refused("a row that cannot be read")
             }
             try await self.erase(
-                String(decoding: row.name, as: UTF8.self), user, in: container, &progress)
+                String(decoding: row.name, as: UTF8.self), user, in: container, descriptor.layout,
+                &progress)
         }
         if !users.isEmpty { return progress }
         // Once more with each piece that follows: a bucket that is empty costs one command.
@@ -83,10 +84,12 @@ package struct ContainerErasure: Sendable {
 
     private func erase(
         _ name: String, _ user: ContainerUser, in container: ContainerReference,
-        _ progress: inout RemovalProgress
+        _ layout: ContainerLayout, _ progress: inout RemovalProgress
     ) async throws {
-        try await self.erase(
-            DatabaseID(container: container, scope: .private, owner: name), &progress)
+        let erased = try await DatabaseErasure(store: self.store).run(
+            layout.privateDatabase(of: name, in: container))
+        progress.zoneCount += erased.zoneCount
+        progress.recordCount += erased.recordCount
         if let account = user.account {
             try await self.accounts.leave(container, account)
         }

@@ -39,11 +39,11 @@ package struct ContainerUsage: Sendable {
         let users = try await self.store.page(
             .user, of: IdentityKey.home(container), at: .container(container),
             after: after.map { Bytes($0.utf8) }, limit: Self.userCountMax)
+        let layout = users.isEmpty ? ContainerLayout() : try await self.registry.layout(of: container)
         for user in users {
             let name = String(decoding: user.name, as: UTF8.self)
             page.databases.append(
-                try await self.held(
-                    DatabaseID(container: container, scope: .private, owner: name)))
+                try await self.held(by: layout.privateDatabase(of: name, in: container)))
             page.next = name
         }
         if users.count < Self.userCountMax { page.next = nil }
@@ -54,6 +54,17 @@ package struct ContainerUsage: Sendable {
     package func held(by database: PublicDatabase) async throws -> Held {
         var all = Held(owner: "", use: .none, zoneCount: 0)
         for part in database.parts {
+            let held = try await self.held(part)
+            all.use = all.use + held.use
+            all.zoneCount += held.zoneCount
+        }
+        return all
+    }
+
+    /// The same of a user's private database.
+    private func held(by database: PrivateDatabase) async throws -> Held {
+        var all = Held(owner: database.home.owner, use: .none, zoneCount: 0)
+        for part in try await PrivateParts(store: self.store).parts(of: database) {
             let held = try await self.held(part)
             all.use = all.use + held.use
             all.zoneCount += held.zoneCount

@@ -21,6 +21,18 @@ struct DatabaseErasure: Sendable {
         return all
     }
 
+    /// Every part of a private database, in use or not: subscriptions are also where no zone is, and
+    /// an empty part costs one command. The home goes last.
+    func run(_ database: PrivateDatabase) async throws -> ErasureProgress {
+        var all = ErasureProgress(zoneCount: 0, recordCount: 0, hasMore: false)
+        for part in database.parts.reversed() {
+            let progress = try await self.run(part)
+            all.zoneCount += progress.zoneCount
+            all.recordCount += progress.recordCount
+        }
+        return all
+    }
+
     private func step(_ database: DatabaseID) async throws -> ErasureProgress {
         let command = RecordCommand.eraseDatabase(EraseDatabase(database: database))
         guard case .erased(let progress) = try await self.store.submit(command, to: database) else {

@@ -11,13 +11,16 @@ extension Directory {
     /// The partition that holds it learns the schema first, where it will: records saved without
     /// one are in the way of every index that is asked for later.
     func makeUserRecord(_ name: String, in container: ContainerReference) async throws {
-        let database = try await self.registry.publicDatabase(of: container)
+        let descriptor = try await self.registry.descriptor(of: container)
+        let database = (descriptor?.publicDatabase(of: container) ?? PublicDatabase(of: container))
             .part(of: name)
+        let level = self.store.router.level
+        let floor = level.allows(.two) ? descriptor?.layout.tagFloor ?? 0 : 0
         let schema = try await self.schema(of: container)
-        let outcome = try await self.makeUserRecord(name, in: database, schema)
+        let outcome = try await self.makeUserRecord(name, in: database, schema, above: floor)
         if case .refused(let refusal) = outcome, refusal.reason == .schemaBehind {
             try? await self.store.install(schema, of: container, at: .database(database))
-            _ = try await self.makeUserRecord(name, in: database, Schema())
+            _ = try await self.makeUserRecord(name, in: database, Schema(), above: floor)
         }
     }
 
@@ -32,10 +35,10 @@ extension Directory {
         return try await self.store.schema(of: container)
     }
 
-    private func makeUserRecord(_ name: String, in database: DatabaseID, _ schema: Schema)
-        async throws -> RecordOutcome
-    {
-        let command = RecordCommand.modifyRecords(
+    private func makeUserRecord(
+        _ name: String, in database: DatabaseID, _ schema: Schema, above floor: UInt64
+    ) async throws -> RecordOutcome {
+        var command = RecordCommand.modifyRecords(
             ModifyRecords(
                 database: database,
                 drawnIncarnation: ZoneIncarnation(self.store.world.random()),
@@ -43,6 +46,7 @@ extension Directory {
                     RecordOperation(
                         .create, recordName: name, recordType: RecordState.userType)
                 ]))
+        command.tagFloor = floor
         let outcome = try await self.store.router.submit(
             command.enveloped(
                 container: database.container, identity: self.store.world.drawIdentity(),

@@ -60,8 +60,10 @@ package struct EnvironmentReset: Sendable {
             guard let user = try? ContainerUser(decoding: row.row.body),
                 let name = String(validating: row.name, as: UTF8.self)
             else { throw RouteError.refused("a row that cannot be read") }
-            try await self.erase(
-                DatabaseID(container: container, scope: .private, owner: name), &progress)
+            let erased = try await DatabaseErasure(store: self.store).run(
+                descriptor.layout.privateDatabase(of: name, in: container))
+            progress.zoneCount += erased.zoneCount
+            progress.recordCount += erased.recordCount
             if user.account != nil {
                 try await self.directory.makeUserRecord(name, in: container)
             }

@@ -68,12 +68,17 @@ package struct UserArchive: Sendable {
     private func walk(_ user: String, in container: ContainerReference) async throws -> ArchiveWalk
     {
         let reader = ArchiveReader(store: self.store)
-        let owned = DatabaseID(container: container, scope: .private, owner: user)
+        let layout = try await self.registry.layout(of: container)
+        let database = layout.privateDatabase(of: user, in: container)
+        let owned = database.home
         let open = try await self.registry.publicDatabase(of: container)
         let types = try await reader.schema(of: container).types.map(\.name)
         var steps: [ArchiveWalk.Step] = []
-        for zone in try await reader.zones(of: owned) where zone != ZoneID.defaultName {
-            steps.append(.feed(owned, zone: zone, after: nil, restartCount: 0))
+        let parts = try await PrivateParts(store: self.store).parts(of: database)
+        for part in parts {
+            for zone in try await reader.zones(of: part) where zone != ZoneID.defaultName {
+                steps.append(.feed(part, zone: zone, after: nil, restartCount: 0))
+            }
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
         steps.append(.record(open.part(of: user), name: user))
@@ -82,7 +87,10 @@ package struct UserArchive: Sendable {
                 steps.append(.type(part, type, after: nil, creator: user))
             }
         }
-        steps.append(.subscriptions(owned, isShared: false, user: user))
+        // A subscription to one zone is where the zone is.
+        for part in parts.reversed() {
+            steps.append(.subscriptions(part, isShared: false, user: user))
+        }
         steps.append(.subscriptions(owned, isShared: true, user: user))
         if open.parts.count == 1 {
             steps.append(.subscriptions(open.parts[0], isShared: false, user: user))
@@ -119,8 +127,9 @@ package struct UserArchive: Sendable {
         _ user: String, in container: ContainerReference, _ receipt: inout Receipt
     ) async throws {
         let reader = ArchiveReader(store: self.store)
-        let owned = DatabaseID(container: container, scope: .private, owner: user)
-        let erased = try await DatabaseErasure(store: self.store).run(owned)
+        let layout = try await self.registry.layout(of: container)
+        let erased = try await DatabaseErasure(store: self.store).run(
+            layout.privateDatabase(of: user, in: container))
         receipt.zoneCount += Int(clamping: erased.zoneCount)
         receipt.recordCount += Int(clamping: erased.recordCount)
         for part in try await self.registry.publicDatabase(of: container).parts {

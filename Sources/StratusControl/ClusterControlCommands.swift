@@ -29,7 +29,8 @@ enum ClusterControlCommands {
                         .flag(
                             "leaderless", nil, "Only partitions whose leader the node does not know"
                         ),
-                    ])
+                    ]),
+                PartitionOfCommand.definition,
             ] + MembershipCommands.partitionCommands),
     ]
 

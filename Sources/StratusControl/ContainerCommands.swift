@@ -17,6 +17,7 @@ struct ContainerCommands {
     ]
 
     private static let bucketCounts = (1...Bucket.countMax).filter(Bucket.isOffered).map { "\($0)" }
+    private static let zoneBucketCounts = Array(Self.bucketCounts.dropFirst())
 
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
@@ -32,11 +33,23 @@ struct ContainerCommands {
                             + "buckets, its records are spread by name over several partitions, "
                             + "which accept saves in parallel. The number is chosen here and never "
                             + "changes. Development and production have their own.",
+                        "A private database lies whole in one partition. With '--placement zone', "
+                            + "the custom zones of each owner are spread by name over up to "
+                            + "'--zone-buckets' partitions. Choose it only where single owners "
+                            + "have many zones and many writers: each sync then asks all "
+                            + "partitions in use. It never changes either.",
                     ],
                     options: Self.place + [
                         .value(
                             "buckets", .choice(Self.bucketCounts), default: "1",
-                            "The number of buckets of the public database")
+                            "The number of buckets of the public database"),
+                        .value(
+                            "placement", .choice(["whole", "zone"]), default: "whole",
+                            "How private databases are placed: whole, or zone by zone"),
+                        .value(
+                            "zone-buckets", .choice(Self.zoneBucketCounts),
+                            "With '--placement zone': the number of buckets of each private "
+                                + "database; \(ContainerLayout.zoneBucketCountStandard) otherwise"),
                     ],
                     examples: [
                         .init(
@@ -46,6 +59,10 @@ struct ContainerCommands {
                             "stratusctl container create --container iCloud.org.example.busy "
                                 + "--environment production --buckets 16",
                             "When many people save to the public database at once"),
+                        .init(
+                            "stratusctl container create --container iCloud.org.example.teams "
+                                + "--environment production --placement zone",
+                            "When single owners have many zones and many writers"),
                     ]),
                 CommandDefinition("list", "Every container, and whether it may be used"),
                 CommandDefinition(
@@ -119,8 +136,20 @@ struct ContainerCommands {
     }
 
     private func create() async throws(AdminClient.Failure) -> ExitCode {
+        let placement = self.invocation.value("placement")
+        if placement == "whole", self.invocation["zone-buckets"] != nil {
+            throw AdminClient.Failure(.usage, "'--zone-buckets' is for '--placement zone' only")
+        }
         var json = JSONWriter()
-        json.object { $0.member("buckets", Int(self.invocation.value("buckets")) ?? 1) }
+        json.object {
+            $0.member("buckets", Int(self.invocation.value("buckets")) ?? 1)
+            if placement == "zone" {
+                $0.member("placement", "zone")
+                if let count = self.invocation["zone-buckets"].flatMap({ Int($0) }) {
+                    $0.member("zoneBuckets", count)
+                }
+            }
+        }
         let answer = try await self.ask("POST", self.target(), body: json.finish())
         return self.show(self.isJSON ? answer.text + "\n" : "created\n")
     }
@@ -149,7 +178,7 @@ struct ContainerCommands {
         for (name, key) in [
             ("container", "container"), ("environment", "environment"), ("state", "state"),
             ("created", "created"), ("deleted", "deleted"), ("buckets", "buckets"),
-            ("schema version", "schemaVersion"),
+            ("placement", "placement"), ("zone buckets", "zoneBuckets"), ("schema version", "schemaVersion"),
             ("record types", "recordTypes"), ("tokens", "tokens"), ("keys", "keys"),
             ("users", "users"),
         ] {

@@ -105,6 +105,10 @@ struct ControlCommands {
             return try await MembershipCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
+        case let path where PartitionOfCommand.serves(path):
+            return try await PartitionOfCommand(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where ClusterControlCommands.serves(path):
             let answer = try await self.ask("GET", "/v1/cluster?lastKnown=1")
             if self.isJSON { return self.show(answer.text + "\n") }

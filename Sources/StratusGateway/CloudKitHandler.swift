@@ -27,6 +27,7 @@ package final class CloudKitHandler: HTTPHandler {
     let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
     let readyQueries = ReadyQueries()
+    let zoneBuckets = ZoneBucketCache()
     /// The polls that are held at this node.
     let seats: PollSeats
     /// What poll tokens are proved by: the same for as long as the installation lives.

@@ -62,7 +62,7 @@ struct Exchange {
         else { return nil }
         let count = self.authentication.publicBucketCount
         return ZonePlace(
-            zone: zone, database: self.ownDatabase,
+            zone: zone, database: self.spreadDatabase?.part(of: zone.name) ?? self.ownDatabase,
             buckets: self.route.scope == .public && zone.isDefault && count > 1
                 ? Bucket(0, of: count) : nil)
     }
@@ -91,7 +91,7 @@ struct Exchange {
     var principal: Principal { self.authentication.principal }
     var caller: String { self.principal.userRecordName }
 
-    /// The public database, or the caller's private one.
+    /// The public database, or the caller's private one: of a spread one its home.
     var ownDatabase: DatabaseID {
         DatabaseID(
             container: self.route.container,
@@ -208,6 +208,8 @@ struct Exchange {
         _ command: RecordCommand, to key: ShardKey, schema: Schema,
         as principal: Principal? = nil, identity: RequestIdentity
     ) async throws -> RecordOutcome {
+        var command = command
+        self.raise(&command)
         let enveloped = command.enveloped(
             container: self.route.container, identity: identity,
             deadlineMilliseconds: self.deadlineMilliseconds, schemaVersion: schema.version,
@@ -230,6 +232,14 @@ struct Exchange {
         default: break
         }
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+    }
+
+    /// What a command makes begins above every tag that the container had before it was made again.
+    private func raise(_ command: inout RecordCommand) {
+        let floor = self.authentication.layout.tagFloor
+        guard floor != 0, self.handler.router.level.allows(.two) else { return }
+        if case .modifyRecords(let modify) = command, modify.zone != ZoneID.defaultName { return }
+        command.tagFloor = floor
     }
 
     /// Submits to a database's partition, which may first have to learn the schema that the command

@@ -39,6 +39,9 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case staleTagAccepted, indexRowLeftBehind, tombstoneNotInFeed, cascadeNotContinued
     case rowCacheKept, identityNotAsked, removedLinkNotTold
     case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
+    // Zones in buckets.
+    case zoneBeforeBit, maskFromMemory, zoneHashedByOwner, oldCountsMask, cutPageAdvances
+    case moreComingOfLastBucket, expiredPartRestarted, erasureStopsAtHome, recoveredMaskKept
     // Assets.
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
     case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack

@@ -39,6 +39,8 @@ package enum AddingCommands {
             false
         // Without its key nothing could be read that a database holds already.
         case .putKey, .loseBody: false
+        // The creation that follows it is refused.
+        case .noteBuckets: false
         }
     }
 }

@@ -108,7 +108,8 @@ package final class Node: Sendable {
                     router: router, world: world, keys: IdentityKeys(master: tokenKey)),
                 hasher: PasswordHasher()),
             development: isOpen ? Self.developmentUsers(settings) : nil,
-            signInBase: settings.text("signIn.url"), feeds: feeds, assets: assetCiphers)
+            signInBase: settings.text("signIn.url"), feeds: feeds, assets: assetCiphers,
+            zoneBuckets: isOpen ? Self.zoneBuckets(settings) : 1)
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
@@ -268,6 +269,12 @@ package final class Node: Sendable {
         var users = DevelopmentAuthenticator.Settings()
         users.isStrict = settings.text("developmentUsers") == "strict"
         return DevelopmentAuthenticator(settings: users)
+    }
+
+    /// A number that is no power of two counts as the next smaller one that is.
+    private static func zoneBuckets(_ settings: ConfigurationSettings) -> Int {
+        let wanted = settings.integer("developmentZoneBuckets")
+        return (1...Bucket.countMax).last { $0 <= wanted && Bucket.isOffered($0) } ?? 1
     }
 
     // MARK: Reload

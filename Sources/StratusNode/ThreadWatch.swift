@@ -117,6 +117,7 @@ final class ThreadWatch: Sendable {
         case .schema(let container): return "the schema of \(container.container)"
         case .asset(let asset): return "a look for \(asset)"
         case .key(let ask): return "a look for a key of \(Self.text(ask.database))"
+        case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         }
     }

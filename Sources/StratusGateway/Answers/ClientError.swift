@@ -238,6 +238,11 @@ extension ClientError {
                     "the record '\(subject)' is in another bucket of the database, try again "
                         + "later",
                     retryAfter: 1)
+            case .zoneElsewhere:
+                Self(
+                    .tryAgainLater,
+                    "the zone '\(subject)' is in another bucket of the database, try again later",
+                    retryAfter: 1)
             case .uploadAttached:
                 Self(.accessDenied, "a record holds what was uploaded to this URL already")
             case .pinTooLate, .assetTaken, .keyMissing:

@@ -12,7 +12,7 @@ extension JSONWriter {
             $0.key("fields")
             $0.object { fields in
                 for field in record.fields where shape.wants(field.name) {
-                    fields.writeField(field, shape, links, of: record.name)
+                    fields.writeField(field, shape, links, of: record)
                 }
             }
             $0.key("pluginFields")
@@ -69,14 +69,14 @@ extension JSONWriter {
 
     /// A field as key and dictionary; always with its type, clients drop values without.
     private mutating func writeField(
-        _ field: Field, _ shape: AnswerShape, _ links: AssetLinks?, of recordName: String
+        _ field: Field, _ shape: AnswerShape, _ links: AssetLinks?, of record: Record?
     ) {
         switch field.value {
         case .scalar(.asset(let asset)):
             self.key(field.name)
             self.object {
                 $0.key("value")
-                $0.writeAsset(asset, links, of: recordName)
+                $0.writeAsset(asset, links, of: record)
                 $0.member("type", TypeTag.text(of: FieldType(.asset)))
             }
         case .list(.asset, let scalars):
@@ -85,7 +85,7 @@ extension JSONWriter {
                 $0.key("value")
                 $0.array { list in
                     for case .asset(let asset) in scalars {
-                        list.writeAsset(asset, links, of: recordName)
+                        list.writeAsset(asset, links, of: record)
                     }
                 }
                 $0.member("type", TypeTag.text(of: FieldType(.asset, isList: true)))
@@ -124,19 +124,19 @@ extension JSONWriter {
         case .bytes(let bytes): self.write(base64: bytes)
         case .location(let location): self.writeLocation(location)
         case .reference(let reference): self.writeReference(reference)
-        case .asset(let asset): self.writeAsset(asset, nil, of: "")
+        case .asset(let asset): self.writeAsset(asset, nil, of: nil)
         }
     }
 
     /// Without a receipt: whoever saves what was read sends it back as it is.
     private mutating func writeAsset(
-        _ asset: AssetReference, _ links: AssetLinks?, of recordName: String
+        _ asset: AssetReference, _ links: AssetLinks?, of record: Record?
     ) {
         self.object {
             $0.member("fileChecksum", asset.fileChecksum)
             $0.member("size", asset.size)
-            if let links, let name = asset.asset {
-                $0.member("downloadURL", links.url(of: name, in: recordName))
+            if let links, let record, let name = asset.asset {
+                $0.member("downloadURL", links.url(of: name, in: record))
             }
         }
     }

@@ -75,14 +75,18 @@ struct AssetLinks: Sendable {
     let origin: String
     /// The caller's database, without a bucket.
     let database: DatabaseID
-    let bucketCount: Int
+    let layout: ContainerLayout
     let expiresMilliseconds: Int64
 
     /// Ends with the literal `${f}`, which clients replace with a file's name.
-    func url(of asset: AssetID, in recordName: String) -> String {
+    func url(of asset: AssetID, in record: Record) -> String {
         var database = self.database
-        if self.bucketCount > 1 {
-            database.bucket = Bucket(0, of: self.bucketCount).sibling(of: recordName)
+        if database.scope == .private {
+            database = self.layout.privateDatabase(of: database.owner, in: database.container)
+                .part(of: record.zone.name)
+        } else if self.layout.publicBucketCount > 1 {
+            database.bucket = Bucket(0, of: self.layout.publicBucketCount)
+                .sibling(of: record.name)
         }
         let link = DownloadLink(
             asset: asset, database: database, expiresMilliseconds: self.expiresMilliseconds)

@@ -54,6 +54,12 @@ struct AssetService: Sendable {
                 fieldName: try item.requiredString("fieldName"))
         }
         try await self.check(tokens, in: place.database)
+        if let database = self.exchange.spreadDatabase,
+            let number = database.number(of: place.zone.name)
+        {
+            // What is in a bucket is counted and erased only if the home knows of the bucket.
+            try await self.exchange.note(BucketMask(of: [number]), of: database)
+        }
         let expires = self.exchange.handler.world.wallMilliseconds + UploadTicket.lifeMilliseconds
         var writer = JSONWriter(reserving: 512 * tokens.count)
         writer.object {
@@ -289,7 +295,7 @@ extension Exchange {
         return AssetLinks(
             ciphers: kit.ciphers, origin: self.assetOrigin(kit.settings),
             database: self.ownDatabase,
-            bucketCount: self.route.scope == .public ? self.authentication.publicBucketCount : 1,
+            layout: self.authentication.layout,
             expiresMilliseconds: DownloadLink.expiry(
                 at: self.handler.world.wallMilliseconds,
                 life: kit.settings.linkLifeMilliseconds))

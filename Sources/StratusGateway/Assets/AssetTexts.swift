@@ -227,7 +227,7 @@ extension ByteReader {
             }
             bucket = Bucket(number, of: count)
         }
-        guard (scope == .public) == owner.isEmpty, bucket == nil || scope == .public else {
+        guard (scope == .public) == owner.isEmpty else {
             throw DecodingError(.malformed, at: start)
         }
         return DatabaseID(

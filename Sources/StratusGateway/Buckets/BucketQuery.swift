@@ -3,36 +3,39 @@ import StratusCoding
 import StratusModel
 import StratusRecords
 
-// A position of a query over buckets, before it is sealed:
+// A position of a query over parts, before it is sealed:
 //
 // | bytes | what                                                                               |
 // | ----- | ---------------------------------------------------------------------------------- |
-// | 1     | kind: 1 sorted: the rest goes on in every bucket; 2 unsorted                       |
-// | 1     | unsorted: the bucket to go on in; the rest is its own position, empty at its start |
+// | 1     | kind: 1 sorted: the rest goes on in every part; 2 unsorted                         |
+// | 1     | unsorted: the part to go on in; the rest is its own position, empty at its start   |
 
-/// One page of a query over buckets.
+/// One page of a query over the buckets of a public database, or over all zones of a private one in
+/// parts.
 ///
 /// Sorted, it looks into all of them at once: keys first, records for the winners only
-/// (``BucketMerge``). Without an order it takes one bucket after the other. The rows a page may
-/// touch are shared out.
+/// (``BucketMerge``). Without an order it takes one part after the other. The rows a page may touch
+/// are shared out.
 struct BucketQuery: Sendable {
     let queries: QueryService
     /// For the whole database; its marker is one of ours.
     let ask: QueryPageAsk
-    let buckets: Bucket
+    let parts: SpreadParts
+    /// The buckets in use.
+    let mask: BucketMask
     let schema: Schema
 
     private enum Position {
         case sorted(Bytes)
-        case unsorted(bucket: Int, Bytes?)
+        case unsorted(part: Int, Bytes?)
     }
 
     /// First looks that found only what was gone by the second.
     private static let roundCountMax = 3
-    /// The touches that one bucket may always make, however many buckets there are.
+    /// The touches that one part may always make, however many there are.
     private static let touchCountMin = 200
 
-    private var count: Int { Int(self.buckets.count) }
+    private var numbers: [Int] { self.parts.numbers(self.mask) }
     private var limit: Int {
         min(
             self.ask.limit <= 0 ? RecordState.pageCountMax : self.ask.limit,
@@ -42,7 +45,7 @@ struct BucketQuery: Sendable {
     func page() async throws -> QueryPage {
         switch try self.position() {
         case .sorted(let marker): return try await self.sorted(after: marker)
-        case .unsorted(let bucket, let marker): return try await self.unsorted(from: bucket, marker)
+        case .unsorted(let part, let marker): return try await self.unsorted(from: part, marker)
         case nil:
             return self.ask.predicate.sorts.isEmpty
                 ? try await self.unsorted(from: 0, nil) : try await self.sorted(after: nil)
@@ -53,16 +56,18 @@ struct BucketQuery: Sendable {
         guard let bytes = self.ask.after else { return nil }
         switch bytes.first {
         case 1: return .sorted(Bytes(bytes[1...]))
-        case 2 where bytes.count >= 2 && Int(bytes[1]) < self.count:
+        case 2 where bytes.count >= 2 && Int(bytes[1]) < self.parts.count:
             return .unsorted(
-                bucket: Int(bytes[1]), bytes.count > 2 ? Bytes(bytes[2...]) : nil)
+                part: Int(bytes[1]), bytes.count > 2 ? Bytes(bytes[2...]) : nil)
         default: throw .invalidMarker
         }
     }
 
     private func part(_ number: Int, after: Bytes?, limit: Int, touches: Int) -> QueryPageAsk {
         var part = self.ask
-        part.database.bucket = Bucket(number, of: self.count)
+        part.database = self.parts.part(number)
+        // Names are each in one bucket of a public database, but may be in many zones.
+        if part.zone == nil { part.part = UInt8(clamping: number) }
         part.after = after
         part.limit = limit
         part.touchCountMax = touches
@@ -74,8 +79,7 @@ struct BucketQuery: Sendable {
     private func unsorted(from first: Int, _ marker: Bytes?) async throws -> QueryPage {
         try await self.requireIndexes()
         var page = QueryPage(records: [], next: nil, zone: nil, touchCount: 0)
-        var marker = marker
-        for number in first..<self.count {
+        for number in self.numbers where number >= first {
             let rest = self.limit - page.records.count
             let touches = self.ask.touchCountMax - page.touchCount
             guard touches > 0 else {
@@ -85,7 +89,9 @@ struct BucketQuery: Sendable {
             // A page that is full is the last one where nothing follows: the next bucket is asked
             // for one record.
             let found = try await self.queries.page(
-                self.part(number, after: marker, limit: max(1, rest), touches: touches),
+                self.part(
+                    number, after: number == first ? marker : nil, limit: max(1, rest),
+                    touches: touches),
                 schema: self.schema)
             page.touchCount += found.touchCount
             guard rest > 0 else {
@@ -98,7 +104,6 @@ struct BucketQuery: Sendable {
                 page.next = [2, UInt8(number)] + next
                 return page
             }
-            marker = nil
         }
         return page
     }
@@ -109,12 +114,10 @@ struct BucketQuery: Sendable {
     private func requireIndexes() async throws {
         guard self.ask.requiresIndexes else { return }
         let question = ReadyQueries.Question(
-            self.ask.predicate,
-            in: PublicDatabase(of: self.ask.database.container, bucketCount: self.count),
-            schemaVersion: self.schema.version)
+            self.ask.predicate, in: self.parts, self.mask, schemaVersion: self.schema.version)
         if self.queries.exchange.handler.readyQueries.holds(question) { return }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-            for number in 0..<self.count {
+            for number in self.numbers {
                 let part = self.part(number, after: nil, limit: 1, touches: 1)
                 tasks.addTask { _ = try await self.queries.answer(part, schema: self.schema) }
             }
@@ -126,10 +129,11 @@ struct BucketQuery: Sendable {
     // MARK: Sorted
 
     private func sorted(after marker: Bytes?) async throws -> QueryPage {
-        let touches = max(Self.touchCountMin, self.ask.touchCountMax / self.count)
+        let numbers = self.numbers
+        let touches = max(Self.touchCountMin, self.ask.touchCountMax / numbers.count)
         for _ in 0..<Self.roundCountMax {
             var asks: [QueryPageAsk?] = []
-            for number in 0..<self.count {
+            for number in numbers {
                 var ask = self.part(number, after: marker, limit: self.limit, touches: touches)
                 ask.placed = .only
                 asks.append(ask)
@@ -140,7 +144,7 @@ struct BucketQuery: Sendable {
             }
             let merge = BucketMerge(
                 first.map { .init(places: $0.places, end: $0.end) }, limit: self.limit)
-            for number in 0..<self.count {
+            for number in asks.indices {
                 asks[number]?.placed = .withRecords
                 asks[number]?.limit = merge.counts[number]
                 if merge.counts[number] == 0 { asks[number] = nil }

@@ -1,14 +1,14 @@
 import StratusModel
 import Synchronization
 
-/// The sizes of public databases' buckets when this gateway last looked. It divides a database's
-/// quota among its buckets by them.
+/// The sizes of databases' parts when this gateway last looked. It divides a database's quota among
+/// its parts by them.
 ///
 /// A bucket's log decides exactly about what the bucket itself holds. Of the others it knows
 /// nothing, so that together they may pass the quota by what is saved between two looks.
 final class BucketUses: Sendable {
     private struct Entry {
-        /// Bytes, by the bucket's number.
+        /// Bytes, by the part's number.
         var sizes: [UInt64]
         var readAt: MonotonicTime
         /// Somebody is looking.
@@ -20,14 +20,14 @@ final class BucketUses: Sendable {
     private static let lifetime = Duration.seconds(1)
     static let patience = Duration.seconds(2)
 
-    private let entries = Mutex<[PublicDatabase: Entry]>([:])
+    private let entries = Mutex<[SpreadParts: Entry]>([:])
     private let countMax: Int
 
     init(countMax: Int = 1_024) { self.countMax = countMax }
 
     /// Nil: the caller is to look, and to say what it saw by ``keep(_:of:at:)``. Everybody else
     /// goes by the last look meanwhile.
-    func sizes(of database: PublicDatabase, at now: MonotonicTime) -> [UInt64]? {
+    func sizes(of database: SpreadParts, at now: MonotonicTime) -> [UInt64]? {
         self.entries.withLock { entries in
             guard let entry = entries[database] else { return nil }
             if now < entry.readAt + Self.lifetime { return entry.sizes }
@@ -40,7 +40,7 @@ final class BucketUses: Sendable {
     /// - Parameter sizes: nil where a bucket did not answer: what it held before counts, and
     ///   nothing where nobody ever knew.
     /// - Returns: what is known now.
-    func keep(_ sizes: [UInt64?], of database: PublicDatabase, at now: MonotonicTime) -> [UInt64] {
+    func keep(_ sizes: [UInt64?], of database: SpreadParts, at now: MonotonicTime) -> [UInt64] {
         self.entries.withLock { entries in
             let known = entries[database]?.sizes ?? sizes.map { _ in 0 }
             let all = zip(sizes, known).map { $0 ?? $1 }

@@ -17,7 +17,9 @@ extension ModifyService {
         // What only takes away meets no quota.
         let bounds =
             modify.operations.allSatisfy(\.kind.isDelete)
-            ? nil : await self.sizeBounds(of: place, in: buckets)
+            ? nil
+            : await self.sizeBounds(
+                of: SpreadParts(place.database.whole, bucketCount: Int(buckets.count)))
         let plan = BucketPlan(modify.operations, buckets: buckets)
         for (number, wave) in plan.waves.enumerated() {
             await withTaskGroup(of: (BucketPlan.Part, [OperationResult]).self) { tasks in
@@ -78,17 +80,6 @@ extension ModifyService {
             let failure = ClientError(error)
             return part.positions.map { _ in .failure(failure) }
         }
-    }
-
-    /// The quota that a client is told of is the database's, not what was left of it for one
-    /// bucket.
-    private static func saying(_ rules: RecordRules, _ result: ModifiedRecords.Result)
-        -> ModifiedRecords.Result
-    {
-        guard case .refused(let refusal) = result, refusal.reason == .databaseFull else {
-            return result
-        }
-        return .refused(RecordRefusal(.databaseFull, String(rules.databaseSizeMax)))
     }
 
     /// Reserves what saves refer to in other buckets, and looks for their parents there.

@@ -2,14 +2,12 @@ import StratusCluster
 import StratusModel
 import StratusRecords
 
-/// One quota for a database that lies in several buckets.
+/// One quota for a database that lies in several parts.
 extension ModifyService {
-    /// The size that each bucket may reach by this save; nil: there is no quota.
-    func sizeBounds(of place: ZonePlace, in buckets: Bucket) async -> [UInt64]? {
+    /// The size that each part may reach by this save, by number; nil: there is no quota.
+    func sizeBounds(of database: SpreadParts) async -> [UInt64]? {
         let quota = self.exchange.rules.databaseSizeMax
         if quota == 0 { return nil }
-        let database = PublicDatabase(
-            of: place.database.container, bucketCount: Int(buckets.count))
         let uses = self.exchange.handler.bucketUses
         let now = self.exchange.handler.world.now
         if let sizes = uses.sizes(of: database, at: now) {
@@ -20,13 +18,23 @@ extension ModifyService {
             of: uses.keep(sizes, of: database, at: now), quota: quota)
     }
 
-    /// All at once. A bucket that cannot be reached fails what is saved in it, and nothing else:
+    /// All at once. A part that cannot be reached fails what is saved in it, and nothing else:
     /// nobody waits long.
-    private func sizes(of database: PublicDatabase) async -> [UInt64?] {
+    private func sizes(of database: SpreadParts) async -> [UInt64?] {
         let router = self.exchange.handler.router
         let deadline = self.exchange.handler.world.now + BucketUses.patience / 2
-        return await withTaskGroup(of: (Int, UInt64?).self) { tasks in
-            for (number, part) in database.parts.enumerated() {
+        var sizes: [UInt64?] = Array(repeating: nil, count: database.count)
+        var numbers = Array(0..<database.count)
+        if let spread = self.exchange.spreadDatabase {
+            guard let mask = try? await self.exchange.buckets(of: spread).mask else { return sizes }
+            numbers = database.numbers(mask)
+            // A bucket that holds no zone holds nothing.
+            sizes = Array(repeating: 0, count: database.count)
+            for number in numbers { sizes[number] = nil }
+        }
+        return await withTaskGroup(of: (Int, UInt64?).self) { [numbers] tasks in
+            for number in numbers {
+                let part = database.part(number)
                 tasks.addTask {
                     let query = RecordQuery(principal: Principal(kind: .system), .use(part))
                     let answer = try? await router.read(
@@ -38,9 +46,18 @@ extension ModifyService {
                     return (number, use.size + assets.size)
                 }
             }
-            var sizes: [UInt64?] = database.parts.map { _ in nil }
             for await (number, size) in tasks { sizes[number] = size }
             return sizes
         }
+    }
+
+    /// The quota that a client is told of is the database's, not what was left of it for one part.
+    static func saying(
+        _ rules: RecordRules, _ result: ModifiedRecords.Result
+    ) -> ModifiedRecords.Result {
+        guard case .refused(let refusal) = result, refusal.reason == .databaseFull else {
+            return result
+        }
+        return .refused(RecordRefusal(.databaseFull, String(rules.databaseSizeMax)))
     }
 }

@@ -14,12 +14,18 @@ final class ReadyQueries: Sendable {
             var comparator: Comparator
         }
 
-        var database: PublicDatabase
+        var database: SpreadParts
+        /// Those of its buckets that were asked.
+        var mask: BucketMask
         var schemaVersion: UInt64
         var recordType: String
         var needs: Set<Need>
 
-        init(_ predicate: RecordPredicate, in database: PublicDatabase, schemaVersion: UInt64) {
+        init(
+            _ predicate: RecordPredicate, in database: SpreadParts, _ mask: BucketMask,
+            schemaVersion: UInt64
+        ) {
+            self.mask = mask
             self.database = database
             self.schemaVersion = schemaVersion
             self.recordType = predicate.recordType

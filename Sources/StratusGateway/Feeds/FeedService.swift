@@ -180,15 +180,29 @@ struct FeedService: Sendable {
         let maximum = self.exchange.handler.limits.operationCountMax
         let limit = try input.resultsLimit(max: maximum) ?? maximum
         let token = try input.string(tokenKey)
-        let page = try await self.databasePage(after: token, as: kind, limit: limit)
+        let changes: [DatabaseChangesPage.Change]
+        let (text, moreComing): (String, Bool)
+        if let database = self.exchange.spreadDatabase {
+            let page = try await self.page(of: database, after: token, as: kind, limit: limit)
+            changes = page.changes
+            (text, moreComing) = (
+                self.exchange.token(page.position, as: kind), page.moreComing
+            )
+        } else {
+            let page = try await self.databasePage(after: token, as: kind, limit: limit)
+            changes = page.changes
+            (text, moreComing) = (
+                self.exchange.token(page.position, as: kind), page.moreComing
+            )
+        }
         var writer = JSONWriter()
         writer.object {
             $0.key("zones")
             $0.array { array in
-                for change in page.changes { self.write(change, as: kind, to: &array) }
+                for change in changes { self.write(change, as: kind, to: &array) }
             }
-            $0.member(tokenKey, self.exchange.token(page.position, as: kind))
-            $0.member("moreComing", page.moreComing)
+            $0.member(tokenKey, text)
+            $0.member("moreComing", moreComing)
         }
         return writer.finish()
     }
@@ -217,7 +231,7 @@ struct FeedService: Sendable {
             at: .database(self.exchange.ownDatabase))
     }
 
-    private static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
+    static func page(_ answer: RecordAnswer) throws -> DatabaseChangesPage {
         switch answer {
         case .databaseChanges(let page): return page
         case .zoneRefused(let refusal): throw ClientError(refusal)
@@ -226,7 +240,7 @@ struct FeedService: Sendable {
     }
 
     /// How often a walk to a feed's end begins again.
-    private static let restartCountMax = 8
+    static let restartCountMax = 8
 
     /// No changes, and the feed's end.
     ///

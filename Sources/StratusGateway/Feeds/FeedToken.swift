@@ -22,7 +22,8 @@ package import StratusSealing
 /// | 2     | bits: 1 a database's position midway through its pages, 2 a floor     |
 /// | 8     | only with bit 2: the floor, see `FeedPosition`, `DatabasePosition`     |
 ///
-/// That is 48 letters of base64, 60 with a floor. Equal positions have equal tokens.
+/// That is 48 letters of base64, 60 with a floor. Equal positions have equal tokens. A database in
+/// buckets has tokens of another version: see ``PartedToken``.
 package struct FeedToken: Sendable, Hashable {
     /// The raw value is in clients' hands for ever.
     package enum Kind: UInt8, Sendable, Hashable, CaseIterable {

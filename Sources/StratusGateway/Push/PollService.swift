@@ -142,7 +142,14 @@ struct PollService: Sendable {
             self.places = []
             var failure: (any Error)?
             for registration in stored.device.registrations {
-                for database in registration.databases(publicBucketCount: 1) {
+                var layout = ContainerLayout()
+                do {
+                    layout = try await self.handler.authenticator.layout(
+                        of: registration.container)
+                } catch { failure = error }
+                // Where there is nothing to look for, a look costs little.
+                layout.publicBucketCount = 1
+                for database in registration.databases(layout) {
                     var place = Place(registration: registration, database: database)
                     do { place.principal = try await self.principal(place, until: deadline) } catch
                     {
@@ -296,6 +303,29 @@ struct PollService: Sendable {
         ) async throws {
             try await self.follow(
                 place, .advance(from: from, to: to, spent: spent), until: deadline)
+            guard let spent, place.database.scope == .private else { return }
+            // One that fires once for all zones has copies in the other parts.
+            let layout = try await self.handler.authenticator.layout(
+                of: place.registration.container)
+            let others = place.registration.databases(layout).filter {
+                $0.scope == .private && $0 != place.database
+            }
+            for part in others { try await self.delete(spent, in: part, place, until: deadline) }
+        }
+
+        private func delete(
+            _ id: String, in part: DatabaseID, _ place: Place, until deadline: MonotonicTime
+        ) async throws {
+            guard let principal = place.principal else { return }
+            let command = RecordCommand.modifySubscriptions(
+                ModifySubscriptions(database: part, operations: [.delete(id)])
+            ).enveloped(
+                container: part.container, identity: self.handler.world.drawIdentity(),
+                deadlineMilliseconds: self.handler.world.wallMilliseconds + 10_000
+                    + self.handler.router.leadMilliseconds,
+                schemaVersion: 0, principal: principal)
+            _ = try await self.handler.router.submit(
+                command, to: .database(part), deadline: deadline)
         }
 
         private func follow(

@@ -54,9 +54,7 @@ struct TokenService: Sendable {
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
             isServerKey: self.exchange.principal.kind == .serverKey, session: self.session)
         // Before it is listed: a poll then finds where to begin.
-        for database in registration.databases(
-            publicBucketCount: self.exchange.authentication.publicBucketCount)
-        {
+        for database in registration.databases(self.exchange.authentication.layout) {
             let outcome = try await self.exchange.submit(
                 .followNews(
                     FollowNews(
@@ -111,16 +109,16 @@ struct TokenService: Sendable {
 }
 
 extension Device.Registration {
-    /// The databases whose subscriptions can fire for it. A server key has no private one. The
-    /// buckets of a public database take no subscriptions yet.
-    func databases(publicBucketCount: Int) -> [DatabaseID] {
+    /// The databases whose subscriptions can fire for it: of a spread private one every part, since
+    /// a zone may come to be in any. A server key has no private one. The buckets of a public
+    /// database take no subscriptions yet.
+    func databases(_ layout: ContainerLayout) -> [DatabaseID] {
         var databases: [DatabaseID] = []
         if !self.isServerKey {
-            databases.append(
-                DatabaseID(
-                    container: self.container, scope: .private, owner: self.userRecordName))
+            databases +=
+                layout.privateDatabase(of: self.userRecordName, in: self.container).parts
         }
-        if publicBucketCount == 1 {
+        if layout.publicBucketCount == 1 {
             databases.append(DatabaseID(container: self.container, scope: .public, owner: ""))
         }
         return databases

@@ -46,7 +46,7 @@ struct QueryService: Sendable {
             touchCountMax: self.exchange.handler.limits.queryTouchCountMax,
             requiresIndexes: self.exchange.handler.settings.requiresIndexes(
                 in: self.exchange.route.container.environment))
-        let page = try await self.page(ask, in: target.buckets, schema: schema)
+        let page = try await self.page(ask, of: target, schema: schema)
         let marker = page.next.map {
             ContinuationMarker.text(
                 $0, of: writer.bytes, at: place, sealedWith: self.exchange.cipher)
@@ -213,7 +213,7 @@ struct QueryService: Sendable {
                 // it has.
                 if hasInstalled { throw ClientError(refusal) }
                 do { try await self.exchange.install(schema, at: key) } catch is ClientError {
-                    ask.schemaVersion = nil
+                    ask.schemaVersion = ask.part == nil ? nil : 0
                 }
                 hasInstalled = true
             case .refused(let refusal) where refusal.reason == .typeUnknown && !hasInstalled:
@@ -240,13 +240,23 @@ struct QueryService: Sendable {
         return page
     }
 
-    /// A page of the whole zone, wherever its records are.
-    private func page(_ ask: QueryPageAsk, in buckets: Bucket?, schema: Schema) async throws
+    /// A page of the whole zone, or of all zones, wherever its records are.
+    private func page(_ ask: QueryPageAsk, of target: Target, schema: Schema) async throws
         -> QueryPage
     {
-        guard let buckets else { return try await self.page(ask, schema: schema) }
-        return try await BucketQuery(queries: self, ask: ask, buckets: buckets, schema: schema)
-            .page()
+        if let buckets = target.buckets {
+            let parts = SpreadParts(ask.database, bucketCount: Int(buckets.count))
+            return try await BucketQuery(
+                queries: self, ask: ask, parts: parts, mask: .all, schema: schema
+            ).page()
+        }
+        guard target.isZoneWide, let database = self.exchange.spreadDatabase else {
+            return try await self.page(ask, schema: schema)
+        }
+        let mask = try await self.exchange.buckets(of: database).mask
+        return try await BucketQuery(
+            queries: self, ask: ask, parts: SpreadParts(database), mask: mask, schema: schema
+        ).page()
     }
 
     private func queryAnswer(

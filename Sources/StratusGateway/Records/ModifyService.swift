@@ -53,6 +53,14 @@ struct ModifyService: Sendable {
             zone = self.exchange.wantsSyncToken ? try await self.exchange.summary(of: place) : nil
             results = await self.modify(modify, in: buckets, at: place, schema: schema)
         } else {
+            if let spread = self.exchange.spreadDatabase,
+                !accepted.allSatisfy(\.kind.isDelete)
+            {
+                let parts = SpreadParts(spread)
+                if let bounds = await self.sizeBounds(of: parts) {
+                    modify.rules.databaseSizeMax = bounds[parts.number(of: place.database)]
+                }
+            }
             let outcome = try await self.exchange.submit(
                 .modifyRecords(modify), to: place.database, schema: schema
             ).outcome
@@ -60,7 +68,9 @@ struct ModifyService: Sendable {
                 modified.results.count == accepted.count
             else { throw RouteError.refused("an outcome of another kind") }
             zone = modified.zone
-            results = modified.results.map { .success($0) }
+            results = modified.results.map {
+                .success(Self.saying(self.exchange.rules, $0))
+            }
         }
         if !results.isEmpty {
             let remembered = try await self.remembered(results, of: accepted, at: place)

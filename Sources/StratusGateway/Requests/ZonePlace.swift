@@ -1,6 +1,6 @@
 import StratusModel
 
-/// A zone with the database that holds it.
+/// A zone with the database that holds it: of a spread private database, the part.
 struct ZonePlace: Sendable, Hashable {
     var zone: ZoneID
     var database: DatabaseID

@@ -60,20 +60,11 @@ struct SubscriptionService: Sendable {
             items.append(try await self.item(try Input(element, at: "operations"), &draws))
         }
         let operations = items.compactMap { try? $0.read.get() }
-        var results: [SubscriptionResult] = []
-        if !operations.isEmpty {
-            let outcome = try await self.exchange.submit(
-                .modifySubscriptions(
-                    ModifySubscriptions(
-                        database: self.exchange.ownDatabase,
-                        isShared: self.exchange.route.scope == .shared,
-                        countMax: Self.countMax, operations: operations)),
-                to: self.exchange.ownDatabase, schema: Schema()
-            ).outcome
-            guard case .subscriptions(let answered) = outcome,
-                answered.count == operations.count
-            else { throw RouteError.refused("an outcome of another kind") }
-            results = answered
+        let results: [SubscriptionResult]
+        if let database = self.exchange.spreadDatabase {
+            results = try await self.modify(operations, of: database)
+        } else {
+            results = try await self.submit(operations, to: self.exchange.ownDatabase)
         }
         var next = results.makeIterator()
         return self.answer { array in
@@ -141,14 +132,37 @@ struct SubscriptionService: Sendable {
         guard self.exchange.handler.router.level.allows(.two) else { throw .upgrading }
     }
 
+    func submit(
+        _ operations: [ModifySubscriptions.Operation], to database: DatabaseID, part: Bytes = []
+    ) async throws -> [SubscriptionResult] {
+        if operations.isEmpty { return [] }
+        let outcome = try await self.exchange.submit(
+            .modifySubscriptions(
+                ModifySubscriptions(
+                    database: database, isShared: self.exchange.route.scope == .shared,
+                    countMax: Self.countMax, operations: operations)),
+            to: database, schema: Schema(), part: part
+        ).outcome
+        guard case .subscriptions(let answered) = outcome, answered.count == operations.count
+        else { throw RouteError.refused("an outcome of another kind") }
+        return answered
+    }
+
     private func found(_ ids: [String]?) async throws -> [Subscription?] {
         try self.requireLevel()
         if ids?.isEmpty == true { return [] }
+        guard let database = self.exchange.spreadDatabase else {
+            return try await self.found(ids, in: self.exchange.ownDatabase)
+        }
+        return try await self.found(ids, of: database)
+    }
+
+    func found(_ ids: [String]?, in database: DatabaseID) async throws -> [Subscription?] {
         guard
             case .subscriptions(let found) = try await self.exchange.read(
                 .subscriptions(
-                    self.exchange.ownDatabase, isShared: self.exchange.route.scope == .shared,
-                    names: ids), at: .database(self.exchange.ownDatabase)),
+                    database, isShared: self.exchange.route.scope == .shared,
+                    names: ids), at: .database(database)),
             ids == nil || found.count == ids?.count
         else { throw RouteError.refused("an answer of another kind") }
         return found

@@ -15,10 +15,16 @@ struct UsageService: Sendable {
 
     /// `usage`: what the caller's private database holds, and its quota if it has one.
     func usage() async throws -> Bytes {
-        let answer = try await self.exchange.read(
-            .use(self.exchange.ownDatabase), at: .database(self.exchange.ownDatabase))
-        guard case .use(let use, let zoneCount, let assets) = answer else {
-            throw RouteError.refused("no usage where it was asked for")
+        var (use, zoneCount, assets) = try await self.held(by: self.exchange.ownDatabase)
+        if let database = self.exchange.spreadDatabase {
+            let (parts, _) = try await self.exchange.askBuckets(of: database) {
+                try await self.held(by: database.part($0))
+            }
+            for (_, held) in parts {
+                use = use + held.use
+                zoneCount += held.zoneCount
+                assets = assets + held.assets
+            }
         }
         var json = JSONWriter()
         json.object {
@@ -31,5 +37,15 @@ struct UsageService: Sendable {
             if quota != 0 { $0.member("bytesMax", Int64(clamping: quota)) }
         }
         return json.finish()
+    }
+
+    private func held(
+        by database: DatabaseID
+    ) async throws -> (use: StorageUse, zoneCount: UInt64, assets: AssetUse) {
+        let answer = try await self.exchange.read(.use(database), at: .database(database))
+        guard case .use(let use, let zoneCount, let assets) = answer else {
+            throw RouteError.refused("no usage where it was asked for")
+        }
+        return (use, zoneCount, assets)
     }
 }

@@ -23,8 +23,10 @@ struct ZoneService: Sendable {
     /// `zones/list`: all of them in one answer.
     func list() async throws -> Bytes {
         var zones: [ZoneAnswer] = []
-        if self.exchange.route.scope != .shared {
-            zones = try await self.zones(names: nil)
+        if let database = self.exchange.spreadDatabase {
+            zones = try await self.zones(of: database).map { .zone($0) }
+        } else if self.exchange.route.scope != .shared {
+            zones = try await self.zones(names: nil, in: self.exchange.ownDatabase)
         }
         return self.zonesAnswer { array in
             for case .zone(let zone) in zones {
@@ -43,7 +45,15 @@ struct ZoneService: Sendable {
             try ZoneAddress(element["zoneID"] ?? element, key: "zones")
         }
         let places = addresses.map { self.exchange.place($0) }
-        let found = try await self.zones(names: places.compactMap { $0?.zone.name })
+        let names = places.compactMap { $0?.zone.name }
+        let found: [Result<ZoneAnswer, ClientError>]
+        if let database = self.exchange.spreadDatabase {
+            found = await self.zones(named: names, of: database)
+        } else {
+            found = try await self.zones(names: names, in: self.exchange.ownDatabase).map {
+                .success($0)
+            }
+        }
         var next = found.makeIterator()
         return self.zonesAnswer { array in
             for (address, place) in zip(addresses, places) {
@@ -53,10 +63,11 @@ struct ZoneService: Sendable {
                     continue
                 }
                 switch answer {
-                case .zone(let zone):
+                case .success(.zone(let zone)):
                     array.writeZone(zone, id: place.zone, token: self.exchange.zoneToken(zone))
-                case .refused(let refusal):
+                case .success(.refused(let refusal)):
                     array.writeFailure(ClientError(refusal), zone: place.zone)
+                case .failure(let error): array.writeFailure(error, zone: place.zone)
                 }
             }
         }
@@ -93,21 +104,7 @@ struct ZoneService: Sendable {
                     kind, zone: address.name, drawnIncarnation: draws.incarnation()))
         }
         guard !requests.isEmpty else { throw InputRefusal.missingKey("operations") }
-        var results: [ZoneResult] = []
-        if operations.contains(where: { $0.kind == .create }) { try await self.teachSchema() }
-        if !operations.isEmpty {
-            let outcome = try await self.exchange.submit(
-                .modifyZones(
-                    ModifyZones(
-                        database: self.exchange.ownDatabase, rules: self.exchange.rules,
-                        operations: operations)),
-                to: self.exchange.ownDatabase, schema: Schema()
-            ).outcome
-            guard case .zones(let answered) = outcome, answered.count == operations.count else {
-                throw RouteError.refused("an outcome of another kind")
-            }
-            results = answered
-        }
+        let results = try await self.modify(operations)
         var next = results.makeIterator()
         return self.zonesAnswer { array in
             for (address, place) in requests {
@@ -117,11 +114,12 @@ struct ZoneService: Sendable {
                     continue
                 }
                 switch result {
-                case .created(let zone):
+                case .success(.created(let zone)):
                     array.writeZone(zone, id: place.zone, token: self.exchange.zoneToken(zone))
-                case .deleted: array.writeDeletedZone(place.zone)
-                case .refused(let refusal):
+                case .success(.deleted): array.writeDeletedZone(place.zone)
+                case .success(.refused(let refusal)):
                     array.writeFailure(ClientError(refusal), zone: place.zone)
+                case .failure(let error): array.writeFailure(error, zone: place.zone)
                 }
             }
         }
@@ -131,20 +129,48 @@ struct ZoneService: Sendable {
 
     /// A partition that learns the schema before it holds anything has all indexes at once; one
     /// that learns it later has to fill them first.
-    private func teachSchema() async throws {
-        let key = ShardKey.database(self.exchange.ownDatabase)
+    func teachSchema(to database: DatabaseID) async throws {
+        let key = ShardKey.database(database)
         let schema = try await self.exchange.schema()
         if try await self.exchange.isBehind(schema, at: key) {
             try await self.exchange.install(schema, at: key)
         }
     }
 
-    private func zones(names: [String]?) async throws -> [ZoneAnswer] {
+    private func modify(
+        _ operations: [ModifyZones.Operation]
+    ) async throws -> [Result<ZoneResult, ClientError>] {
+        if operations.isEmpty { return [] }
+        if let database = self.exchange.spreadDatabase {
+            return await self.modify(operations, of: database)
+        }
+        let database = self.exchange.ownDatabase
+        if operations.contains(where: { $0.kind == .create }) {
+            try await self.teachSchema(to: database)
+        }
+        return try await self.submit(operations, to: database).map { .success($0) }
+    }
+
+    func submit(
+        _ operations: [ModifyZones.Operation], to database: DatabaseID
+    ) async throws -> [ZoneResult] {
+        let modify = ModifyZones(
+            database: database, rules: self.exchange.rules, operations: operations)
+        let outcome = try await self.exchange.submit(
+            .modifyZones(modify), to: database, schema: Schema(),
+            part: database.bucket.map { [3, $0.number] } ?? []
+        ).outcome
+        guard case .zones(let answered) = outcome, answered.count == operations.count else {
+            throw RouteError.refused("an outcome of another kind")
+        }
+        return answered
+    }
+
+    func zones(names: [String]?, in database: DatabaseID) async throws -> [ZoneAnswer] {
         if names?.isEmpty == true { return [] }
         guard
             case .zones(let zones) = try await self.exchange.read(
-                .zones(self.exchange.ownDatabase, names: names),
-                at: .database(self.exchange.ownDatabase)),
+                .zones(database, names: names), at: .database(database)),
             names == nil || zones.count == names?.count
         else { throw RouteError.refused("an answer of another kind") }
         return zones

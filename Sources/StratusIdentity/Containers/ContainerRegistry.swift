@@ -13,8 +13,13 @@ package struct ContainerRegistry: Sendable {
     package static let countMax = 10_000
 
     private let store: IdentityStore
+    /// The buckets of private databases in containers that are used without having been created.
+    private let zoneBuckets: Int
 
-    package init(store: IdentityStore) { self.store = store }
+    package init(store: IdentityStore, zoneBuckets: Int = 1) {
+        self.store = store
+        self.zoneBuckets = zoneBuckets
+    }
 
     static func key(_ container: ContainerReference) -> IdentityKey {
         IdentityKey(.container, of: IdentityKey.home(container))
@@ -44,6 +49,13 @@ package struct ContainerRegistry: Sendable {
             ?? PublicDatabase(of: container)
     }
 
+    /// How a container's databases are spread. Those of one that nobody ever named are whole.
+    package func layout(of container: ContainerReference) async throws(RouteError)
+        -> ContainerLayout
+    {
+        try await self.descriptor(of: container)?.layout ?? ContainerLayout()
+    }
+
     package enum Creation: Sendable, Equatable {
         case created(ContainerDescriptor)
         case exists(ContainerDescriptor)
@@ -53,12 +65,16 @@ package struct ContainerRegistry: Sendable {
 
     /// Takes a name into use, even one that was erased.
     ///
-    /// - Parameter buckets: the buckets of the public database, fixed for the container's life; see
-    ///   ``Bucket/isOffered(_:)``.
-    package func create(_ container: ContainerReference, buckets: Int = 1)
+    /// - Parameters:
+    ///   - buckets: the buckets of the public database, fixed for the container's life; see
+    ///     ``Bucket/isOffered(_:)``.
+    ///   - zoneBuckets: the same of each private database. More than 1: feature level 2.
+    package func create(_ container: ContainerReference, buckets: Int = 1, zoneBuckets: Int = 1)
         async throws(RouteError) -> Creation
     {
         precondition(Bucket.isOffered(buckets), "not offered: \(buckets) buckets")
+        precondition(Bucket.isOffered(zoneBuckets), "not offered: \(zoneBuckets) buckets")
+        guard zoneBuckets == 1 || self.store.router.level.allows(.two) else { throw .upgrading }
         if let known = try await self.descriptor(of: container) {
             switch known.state {
             case .active, .resetting:
@@ -70,7 +86,8 @@ package struct ContainerRegistry: Sendable {
             }
         }
         let now = self.store.now
-        let fresh = ContainerDescriptor(createdMilliseconds: now, publicBucketCount: buckets)
+        let fresh = ContainerDescriptor(
+            createdMilliseconds: now, publicBucketCount: buckets, zoneBucketCount: zoneBuckets)
         try await self.list(container, as: fresh)
         var result = Creation.isErasing
         try await self.store.update(Self.key(container), at: .container(container)) {
@@ -102,7 +119,7 @@ package struct ContainerRegistry: Sendable {
     /// - Returns: false where it was deleted, and nobody created it again.
     package func admit(_ container: ContainerReference) async throws(RouteError) -> Bool {
         if let known = try await self.descriptor(of: container) { return known.state == .active }
-        return switch try await self.create(container) {
+        return switch try await self.create(container, zoneBuckets: self.zoneBuckets) {
         case .created: true
         case .exists(let known): known.state == .active
         case .isErasing: false

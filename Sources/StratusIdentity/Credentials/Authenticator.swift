@@ -14,6 +14,15 @@ package protocol Authenticator: Sendable {
     /// The answer to an anonymous caller if a user is needed: some operations on a database that is
     /// open to everybody need one.
     func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal
+
+    /// How a container's databases are spread, for who has no request in it.
+    func layout(of container: ContainerReference) async throws -> ContainerLayout
+}
+
+extension Authenticator {
+    package func layout(of container: ContainerReference) async throws -> ContainerLayout {
+        ContainerLayout()
+    }
 }
 
 /// A request as far as it matters to who sent it.
@@ -49,9 +58,14 @@ package struct Authentication: Sendable, Equatable {
     package var receivesNames: Bool
     /// The identity of a signed request and its deadline: a replay has the same identity.
     package var signed: Signed?
-    /// The buckets of the container's public database, from the same descriptor by which the
-    /// credentials were judged. 1: none.
-    package var publicBucketCount = 1
+    /// How the container's databases are spread, from the same descriptor by which the credentials
+    /// were judged.
+    package var layout = ContainerLayout()
+
+    package var publicBucketCount: Int {
+        get { self.layout.publicBucketCount }
+        set { self.layout.publicBucketCount = newValue }
+    }
 
     package struct Signed: Sendable, Equatable {
         /// Equal for every copy of the request.

@@ -47,7 +47,7 @@ package final class CredentialAuthenticator: Authenticator {
         var isClosed = false
         /// Shut for a while: what is right now is right again then.
         var isResetting = false
-        var publicBucketCount = 1
+        var layout = ContainerLayout()
         var tokens: [Bytes: APIToken] = [:]
         var keys: [String: Key] = [:]
 
@@ -76,12 +76,12 @@ package final class CredentialAuthenticator: Authenticator {
 
     package init(
         accounts: Accounts, development: DevelopmentAuthenticator? = nil, signInBase: String? = nil,
-        feeds: TokenCipher? = nil, assets: AssetCiphers? = nil
+        feeds: TokenCipher? = nil, assets: AssetCiphers? = nil, zoneBuckets: Int = 1
     ) {
         self.accounts = accounts
         self.store = accounts.store
         self.access = ContainerAccess(store: accounts.store)
-        self.registry = ContainerRegistry(store: accounts.store)
+        self.registry = ContainerRegistry(store: accounts.store, zoneBuckets: zoneBuckets)
         self.sealingKeys = SealingKeyRing(
             router: accounts.store.router, world: accounts.store.world,
             keys: accounts.store.keys, feeds: feeds, assets: assets)
@@ -156,7 +156,7 @@ package final class CredentialAuthenticator: Authenticator {
         let known = try await self.credentials(of: request.container)
         guard !known.isClosed else { throw AuthenticationRefusal.wrong }
         var authentication = try await self.tokens(text, credentials, request, known)
-        authentication.publicBucketCount = known.publicBucketCount
+        authentication.layout = known.layout
         return authentication
     }
 
@@ -317,7 +317,7 @@ package final class CredentialAuthenticator: Authenticator {
             signed: Authentication.Signed(
                 identity: SHA256.hash(Bytes(id.utf8) + identity),
                 deadlineMilliseconds: date + SignedRequest.windowMilliseconds))
-        authentication.publicBucketCount = known.publicBucketCount
+        authentication.layout = known.layout
         return authentication
     }
 
@@ -355,7 +355,7 @@ package final class CredentialAuthenticator: Authenticator {
             var credentials = Credentials()
             let descriptor = try await self.registry.descriptor(of: container)
             credentials.isResetting = descriptor?.state == .resetting
-            credentials.publicBucketCount = descriptor?.publicBucketCount ?? 1
+            credentials.layout = descriptor?.layout ?? ContainerLayout()
             if let descriptor, descriptor.state != .active {
                 credentials.isClosed = true
                 return credentials
@@ -379,13 +379,16 @@ package final class CredentialAuthenticator: Authenticator {
             // The container was created during this read, or just now. A caller with a token of it
             // must learn where its records are.
             if descriptor == nil {
-                let database = try await self.registry.publicDatabase(of: container)
-                credentials.publicBucketCount = database.bucketCount
+                credentials.layout = try await self.registry.layout(of: container)
             }
             return credentials
         }
         if known.isResetting { throw .notExecuted(retryAfter: Self.resetPatience) }
         return known
+    }
+
+    package func layout(of container: ContainerReference) async throws -> ContainerLayout {
+        try await self.credentials(of: container).layout
     }
 
     /// The container's API token with this hash; nil if it has none.

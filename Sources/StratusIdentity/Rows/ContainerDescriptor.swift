@@ -17,6 +17,9 @@ package import StratusModel
 ///
 /// Format 3, only if the public database has buckets: as format 1, then their number (1 byte),
 /// then, while the environment is reset, what format 2 adds.
+///
+/// Format 4 (feature level 2), only if private databases have buckets: as format 3, whose number
+/// may then be 1, with the number of the private databases' buckets (1 byte) behind it.
 package struct ContainerDescriptor: Sendable, Equatable {
     package enum State: UInt8, Sendable, CaseIterable {
         case active = 1
@@ -56,14 +59,18 @@ package struct ContainerDescriptor: Sendable, Equatable {
     /// The buckets of the public database, chosen when the name was taken into use. They decide
     /// where records are, so they never change after that. 1: none.
     package let publicBucketCount: Int
+    /// The buckets over which each private database's custom zones are spread. 1: they are not.
+    package let zoneBucketCount: Int
 
     package init(
         state: State = .active, createdMilliseconds: Int64, deletedMilliseconds: Int64 = 0,
-        generation: UInt64 = 1, publicBucketCount: Int = 1
+        generation: UInt64 = 1, publicBucketCount: Int = 1, zoneBucketCount: Int = 1
     ) {
-        precondition(
-            publicBucketCount == 1 || Bucket.isBucket(0, of: publicBucketCount), "no buckets")
+        for count in [publicBucketCount, zoneBucketCount] {
+            precondition(count == 1 || Bucket.isBucket(0, of: count), "no buckets")
+        }
         self.publicBucketCount = publicBucketCount
+        self.zoneBucketCount = zoneBucketCount
         self.state = state
         self.createdMilliseconds = createdMilliseconds
         self.deletedMilliseconds = deletedMilliseconds
@@ -72,13 +79,16 @@ package struct ContainerDescriptor: Sendable, Equatable {
 
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 32)
-        let hasBuckets = self.publicBucketCount > 1
-        writer.write((hasBuckets ? 3 : self.reset == nil ? 1 : 2) as UInt8)
+        let hasZoneBuckets = self.zoneBucketCount > 1
+        let hasBuckets = hasZoneBuckets || self.publicBucketCount > 1
+        let plain: UInt8 = self.reset == nil ? 1 : 2
+        writer.write(hasZoneBuckets ? 4 : hasBuckets ? 3 : plain)
         writer.write(self.state.rawValue)
         writer.write(signed: self.createdMilliseconds)
         writer.write(signed: self.deletedMilliseconds)
         writer.write(varint: self.generation)
         if hasBuckets { writer.write(UInt8(self.publicBucketCount)) }
+        if hasZoneBuckets { writer.write(UInt8(self.zoneBucketCount)) }
         if let reset {
             writer.write(signed: reset.begunMilliseconds)
             writer.write(flag: reset.isPublicErased)
@@ -89,17 +99,22 @@ package struct ContainerDescriptor: Sendable, Equatable {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = bytes.first == 2 || bytes.first == 3 ? bytes[0] : 1
+        let format = bytes.first.map { (2...4).contains($0) ? $0 : 1 } ?? 1
         try reader.identityFormat(format)
         guard let state = State(rawValue: try reader.byte()),
-            format == 3 || (format == 2) == (state == .resetting)
+            format >= 3 || (format == 2) == (state == .resetting)
         else { throw DecodingError(.malformed, at: 1) }
         self.state = state
         self.createdMilliseconds = try reader.signed()
         self.deletedMilliseconds = try reader.signed()
         self.generation = try reader.varint()
-        self.publicBucketCount = format == 3 ? Int(try reader.byte()) : 1
-        guard format != 3 || Bucket.isBucket(0, of: self.publicBucketCount) else {
+        self.publicBucketCount = format >= 3 ? Int(try reader.byte()) : 1
+        guard
+            format < 3 || Bucket.isBucket(0, of: self.publicBucketCount)
+                || (format == 4 && self.publicBucketCount == 1)
+        else { throw DecodingError(.malformed, at: reader.offset - 1) }
+        self.zoneBucketCount = format == 4 ? Int(try reader.byte()) : 1
+        guard format < 4 || Bucket.isBucket(0, of: self.zoneBucketCount) else {
             throw DecodingError(.malformed, at: reader.offset - 1)
         }
         if state == .resetting {
@@ -116,5 +131,11 @@ extension ContainerDescriptor {
     /// The place of the public records of `container`, whose descriptor this is.
     package func publicDatabase(of container: ContainerReference) -> PublicDatabase {
         PublicDatabase(of: container, bucketCount: self.publicBucketCount)
+    }
+
+    package var layout: ContainerLayout {
+        ContainerLayout(
+            publicBucketCount: self.publicBucketCount, zoneBucketCount: self.zoneBucketCount,
+            generation: self.generation)
     }
 }

@@ -1,7 +1,8 @@
-/// One slice of a public database's default zone, in a container that asked for more than one.
+/// One slice of a database, in a container that asked for more than one: records of a public
+/// database's default zone, or custom zones of a private database.
 ///
-/// To the partition that holds it a bucket is a database, with a default zone of its own. Two
-/// buckets of one database may lie in one partition and know nothing of each other.
+/// To the partition that holds it a bucket is a database of its own. Two buckets of one database
+/// may lie in one partition and know nothing of each other.
 package struct Bucket: Sendable, Hashable {
     package static let countMax = 64
 
@@ -15,8 +16,8 @@ package struct Bucket: Sendable, Hashable {
         self.count = UInt8(count)
     }
 
-    /// Whether a public database may be given this many buckets: 1 (not split) or a power of two. A
-    /// later release can then split each bucket in two without moving a record between the others.
+    /// Whether a database may be given this many buckets: 1 (not split) or a power of two. A later
+    /// release can then split each bucket in two without moving anything between the others.
     package static func isOffered(_ count: Int) -> Bool {
         count >= 1 && count <= Self.countMax && count & (count - 1) == 0
     }
@@ -25,11 +26,12 @@ package struct Bucket: Sendable, Hashable {
         count >= 2 && count <= Self.countMax && number >= 0 && number < count
     }
 
-    /// The bucket that a record of this name is in. It says where records are, so it never changes.
-    package func sibling(of recordName: String) -> Bucket {
+    /// The bucket that a record, or a custom zone, of this name is in. It says where records are,
+    /// so it never changes.
+    package func sibling(of name: String) -> Bucket {
         // FNV-1a, and a finish that makes every bit of the name count in every bit of the number.
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in recordName.utf8 {
+        for byte in name.utf8 {
             hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
         }
         hash ^= hash >> 33
@@ -38,5 +40,5 @@ package struct Bucket: Sendable, Hashable {
         return Bucket(Int(hash % UInt64(self.count)), of: Int(self.count))
     }
 
-    package func holds(_ recordName: String) -> Bool { self.sibling(of: recordName) == self }
+    package func holds(_ name: String) -> Bool { self.sibling(of: name) == self }
 }

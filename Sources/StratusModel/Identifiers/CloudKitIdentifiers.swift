@@ -63,7 +63,8 @@ package struct DatabaseID: Sendable, Hashable {
     package var scope: DatabaseScope
     /// The owner's user record name in the container; empty for the public database.
     package var owner: String
-    /// Which slice of a public database this is; nil for all of it.
+    /// Which slice of a database this is. Nil: all of it, or the home of a private database whose
+    /// custom zones lie in buckets.
     package var bucket: Bucket?
 
     package init(
@@ -71,18 +72,27 @@ package struct DatabaseID: Sendable, Hashable {
     ) {
         precondition(scope != .shared, "a shared database is a view, it has no identity of its own")
         precondition((scope == .public) == owner.isEmpty, "the public database alone has no owner")
-        precondition(bucket == nil || scope == .public, "only a public database has buckets")
         self.container = container
         self.scope = scope
         self.owner = owner
         self.bucket = bucket
     }
+
+    /// The bucket, where it holds records of a public default zone: references may leave it.
+    package var recordBucket: Bucket? { self.scope == .public ? self.bucket : nil }
+
+    /// The bucket, where it holds custom zones of a private database: nothing refers out of it.
+    package var zoneBucket: Bucket? { self.scope == .private ? self.bucket : nil }
+
+    /// The database without its bucket. Of a private one that is its home.
+    package var whole: DatabaseID {
+        DatabaseID(container: self.container, scope: self.scope, owner: self.owner)
+    }
 }
 
 /// The key that placement hashes.
 package enum ShardKey: Sendable, Hashable {
-    /// A database. By policy it may be one zone of it, or one bucket of a public default zone,
-    /// which the database may name itself.
+    /// A database. By policy it may be one bucket of it, which the database may name itself.
     case database(DatabaseID, zone: String? = nil, bucket: UInt16? = nil)
     /// The home of a container: schema, tokens, keys, roles.
     case container(ContainerReference)

@@ -38,6 +38,16 @@ enum NodeCommands {
             directory = made
         }
         defer { if isTemporary { SmallFile.removeTree(directory) } }
+        let isSpread = invocation.value("placement") == "zone"
+        if !isSpread, invocation["zone-buckets"] != nil {
+            Terminal.write(
+                "stratus: '--zone-buckets' is for '--placement zone' only\n", to: Terminal.errors)
+            return .usage
+        }
+        let zoneBuckets =
+            isSpread
+            ? invocation["zone-buckets"].flatMap { Int($0) }
+                ?? ContainerLayout.zoneBucketCountStandard : 1
         var overrides: [ConfigurationLoading.Override] = [
             ("dataDirectory", .text(directory), "--data"),
             ("client.listen", .list([.text(invocation.value("listen"))]), "--listen"),
@@ -46,6 +56,7 @@ enum NodeCommands {
             ("coreDumps", .bool(true), "stratus dev"),
             ("developmentSchema", .text(invocation.value("schema")), "--schema"),
             ("developmentUsers", .text(invocation.value("users")), "--users"),
+            ("developmentZoneBuckets", .integer(zoneBuckets), "--placement"),
         ]
         var authorityFile: String?
         if invocation.flag("tls") {

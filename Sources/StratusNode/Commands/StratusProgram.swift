@@ -1,6 +1,7 @@
 import Glibc
 package import StratusCommandLine
 import StratusConfiguration
+import StratusModel
 import StratusProcess
 
 /// The program `stratus`: what it takes, and where each command goes.
@@ -44,6 +45,14 @@ package enum StratusProgram {
                     .value(
                         "schema", .choice(["justInTime", "strict"]), default: "justInTime",
                         "Whether a save creates the types and fields it needs"),
+                    .value(
+                        "placement", .choice(["whole", "zone"]), default: "whole",
+                        "How the private databases of containers are placed that you use without "
+                            + "creating them; see 'stratusctl container create'"),
+                    .value(
+                        "zone-buckets", .choice(["2", "4", "8", "16", "32", "64"]),
+                        "With '--placement zone': the number of buckets of each private database; "
+                            + "\(ContainerLayout.zoneBucketCountStandard) otherwise"),
                     .value(
                         "users", .choice(["any", "strict"]), default: "any",
                         "Which web-auth tokens are accepted: any text, or only those of the "

@@ -193,7 +193,7 @@ struct KeyRow: Equatable {
 extension AssetUse {
     var isEmpty: Bool { self == .none }
 
-    static func + (one: AssetUse, other: AssetUse) -> AssetUse {
+    package static func + (one: AssetUse, other: AssetUse) -> AssetUse {
         AssetUse(
             count: one.count + other.count, size: one.size + other.size,
             unattachedCount: one.unattachedCount + other.unattachedCount,

@@ -59,7 +59,7 @@ struct BucketMail: Equatable {
 
     /// - Parameter own: the sender's.
     init?(_ kind: Kind, _ link: Link, from own: DatabaseID) {
-        guard let bucket = own.bucket else { return nil }
+        guard let bucket = own.recordBucket else { return nil }
         self.kind = kind
         self.link = link
         self.database = own
@@ -91,7 +91,7 @@ struct BucketMail: Equatable {
         let referrer = try reader.text()
         self.link = Link(
             target: target, action: action, referrer: referrer, identity: try reader.identity())
-        guard self.database.bucket != nil else { throw DecodingError(.malformed, at: 2) }
+        guard self.database.recordBucket != nil else { throw DecodingError(.malformed, at: 2) }
         try reader.finish()
     }
 }

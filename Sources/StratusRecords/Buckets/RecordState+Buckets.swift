@@ -46,7 +46,7 @@ extension RecordState {
         } else {
             zone = ZoneRow(
                 number: try numbers.zone(over: rows), incarnation: reserve.drawnIncarnation,
-                baseTag: database.tagFloor)
+                baseTag: max(database.tagFloor, reserve.tagFloor))
         }
         var results: [RecordRefusal?] = []
         for wish in reserve.wishes {
@@ -90,7 +90,9 @@ extension RecordState {
         if reserve.wishes.count > ReserveReferences.countMax {
             return RequestRefusal(.tooManyItems, String(ReserveReferences.countMax))
         }
-        guard let bucket = reserve.database.bucket else { return RequestRefusal(.otherBucket) }
+        guard let bucket = reserve.database.recordBucket else {
+            return RequestRefusal(.otherBucket)
+        }
         for wish in reserve.wishes {
             if !bucket.holds(wish.target) { return RequestRefusal(.otherBucket, wish.target) }
             if bucket.holds(wish.referrer) { return RequestRefusal(.otherBucket, wish.referrer) }

@@ -21,7 +21,9 @@ extension RecordState {
     ) throws(StoreError) -> RecordOutcome {
         guard command.principal.kind == .system || command.principal.kind == .administrator
         else { return .refused(RequestRefusal(.accessDenied)) }
-        guard audit.database.bucket != nil else { return .refused(RequestRefusal(.otherBucket)) }
+        guard audit.database.recordBucket != nil else {
+            return .refused(RequestRefusal(.otherBucket))
+        }
         let name = ZoneID.defaultName
         guard let zone = try self.liveZone(name, of: audit.database, over: rows) else {
             return .jobs(JobProgress(rowCount: 0, hasMore: false))
@@ -86,7 +88,7 @@ extension RecordState {
     mutating func asItIsNow(
         _ mail: BucketMail, mended: inout MendedLinks, over rows: borrowing some RowReader
     ) throws(StoreError) -> BucketMail {
-        guard mail.kind == .stated, let bucket = mail.database.bucket else { return mail }
+        guard mail.kind == .stated, let bucket = mail.database.recordBucket else { return mail }
         let link = mail.link
         var own = mail.database
         own.bucket = bucket.sibling(of: link.referrer)

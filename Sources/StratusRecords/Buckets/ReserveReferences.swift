@@ -29,6 +29,9 @@ package struct ReserveReferences: Sendable, Equatable {
     package var referrerCountMax: Int
     package var edition = RecordRules.Edition.second
     package var wishes: [Wish]
+    /// The bucket's default zone, should this be its first write, begins above this tag. Other than
+    /// 0: feature level 2.
+    package var tagFloor: UInt64 = 0
 
     package init(
         database: DatabaseID, drawnIncarnation: ZoneIncarnation,

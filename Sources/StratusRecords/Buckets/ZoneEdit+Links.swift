@@ -8,7 +8,9 @@ extension ZoneEdit {
     }
 
     /// Whether a record of this name is in another bucket.
-    func leaves(_ name: String) -> Bool { self.databaseID.bucket.map { !$0.holds(name) } ?? false }
+    func leaves(_ name: String) -> Bool {
+        self.databaseID.recordBucket.map { !$0.holds(name) } ?? false
+    }
 
     mutating func link(
         _ reference: ActingReference, from referrer: String, _ identity: RequestIdentity?
@@ -82,7 +84,7 @@ extension ZoneEdit {
     mutating func recallReferrers(
         of name: String, before tag: ChangeTag, over rows: borrowing some RowReader
     ) throws(StoreError) {
-        guard self.databaseID.bucket != nil,
+        guard self.databaseID.recordBucket != nil,
             try self.referrerCounts(of: name, over: rows).deleteSelf > 0
         else { return }
         self.enqueue(

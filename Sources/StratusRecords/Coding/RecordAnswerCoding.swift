@@ -9,7 +9,8 @@ package import StratusModel
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
-// |       | with assets: see `AssetAnswerCoding.swift`                                      |
+// |       | with assets: see `AssetAnswerCoding.swift`; 40 buckets (level 2): varint mask,  |
+// |       | flag and zone summary                                                          |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -145,6 +146,10 @@ extension RecordAnswer {
             writer.begin(.key)
             writer.bytes.write(flag: key != nil)
             if let key { writer.bytes.write(key) }
+        case .buckets(let answer):
+            writer.begin(.buckets)
+            writer.bytes.write(varint: answer.mask.raw)
+            writer.write(answer.zone)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -197,6 +202,12 @@ extension RecordAnswer {
         case .asset:
             self = .asset(try reader.bytes.flag() ? try reader.bytes.storedAsset() : nil)
         case .key: self = .key(try reader.bytes.flag() ? try reader.bytes.databaseKey() : nil)
+        case .buckets:
+            let mask = BucketMask(try reader.bytes.varint())
+            self = .buckets(
+                BucketsAnswer(
+                    mask: mask,
+                    zone: try reader.bytes.flag() ? try reader.bytes.zoneSummary() : nil))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -222,6 +233,7 @@ enum AnswerKind: UInt8 {
     case asset = 20
     case key = 21
     case useWithAssets = 22
+    case buckets = 40
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -13,10 +13,15 @@ package import StratusModel
 // |       | 11 recover, of the second edition (nothing follows), 12 modify subscriptions,    |
 // |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
-// |       | 28 modify records whose assets are resolved: else as 1                          |
+// |       | 28 modify records whose assets are resolved: else as 1,                          |
+// |       | 40 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
+// |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
+// |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
+// |       | 41 note buckets: database, 1 count, varint mask, varint tag floor                |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
-// a public one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
+// a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
+// private one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
 // incarnation, rules, count of operations. An operation:
 //
 // | bytes | what                                                                           |
@@ -40,6 +45,23 @@ extension RecordCommand {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 256)
         writer.write(1 as UInt8)
+        guard self.isPlaced else {
+            self.write(to: &writer)
+            return writer.bytes
+        }
+        writer.write(Self.placedKind)
+        let bucket = self.database?.zoneBucket
+        writer.write(bucket?.number ?? 0)
+        writer.write(bucket?.count ?? 0)
+        writer.write(varint: self.tagFloor)
+        self.unplaced.write(to: &writer)
+        return writer.bytes
+    }
+
+    private static let placedKind: UInt8 = 40
+
+    /// The kind and what follows it.
+    private func write(to writer: inout ByteWriter) {
         switch self {
         case .modifyRecords(let modify):
             writer.write((modify.resolvesAssets ? 28 : 1) as UInt8)
@@ -85,8 +107,21 @@ extension RecordCommand {
         case .loseBody(let lose):
             writer.write(25 as UInt8)
             writer.write(body: lose.body)
+        case .noteBuckets(let note):
+            writer.write(41 as UInt8)
+            writer.write(partOf: note.database)
+            writer.write(note.buckets)
         }
-        return writer.bytes
+    }
+
+    /// The kind of an encoded command, as the home of its database would get it; nil: there is
+    /// none.
+    static func kind(of body: Bytes) -> UInt8? {
+        guard body.count > 1 else { return nil }
+        if body[1] != Self.placedKind { return body[1] }
+        var reader = ByteReader(body)
+        guard (try? reader.raw(4)) != nil, (try? reader.varint()) != nil else { return nil }
+        return try? reader.byte()
     }
 
     /// - Parameter container: the envelope's.
@@ -94,7 +129,33 @@ extension RecordCommand {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
-        switch try reader.byte() {
+        let kind = try reader.byte()
+        guard kind == Self.placedKind else {
+            try self.init(kind, from: &reader, container: container)
+            try reader.finish()
+            return
+        }
+        let number = Int(try reader.byte())
+        let count = Int(try reader.byte())
+        let isBucket = Bucket.isBucket(number, of: count)
+        guard isBucket || (number == 0 && count == 0) else {
+            throw DecodingError(.malformed, at: 2)
+        }
+        let tagFloor = try reader.varint()
+        let start = reader.offset
+        let command = try RecordCommand(try reader.byte(), from: &reader, container: container)
+        guard
+            let placed = command.placed(
+                in: isBucket ? Bucket(number, of: count) : nil, above: tagFloor)
+        else { throw DecodingError(.malformed, at: start) }
+        self = placed
+        try reader.finish()
+    }
+
+    private init(
+        _ kind: UInt8, from reader: inout ByteReader, container: ContainerReference
+    ) throws(DecodingError) {
+        switch kind {
         case 1:
             let modify = try ModifyRecords(from: &reader, container: container)
             // Builds before level 2 do not read it, so it changes nothing for anybody.
@@ -131,9 +192,16 @@ extension RecordCommand {
             var modify = try ModifyRecords(from: &reader, container: container)
             modify.resolvesAssets = true
             self = .modifyRecords(modify)
+        case 41:
+            let start = reader.offset
+            let database = try reader.databasePart(container: container)
+            guard database.scope == .private, database.bucket == nil else {
+                throw DecodingError(.malformed, at: start)
+            }
+            self = .noteBuckets(
+                NoteBuckets(database: database, buckets: try reader.zoneBuckets()))
         default: throw DecodingError(.malformed, at: 1)
         }
-        try reader.finish()
     }
 }
 
@@ -271,8 +339,15 @@ extension ModifyZones {
 extension ByteWriter {
     /// A database without its container, which the envelope says.
     mutating func write(partOf database: DatabaseID) {
-        if let bucket = database.bucket {
+        if let bucket = database.recordBucket {
             self.write(ByteReader.bucketScope)
+            self.write(bucket.number)
+            self.write(bucket.count)
+            return
+        }
+        if let bucket = database.zoneBucket {
+            self.write(ByteReader.zoneBucketScope)
+            self.write(text: database.owner)
             self.write(bucket.number)
             self.write(bucket.count)
             return
@@ -313,10 +388,17 @@ extension ByteWriter {
 extension ByteReader {
     /// In the place of a scope: a bucket of a public database.
     fileprivate static let bucketScope: UInt8 = 3
+    /// In the place of a scope, in rows and questions: a bucket of a private one.
+    fileprivate static let zoneBucketScope: UInt8 = 4
 
     mutating func databasePart(container: ContainerReference) throws(DecodingError) -> DatabaseID {
-        let start = self.offset
-        let first = try self.byte()
+        try self.databasePart(try self.byte(), container)
+    }
+
+    private mutating func databasePart(
+        _ first: UInt8, _ container: ContainerReference
+    ) throws(DecodingError) -> DatabaseID {
+        let start = self.offset - 1
         if first == Self.bucketScope {
             let number = Int(try self.byte())
             let count = Int(try self.byte())
@@ -338,8 +420,23 @@ extension ByteReader {
         return DatabaseID(container: container, scope: scope, owner: owner)
     }
 
+    /// A database in a row or a question, which may be a bucket of a private one. Commands name
+    /// such a bucket before their kind.
     mutating func database() throws(DecodingError) -> DatabaseID {
-        try self.databasePart(container: try self.container())
+        let container = try self.container()
+        let first = try self.byte()
+        guard first == Self.zoneBucketScope else {
+            return try self.databasePart(first, container)
+        }
+        let start = self.offset - 1
+        let owner = try self.text()
+        let number = Int(try self.byte())
+        let count = Int(try self.byte())
+        guard !owner.isEmpty, !owner.utf8.contains(0), Bucket.isBucket(number, of: count),
+            !container.container.utf8.contains(0)
+        else { throw DecodingError(.malformed, at: start) }
+        return DatabaseID(
+            container: container, scope: .private, owner: owner, bucket: Bucket(number, of: count))
     }
 
     mutating func container() throws(DecodingError) -> ContainerReference {

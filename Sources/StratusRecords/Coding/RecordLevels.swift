@@ -6,7 +6,8 @@ package import StratusModel
 extension RecordCommand: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
-        switch self {
+        if self.isPlaced { return 40 }
+        return switch self {
         case .modifyRecords(let modify): modify.resolvesAssets ? 28 : 1
         case .modifyZones: 2
         case .schema(.install): 3
@@ -23,6 +24,7 @@ extension RecordCommand: Levelled {
         case .holdAssets: 21
         case .putKey: 22
         case .loseBody: 25
+        case .noteBuckets: 41
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -46,9 +48,12 @@ extension RecordQuery: Levelled {
         case .news: 13
         case .asset: 20
         case .key: 21
+        case .buckets: 40
         }
     }
-    package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
+    package var level: FeatureLevel {
+        max(NumberFamily.recordQuery.needed(by: self.number), self.database?.level ?? .one)
+    }
 }
 
 extension IdentityCommand: Levelled {
@@ -71,7 +76,14 @@ extension IdentityKey.Kind: Levelled {
 }
 
 extension Job: Levelled {
-    var level: FeatureLevel { NumberFamily.job.needed(by: self.key.first ?? 0) }
+    var level: FeatureLevel {
+        max(NumberFamily.job.needed(by: self.key.first ?? 0), self.place?.database.level ?? .one)
+    }
+}
+
+extension DatabaseID: Levelled {
+    /// Builds of level 1 know no buckets of private databases.
+    package var level: FeatureLevel { self.zoneBucket == nil ? .one : .two }
 }
 
 extension IndexJob: Levelled {
@@ -98,7 +110,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .asset, .key: .two
+        case .subscriptions, .news, .asset, .key, .buckets: .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }
@@ -109,7 +121,7 @@ extension RecordOutcome: Levelled {
     /// New kinds are outcomes of new commands only.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost: .two
+        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted: .two
         default: .one
         }
     }
@@ -167,8 +179,8 @@ extension PartitionCounters: Levelled {
     var level: FeatureLevel { self.turnFloor == 0 ? .one : .two }
 }
 
-extension DatabaseRow: FixedLevel {
-    static var level: FeatureLevel { .one }
+extension DatabaseRow: Levelled {
+    var level: FeatureLevel { self.buckets == nil ? .one : .two }
 }
 
 extension ReferrerCounts: FixedLevel {

@@ -10,7 +10,8 @@ package import StratusModel
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
-// |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2)             |
+// |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
+// |       | 40 buckets (level 2)                                                              |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -19,10 +20,11 @@ package import StratusModel
 // turn, varint tag, bits: 1 midway, 2 a varint floor follows), varint limit. Page: optional text
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are
 // required, plus 2 or 4 where places are asked for, only or with records. Page by a schema's
-// version: as page, then varint schema version. Judge: varint schema version, then a batch as in a
+// version: as page, then varint schema version; the byte before has 8 where the pages of all zones
+// of several parts are merged, and then 1 number of this part follows at the end. Judge: varint schema version, then a batch as in a
 // command; so does the one whose assets are resolved. Use: nothing more. Subscriptions: flag
 // shared, flag, then a count of IDs. News: 16 token, flag and position. Asset: no database, 16
-// asset. Key: flag and varint version.
+// asset. Key: flag and varint version. Buckets: 1 count.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -65,8 +67,11 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.touchCountMax))
-            writer.write((ask.requiresIndexes ? 1 : 0) | ask.placed.rawValue << 1)
+            let part = ask.schemaVersion == nil ? nil : ask.part
+            writer.write(
+                (ask.requiresIndexes ? 1 : 0) | ask.placed.rawValue << 1 | (part == nil ? 0 : 8))
             if let version = ask.schemaVersion { writer.write(varint: version) }
+            if let part { writer.write(part) }
         case .schema(let container):
             writer.write(6 as UInt8)
             writer.write(container)
@@ -78,7 +83,9 @@ extension RecordQuery {
             writer.write(self.number)
             writer.write(ask.modify.database)
             writer.write(varint: ask.schemaVersion)
-            ask.modify.write(to: &writer)
+            var modify = ask.modify
+            if modify.database.zoneBucket != nil { modify.database = modify.database.whole }
+            modify.write(to: &writer)
         case .use(let database):
             writer.write(9 as UInt8)
             writer.write(database)
@@ -102,6 +109,10 @@ extension RecordQuery {
             writer.write(ask.database)
             writer.write(flag: ask.version != nil)
             if let version = ask.version { writer.write(varint: UInt64(version)) }
+        case .buckets(let ask):
+            writer.write(40 as UInt8)
+            writer.write(ask.database)
+            writer.write(UInt8(clamping: ask.count))
         }
         return writer.bytes
     }
@@ -129,10 +140,11 @@ extension RecordQuery {
             ask = .databaseChanges(
                 DatabaseChangesAsk(
                     database: database, after: after, limit: try reader.boundedInt()))
-        case 5: ask = .page(try reader.queryPageAsk())
+        case 5: ask = .page(try reader.queryPageAsk(mayBeParted: false).ask)
         case 11:
-            var page = try reader.queryPageAsk()
+            var (page, isParted) = try reader.queryPageAsk(mayBeParted: true)
             page.schemaVersion = try reader.varint()
+            if isParted { page.part = try reader.byte() }
             ask = .page(page)
         case 6: ask = .schema(try reader.container())
         case 7: ask = .jobs
@@ -142,9 +154,11 @@ extension RecordQuery {
             let version = try reader.varint()
             var modify = try ModifyRecords(from: &reader, container: database.container)
             modify.resolvesAssets = number == 22
-            guard modify.database == database else {
+            let expected = database.zoneBucket == nil ? database : database.whole
+            guard modify.database == expected else {
                 throw DecodingError(.malformed, at: reader.offset)
             }
+            modify.database = database
             ask = .judge(JudgeAsk(modify, schemaVersion: version))
         case 9: ask = .use(try reader.database())
         case 12:
@@ -165,6 +179,14 @@ extension RecordQuery {
             ask = .key(
                 KeyAsk(
                     database: database, version: try reader.flag() ? try reader.number32() : nil))
+        case 40:
+            let database = try reader.database()
+            let start = reader.offset
+            let count = Int(try reader.byte())
+            guard Bucket.isBucket(0, of: count), database.scope == .private,
+                database.bucket == nil
+            else { throw DecodingError(.malformed, at: start) }
+            ask = .buckets(BucketsAsk(database: database, count: count))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()
@@ -244,7 +266,11 @@ extension ByteReader {
             recordTypes: try self.flag() ? try self.texts() : nil)
     }
 
-    fileprivate mutating func queryPageAsk() throws(DecodingError) -> QueryPageAsk {
+    /// - Parameter mayBeParted: whether the form may have a part.
+    /// - Returns: whether it has one.
+    fileprivate mutating func queryPageAsk(
+        mayBeParted: Bool
+    ) throws(DecodingError) -> (ask: QueryPageAsk, isParted: Bool) {
         let database = try self.database()
         let zone = try self.optionalText()
         let predicate = try self.predicate()
@@ -253,13 +279,13 @@ extension ByteReader {
         let touches = try self.boundedInt()
         let start = self.offset
         let flags = try self.byte()
-        guard let placed = QueryPageAsk.Placing(rawValue: flags >> 1) else {
-            throw DecodingError(.malformed, at: start)
-        }
+        guard let placed = QueryPageAsk.Placing(rawValue: flags >> 1 & 3), flags < 16,
+            mayBeParted || flags < 8
+        else { throw DecodingError(.malformed, at: start) }
         var ask = QueryPageAsk(
             database: database, zone: zone, predicate: predicate, limit: limit, after: after,
             touchCountMax: touches, requiresIndexes: flags & 1 != 0)
         ask.placed = placed
-        return ask
+        return (ask, flags & 8 != 0)
     }
 }

@@ -10,6 +10,10 @@ package import StratusModel
 /// | after all of these      | 02                                                              |
 ///
 /// The bytes of a sort key are complemented where the sort is descending.
+///
+/// Where parts of a database are merged that hold several zones each, a name is followed by one more
+/// such element: the number of the part, then the zone's prefix in it. So the order is total even
+/// though one name may be in many zones.
 package struct MergePlace: Sendable, Hashable, Comparable {
     package let key: Bytes
     package let marker: Bytes
@@ -19,20 +23,35 @@ package struct MergePlace: Sendable, Hashable, Comparable {
         self.marker = marker
     }
 
-    init(_ position: OrderedPosition, _ order: QueryOrder, _ fingerprint: UInt64) {
+    /// - Parameter part: the part that the position is in, where parts hold several zones.
+    init(
+        _ position: OrderedPosition, _ order: QueryOrder, _ fingerprint: UInt64,
+        part: UInt8? = nil
+    ) {
         var key = Bytes()
         for (level, part) in position.keys.enumerated() {
             Self.append(part, isAscending: order.ascending[level], to: &key)
         }
         if position.keys.count == order.ascending.count, let name = position.name {
             Self.append(name, isAscending: order.tieAscending, to: &key)
+            if let part {
+                Self.append([part] + position.zone, isAscending: order.tieAscending, to: &key)
+            }
         } else {
             key.append(2)
         }
         self.key = key
         var anywhere = position
-        anywhere.zone = []
+        anywhere.zone = part.map { [$0] + position.zone } ?? []
         self.marker = QueryPosition.ordered(anywhere).encoded(fingerprint)
+    }
+
+    /// A marker's zone, as the part with number `part` compares it with its own zones: in another
+    /// part it is before all of them, or behind.
+    static func zone(_ place: Bytes, seenBy part: UInt8) -> Bytes {
+        guard let first = place.first else { return [] }
+        if first == part { return Bytes(place.dropFirst()) }
+        return first < part ? [] : Bytes(repeating: 0xFF, count: 5)
     }
 
     private static func append(_ part: Bytes, isAscending: Bool, to key: inout Bytes) {

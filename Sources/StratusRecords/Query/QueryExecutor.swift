@@ -18,6 +18,9 @@ package struct QueryPageRequest: Sendable {
     package var requiresIndexes: Bool
     /// Markers name their index, which only readers of feature level 2 understand.
     package var namesPaths: Bool
+    /// This part's number, where the zones are those of one part of a database among several; see
+    /// ``MergePlace``.
+    package var part: UInt8?
 
     package init(
         _ predicate: RecordPredicate, zones: [ZoneScope], limit: Int = 200, after: Bytes? = nil,
@@ -106,8 +109,13 @@ package struct QueryExecutor: Sendable {
             guard !first.sorts.isEmpty, position.keys.count <= first.sorts.count else {
                 return .failure(.markerInvalid)
             }
-            // Of one zone among several that know nothing of each other: here it is this zone's.
-            if position.zone.isEmpty, let zone = zones.first { position.zone = zone.prefix }
+            if let part = request.part {
+                position.zone = MergePlace.zone(position.zone, seenBy: part)
+            } else if position.zone.isEmpty, let zone = zones.first {
+                // Of one zone among several that know nothing of each other: here it is this
+                // zone's.
+                position.zone = zone.prefix
+            }
             var run = OrderedRun(reader, QueryOrder(first), request)
             answer = try run.page(of: targets, count: zones.count, after: position)
         case .unordered(let zone, let path, let range, let last)?:
@@ -131,9 +139,11 @@ package struct QueryExecutor: Sendable {
                 next: page.next?.encoded(fingerprint), counters: page.counters)
             let order = QueryOrder(first)
             result.isSorted = !first.sorts.isEmpty
-            result.places = page.positions.map { MergePlace($0, order, fingerprint) }
+            result.places = page.positions.map {
+                MergePlace($0, order, fingerprint, part: request.part)
+            }
             if case .ordered(let end)? = page.next {
-                result.end = MergePlace(end, order, fingerprint)
+                result.end = MergePlace(end, order, fingerprint, part: request.part)
             }
             return result
         }

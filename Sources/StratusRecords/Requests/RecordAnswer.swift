@@ -25,6 +25,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case asset(StoredAsset?)
     /// Nil: the database has no such key.
     case key(DatabaseKey?)
+    case buckets(BucketsAnswer)
     case refused(RequestRefusal)
 }
 

@@ -27,6 +27,8 @@ package enum RecordCommand: Sendable, Equatable {
     case putKey(PutKey)
     /// Stratus' own.
     case loseBody(LoseBody)
+    /// The gateway's: before zones are made in buckets of a private database.
+    case noteBuckets(NoteBuckets)
 }
 
 /// `records/modify`: operations on one zone.
@@ -47,6 +49,9 @@ package struct ModifyRecords: Sendable, Equatable {
     /// there. Set it where a field's value is an asset or a list of assets. Feature level 2;
     /// without it such values are only kept, as builds before that level did.
     package var resolvesAssets = false
+    /// The default zone, should this be its first write, begins above this tag. Other than 0:
+    /// feature level 2.
+    package var tagFloor: UInt64 = 0
 
     package init(
         database: DatabaseID, zone: String = ZoneID.defaultName, isAtomic: Bool = false,
@@ -86,6 +91,8 @@ package struct ModifyZones: Sendable, Equatable {
     package var database: DatabaseID
     package var rules: RecordRules
     package var operations: [Operation]
+    /// Zones that are made begin above this tag. Other than 0: feature level 2.
+    package var tagFloor: UInt64 = 0
 
     package init(database: DatabaseID, rules: RecordRules = .standard, operations: [Operation]) {
         self.database = database

@@ -21,6 +21,8 @@ package enum RecordOutcome: Sendable, Equatable {
     case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)
+    /// The buckets in use after a ``NoteBuckets``.
+    case bucketsNoted(BucketMask)
 }
 
 /// The results of a `records/modify`, one per operation, in order.

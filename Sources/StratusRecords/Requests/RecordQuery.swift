@@ -29,6 +29,8 @@ package struct RecordQuery: Sendable, Equatable {
         case asset(AssetID)
         /// A key of a database. For Stratus itself.
         case key(KeyAsk)
+        /// The buckets of a private database that are in use, and its default zone.
+        case buckets(BucketsAsk)
     }
 
     package var principal: Principal
@@ -116,6 +118,10 @@ package struct QueryPageAsk: Sendable, Equatable {
     /// For a sorted query over buckets: whether the answer gives its records' places among those of
     /// other buckets.
     package var placed = Placing.none
+    /// For a query over all zones of a private database in several parts: the number of this part,
+    /// which decides between records of one name and equal sort keys. Only with a
+    /// ``schemaVersion``.
+    package var part: UInt8?
 
     /// The form of a page that will be merged with others. If nothing can be sorted (the fields do
     /// not allow it), the answer is an ordinary page.

@@ -127,6 +127,9 @@ package struct RequestRefusal: Sendable, Hashable {
         /// A record that is not in the bucket the command was sent to, or a command for buckets
         /// sent to a whole database. Subject: the record's name.
         case otherBucket = 12
+        /// A zone that is not in the bucket the command was sent to, or buckets of another layout
+        /// of the container. Subject: the zone's name.
+        case zoneElsewhere = 13
         /// A record holds what was uploaded with the ticket already.
         case uploadAttached = 40
         /// The entry is later than the body's copies are kept for certain: upload again.

@@ -6,11 +6,12 @@ import StratusModel
 // Format 2 ends before the last, and 2 is written while it is 0; format 1 ends before the last two,
 // and 1 is written while both are 0.
 //
-// Database row, format 2; format 1 ends before the last two:
+// Database row, format 3. Format 2 ends before the last three, and 2 is written while no buckets
+// are noted; format 1 ends before the last five:
 //
 // | bytes  | what                                                                        |
 // | ------ | --------------------------------------------------------------------------- |
-// | 1      | format, 2                                                                   |
+// | 1      | format, 3                                                                   |
 // | varint | number                                                                      |
 // | varint | turn: the feed's last position                                              |
 // | text   | the custom zone whose turn it is; empty before the first                    |
@@ -20,6 +21,9 @@ import StratusModel
 // | varint | deleted zones that are still remembered                                     |
 // | varint | records of the custom zones but the one whose turn it is                    |
 // | varint | bytes of their rows                                                         |
+// | 1      | count of the buckets that the database's custom zones lie in                 |
+// | varint | those that are in use, a bit each                                           |
+// | varint | tag floor of the layout that the buckets are of                             |
 
 /// Hands out the numbers that stand in keys.
 struct PartitionCounters: Equatable {
@@ -76,12 +80,14 @@ struct DatabaseRow: Equatable {
     var deletedZoneCount: UInt64 = 0
     /// The use of the custom zones, except for ``turnZone``.
     var heldElsewhere = StorageUse.none
+    /// At the home of a spread database, once a bucket is in use. Feature level 2.
+    var buckets: ZoneBuckets?
 
     init(number: DatabaseNumber) { self.number = number }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 56)
-        writer.write(2 as UInt8)
+        writer.write((self.buckets == nil ? 2 : 3) as UInt8)
         writer.write(varint: UInt64(self.number.raw))
         writer.write(varint: self.turn)
         writer.write(text: self.turnZone)
@@ -90,12 +96,13 @@ struct DatabaseRow: Equatable {
         writer.write(varint: self.zoneCount)
         writer.write(varint: self.deletedZoneCount)
         writer.write(self.heldElsewhere)
+        if let buckets { writer.write(buckets) }
         return writer.bytes
     }
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        let format = try reader.format(1...2)
+        let format = try reader.format(1...3)
         self.number = DatabaseNumber(try reader.number32())
         self.turn = try reader.varint()
         self.turnZone = try reader.text()
@@ -104,6 +111,7 @@ struct DatabaseRow: Equatable {
         self.zoneCount = try reader.varint()
         self.deletedZoneCount = try reader.varint()
         if format > 1 { self.heldElsewhere = try reader.storageUse() }
+        if format > 2 { self.buckets = try reader.zoneBuckets() }
         try reader.finish()
     }
 }
@@ -121,6 +129,16 @@ extension ByteReader {
         return version
     }
 
+    mutating func zoneBuckets() throws(DecodingError) -> ZoneBuckets {
+        let start = self.offset
+        let count = Int(try self.byte())
+        let mask = BucketMask(try self.varint())
+        guard Bucket.isBucket(0, of: count), count == 64 || mask.raw >> UInt64(count) == 0 else {
+            throw DecodingError(.malformed, at: start)
+        }
+        return ZoneBuckets(count: count, mask: mask, tagFloor: try self.varint())
+    }
+
     mutating func storageUse() throws(DecodingError) -> StorageUse {
         let recordCount = try self.varint()
         return StorageUse(recordCount: recordCount, size: try self.varint())
@@ -136,6 +154,12 @@ extension ByteReader {
 }
 
 extension ByteWriter {
+    mutating func write(_ buckets: ZoneBuckets) {
+        self.write(UInt8(clamping: buckets.count))
+        self.write(varint: buckets.mask.raw)
+        self.write(varint: buckets.tagFloor)
+    }
+
     mutating func write(_ use: StorageUse) {
         self.write(varint: use.recordCount)
         self.write(varint: use.size)

@@ -100,10 +100,20 @@ enum Job: Equatable {
         return key
     }
 
+    /// The zone that it works in, where its row names one.
+    var place: JobPlace? {
+        switch self {
+        case .cascade(_, let place, _, _, _), .trim(_, let place, _, _),
+            .dispatch(_, let place, _, _, _), .recall(_, let place, _), .audit(_, let place, _):
+            place
+        case .purge, .index, .letter: nil
+        }
+    }
+
     /// Whether the job may post mail: it waits while the outbox is full.
     var posts: Bool {
         switch self {
-        case .cascade(_, let place, _, _, _): place.database.bucket != nil
+        case .cascade(_, let place, _, _, _): place.database.recordBucket != nil
         case .dispatch, .recall, .letter, .audit: true
         case .trim, .purge, .index: false
         }

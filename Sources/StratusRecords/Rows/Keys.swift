@@ -22,7 +22,10 @@ package struct DatabaseNumber: Sendable, Hashable {
 // | --------- | -------------------------------------------------------------------------- |
 // | database  | 0x00: the partition's counters                                             |
 // |           | 0x01, 1 environment, 1 scope, container, 0x00, owner: a database             |
-// |           | 0x01, 1 environment, 0x00, container, 0x00, 0x00, 1 number: a bucket of one  |
+// |           | 0x01, 1 environment, 0x00, container, 0x00, 0x00, 1 number: a bucket of a    |
+// |           | public one                                                                  |
+// |           | 0x01, 1 environment, 0x01, container, 0x00, owner, 0x00, 1 number, 1 count: a |
+// |           | bucket of a private one                                                     |
 // | zone      | 4 database, 0x00, zone name: a zone, live or deleted                        |
 // |           | 4 database, 0x01, 8 turn: the zone that had that turn last                  |
 // | record    | 4 zone, record name: a live record or a tombstone                           |
@@ -39,23 +42,35 @@ enum Keys {
     static func database(_ database: DatabaseID) -> Bytes {
         var key = Self.databases(of: database.container, database.scope)
         key.append(contentsOf: database.owner.utf8)
-        if let bucket = database.bucket { key += [0, bucket.number] }
+        if let bucket = database.recordBucket { key += [0, bucket.number] }
+        if let bucket = database.zoneBucket { key += [0, bucket.number, bucket.count] }
         return key
     }
 
     /// The prefix of all databases' keys.
     static let allDatabases: Bytes = [0x01]
 
-    /// Whose key it is; a bucket is told as its whole database.
+    /// Whose key it is; a bucket of a public database is told as the whole.
     static func database(decoding key: Bytes) -> DatabaseID? {
         guard key.count > 3, key[0] == 0x01, let environment = Environment(rawValue: key[1]),
             let scope = DatabaseScope(rawValue: key[2]), let end = key[3...].firstIndex(of: 0),
-            let container = String(validating: key[3..<end], as: UTF8.self),
-            let owner = String(validating: key[(end + 1)...], as: UTF8.self)
+            let container = String(validating: key[3..<end], as: UTF8.self)
         else { return nil }
-        return DatabaseID(
-            container: ContainerReference(container: container, environment: environment),
-            scope: scope, owner: scope == .public ? "" : owner)
+        let reference = ContainerReference(container: container, environment: environment)
+        if scope == .public { return DatabaseID(container: reference, scope: .public, owner: "") }
+        let rest = key[(end + 1)...]
+        let ownerEnd = rest.firstIndex(of: 0) ?? rest.endIndex
+        guard scope == .private, ownerEnd > rest.startIndex,
+            let owner = String(validating: rest[..<ownerEnd], as: UTF8.self)
+        else { return nil }
+        var database = DatabaseID(container: reference, scope: .private, owner: owner)
+        if ownerEnd < rest.endIndex {
+            guard rest.endIndex - ownerEnd == 3,
+                Bucket.isBucket(Int(rest[ownerEnd + 1]), of: Int(rest[ownerEnd + 2]))
+            else { return nil }
+            database.bucket = Bucket(Int(rest[ownerEnd + 1]), of: Int(rest[ownerEnd + 2]))
+        }
+        return database
     }
 
     /// The prefix of the keys of a container's databases of one scope.

@@ -100,7 +100,7 @@ extension RecordBatch {
     private mutating func validatingLink(
         to victims: [String], over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordRefusal? {
-        guard self.modify.database.bucket != nil else { return nil }
+        guard self.modify.database.recordBucket != nil else { return nil }
         let links = LinkRows(zone: self.edit.zone.number)
         for victim in victims
         where try self.edit.referrerCounts(of: victim, over: rows).validate > 0 {

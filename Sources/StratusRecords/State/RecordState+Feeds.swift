@@ -18,6 +18,9 @@ extension RecordState {
             RecordAnswer.zoneRefused(refusal).encoded()
         }
         if ask.zone == ZoneID.defaultName { return refused(.noFeed) }
+        if let refusal = Self.check(ask.database, holds: ask.zone) {
+            return RecordAnswer.refused(refusal).encoded()
+        }
         guard let zone = try self.liveZone(ask.zone, of: ask.database, over: rows) else {
             return refused(.notFound)
         }

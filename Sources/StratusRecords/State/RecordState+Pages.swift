@@ -18,6 +18,9 @@ extension RecordState {
             return refused(RequestRefusal(.schemaBehind))
         }
         let type = schema.schema.type(named: ask.predicate.recordType)
+        if let name = ask.zone, let refusal = Self.check(ask.database, holds: name) {
+            return refused(refusal)
+        }
         var scopes: [ZoneScope] = []
         var summary: ZoneSummary?
         var after = ask.after
@@ -44,10 +47,11 @@ extension RecordState {
             after = rest
         }
         let limit = ask.limit <= 0 ? Self.pageCountMax : min(ask.limit, Self.pageCountMax)
-        let request = QueryPageRequest(
+        var request = QueryPageRequest(
             ask.predicate, zones: scopes, limit: limit, after: after,
             touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
             namesPaths: ask.schemaVersion != nil)
+        request.part = ask.part
         let answer = try QueryExecutor(schema, StoredRecords()).page(
             request, over: copy rows, within: time,
             visible: AccessRules.visible(type, in: ask.database, principal))

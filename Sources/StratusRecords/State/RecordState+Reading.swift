@@ -61,6 +61,8 @@ extension RecordState {
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
         case .key(let ask):
             return QueryAnswer(body: try self.key(ask, query.principal, over: rows).encoded())
+        case .buckets(let ask):
+            return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -77,6 +79,7 @@ extension RecordState {
         if ask.names.count > Self.operationCountMax {
             return refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
         }
+        if let refusal = Self.check(ask.database, holds: ask.zone) { return refused(refusal) }
         let zone = try self.liveZone(ask.zone, of: ask.database, over: rows)
         if zone == nil, ask.zone != ZoneID.defaultName {
             return refused(RequestRefusal(.zoneNotFound, ask.zone))
@@ -190,7 +193,7 @@ extension RecordState {
 
 extension RecordQuery {
     /// The database asked about; nil for questions about a container or a partition.
-    fileprivate var database: DatabaseID? {
+    var database: DatabaseID? {
         switch self.ask {
         case .lookup(let ask): ask.database
         case .zones(let database, _): database
@@ -202,6 +205,7 @@ extension RecordQuery {
         case .subscriptions(let database, _, _): database
         case .news(let ask): ask.database
         case .key(let ask): ask.database
+        case .buckets(let ask): ask.database
         case .schema, .jobs, .work, .asset: nil
         }
     }

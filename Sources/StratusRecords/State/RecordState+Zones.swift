@@ -12,6 +12,7 @@ extension RecordState {
         if modify.operations.count > Self.operationCountMax {
             return .refused(RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
         }
+        if let refusal = try self.checkPlaces(modify, over: rows) { return .refused(refusal) }
         var named: Set<String> = []
         var results: [ZoneResult] = []
         for operation in modify.operations {
@@ -25,6 +26,26 @@ extension RecordState {
             }
         }
         return .zones(results)
+    }
+
+    /// Refuses zones that are in another part of the database.
+    private mutating func checkPlaces(
+        _ modify: ModifyZones, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RequestRefusal? {
+        let database = modify.database
+        if self.bugs.contains(.zoneHashedByOwner) { return nil }
+        for operation in modify.operations {
+            if let refusal = Self.check(database, holds: operation.zone) { return refusal }
+        }
+        // The home of a spread database has no custom zones.
+        guard database.scope == .private, database.bucket == nil,
+            let home = try self.cache.database(database, over: rows), let buckets = home.buckets,
+            let creation = modify.operations.first(where: {
+                $0.kind == .create && $0.zone != ZoneID.defaultName
+            }),
+            modify.tagFloor <= buckets.tagFloor
+        else { return nil }
+        return RequestRefusal(.zoneElsewhere, creation.zone)
     }
 
     private static func check(
@@ -55,7 +76,7 @@ extension RecordState {
         if database.zoneCount >= DatabaseRow.zoneCountMax { return .refused(.tooManyZones) }
         // Tags start above every tag the name's earlier incarnations had: an old tag in a client's
         // hand must match nothing.
-        let base = max(before?.lastTag ?? 0, database.tagFloor)
+        let base = max(before?.lastTag ?? 0, database.tagFloor, modify.tagFloor)
         var zone = ZoneRow(
             number: try numbers.zone(over: rows), incarnation: operation.drawnIncarnation,
             baseTag: base)

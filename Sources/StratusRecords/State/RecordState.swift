@@ -114,6 +114,9 @@ package struct RecordState: ReplicatedState {
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .noteBuckets(let note):
+            let outcome = try self.apply(note, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         }
     }
 
@@ -137,7 +140,7 @@ package struct RecordState: ReplicatedState {
             sizeMax: self.bounds.modifySizeMax,
             room: try self.room(for: modify, in: edit, over: rows))
         batch.deadlineMilliseconds = command.deadlineMilliseconds
-        if modify.database.bucket != nil {
+        if modify.database.recordBucket != nil {
             batch.hasOutboxRoom = try self.office.hasRoom(over: rows)
         }
         let isKept = try batch.run(over: rows)
@@ -181,7 +184,7 @@ package struct RecordState: ReplicatedState {
             // Above every tag of a default zone that was erased.
             zone = ZoneRow(
                 number: try numbers.zone(over: rows), incarnation: modify.drawnIncarnation,
-                baseTag: database.tagFloor)
+                baseTag: max(database.tagFloor, modify.tagFloor))
         } else {
             return (nil, known)
         }
@@ -238,7 +241,8 @@ package struct RecordState: ReplicatedState {
         {
             return RequestRefusal(.atomicInDefaultZone)
         }
-        if let bucket = modify.database.bucket {
+        if let refusal = Self.check(modify.database, holds: modify.zone) { return refusal }
+        if let bucket = modify.database.recordBucket {
             if modify.zone != ZoneID.defaultName {
                 return RequestRefusal(.zoneNotFound, modify.zone)
             }
@@ -254,6 +258,13 @@ package struct RecordState: ReplicatedState {
             }
         }
         return nil
+    }
+
+    /// A bucket of zones refuses a zone that is in another.
+    static func check(_ database: DatabaseID, holds zone: String) -> RequestRefusal? {
+        guard let bucket = database.zoneBucket else { return nil }
+        if zone != ZoneID.defaultName, bucket.holds(zone) { return nil }
+        return RequestRefusal(.zoneElsewhere, zone)
     }
 
     static func check(_ version: UInt64, _ schema: IndexedSchema?) -> RequestRefusal? {

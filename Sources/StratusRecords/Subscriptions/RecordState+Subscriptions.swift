@@ -33,7 +33,7 @@ extension RecordState {
             !principal.userRecordName.utf8.contains(0),
             !(modify.isShared && modify.database.scope == .public)
         else { return RequestRefusal(.accessDenied) }
-        if modify.database.bucket != nil { return RequestRefusal(.otherBucket) }
+        if modify.database.recordBucket != nil { return RequestRefusal(.otherBucket) }
         if modify.operations.isEmpty { return RequestRefusal(.empty) }
         if modify.operations.count > Self.operationCountMax {
             return RequestRefusal(.tooManyItems, String(Self.operationCountMax))
@@ -60,7 +60,7 @@ extension RecordState {
         _ follow: FollowNews, of command: Command, at time: HybridTime,
         over rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
-        guard command.principal.kind == .system, follow.database.bucket == nil,
+        guard command.principal.kind == .system, follow.database.recordBucket == nil,
             !follow.subscriber.isEmpty
         else { return .refused(RequestRefusal(.accessDenied)) }
         if follow.step == .forget {

@@ -28,16 +28,12 @@ enum RecordWork: Equatable {
 }
 
 extension RecordCommand {
-    /// The one that it changes.
-    var database: DatabaseID? {
+    /// The one whose zones or assets it changes.
+    var changedDatabase: DatabaseID? {
         switch self {
-        case .modifyRecords(let modify): modify.database
-        case .modifyZones(let modify): modify.database
-        case .eraseDatabase(let erase): erase.database
-        case .pinAsset(let pin): pin.database
-        case .holdAssets(let hold): hold.database
+        case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets: self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
-            .loseBody, .modifySubscriptions, .followNews:
+            .loseBody, .modifySubscriptions, .followNews, .noteBuckets:
             nil
         }
     }

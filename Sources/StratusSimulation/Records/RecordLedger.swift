@@ -50,7 +50,7 @@ struct RecordLedger {
         else { return Violation("I-5 records", "\(entry.index): \(outcome.verdict)") }
         self.outcomes[command.identity] = outcome.body
         defer {
-            if let database = body.database {
+            if let database = body.changedDatabase {
                 self.turns[command.identity] = self.turn(of: database)
             }
         }

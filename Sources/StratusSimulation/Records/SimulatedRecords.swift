@@ -62,7 +62,7 @@ struct SimulatedRecords {
         in group: GroupID, by client: Int, events: inout [RegisterEvent]
     ) -> String? {
         if let problem = self.ledger(of: group).check(outcome, of: identity) { return problem }
-        if case .command(let body, _) = work, let database = body.database {
+        if case .command(let body, _) = work, let database = body.changedDatabase {
             let turn = self.ledger(of: group).turn(after: identity)
             self.raise(.feed(of: database), in: group, to: turn)
         }
