@@ -100,7 +100,7 @@ package enum ControlProgram {
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
             + [UpgradeCommands.definition]
             + ContainerCommands.definitions
-            + IdentityCommands.definitions + [
+            + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(
                     "log-level", "Show or change what the node writes to its log",
                     subcommands: [

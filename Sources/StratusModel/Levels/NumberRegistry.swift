@@ -33,12 +33,18 @@ extension NumberFamily {
             1: "account", 2: "session", 3: "address", 4: "counter", 5: "api token",
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key",
-        ], later: [(.two, [14: "device", 15: "container key"])])
+        ], later: [(.two, [14: "device", 15: "container key", 40: "push key"])], blocks: [40])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(
         "subscription row", [:],
         later: [
-            (.two, [0: "watch", 1: "subscription", 2: "interest", 3: "mark", 4: "follower"])
+            (
+                .two,
+                [
+                    0: "watch", 1: "subscription", 2: "interest", 3: "mark", 4: "follower",
+                    5: "device follower",
+                ]
+            )
         ])
     /// The first byte of a key in ``Table/system``.
     package static let systemRow = NumberFamily(
@@ -161,9 +167,10 @@ extension NumberFamily {
                 [
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
                     20: "asset", 21: "key", 22: "judge with assets",
+                    40: "news of a device", 41: "waiting devices",
                 ]
             )
-        ], blocks: [20])
+        ], blocks: [20, 40])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

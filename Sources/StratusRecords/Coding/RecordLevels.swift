@@ -43,7 +43,8 @@ extension RecordQuery: Levelled {
         case .use: 9
         case .work: 10
         case .subscriptions: 12
-        case .news: 13
+        case .news(let ask): ask.follower == .poll ? 13 : 40
+        case .waitingDevices: 41
         case .asset: 20
         case .key: 21
         }
@@ -98,7 +99,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .asset, .key: .two
+        case .subscriptions, .news, .waitingDevices, .asset, .key: .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }

@@ -57,6 +57,9 @@ extension RecordState {
             return QueryAnswer(body: answer.encoded())
         case .news(let ask):
             return QueryAnswer(body: try self.news(ask, query.principal, over: rows).encoded())
+        case .waitingDevices(let ask):
+            let answer = try self.waitingDevices(ask, query.principal, over: rows)
+            return QueryAnswer(body: answer.encoded())
         case .asset(let asset):
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
         case .key(let ask):
@@ -202,7 +205,7 @@ extension RecordQuery {
         case .subscriptions(let database, _, _): database
         case .news(let ask): ask.database
         case .key(let ask): ask.database
-        case .schema, .jobs, .work, .asset: nil
+        case .schema, .jobs, .work, .asset, .waitingDevices: nil
         }
     }
 }
