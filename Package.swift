@@ -148,21 +148,21 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
                 "StratusSealing", "StratusRuntime", "StratusAssets", "StratusCluster",
-                "StratusIdentity", "StratusContainers",
+                "StratusIdentity", "StratusPush", "StratusContainers",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusRecords",
                 "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
-                "StratusIdentity", "StratusContainers",
+                "StratusSealing", "StratusIdentity", "StratusPush", "StratusContainers",
             ], swiftSettings: house + release),
         .target(
             name: "StratusNode",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusPlacement", "StratusStorage", "StratusAssets", "StratusCluster",
-                "StratusIdentity", "StratusContainers", "StratusGateway",
+                "StratusIdentity", "StratusPush", "StratusContainers", "StratusGateway",
                 "StratusAdmin", "StratusTLS", "StratusSealing", "StratusHTTP2", "StratusSQLite",
                 "StratusCompression", "StratusCommandLine", "StratusProcess",
                 "StratusConfiguration",

@@ -40,6 +40,15 @@ struct AdminExchange: Sendable {
         }
     }
 
+    var push: any PushControl {
+        get throws(AdminRefusal) {
+            guard let push = self.services.push else {
+                throw AdminRefusal(404, "NOT_FOUND", "this node sends no pushes ('push.enabled')")
+            }
+            return push
+        }
+    }
+
     var accounts: Accounts { get throws(AdminRefusal) { try self.directory.accounts } }
     var store: IdentityStore { get throws(AdminRefusal) { try self.accounts.store } }
     var access: ContainerAccess { get throws(AdminRefusal) { try self.directory.access } }
@@ -185,6 +194,8 @@ struct AdminServices: Sendable {
     let directory: Directory?
     /// The cluster this node is in; nil where it works alone.
     let cluster: (any ClusterControl)?
+    /// Nil if this node sends no pushes.
+    let push: (any PushControl)?
 }
 
 /// An error that ends a request, in words.

@@ -35,11 +35,12 @@ package struct AdminHandler: HTTPHandler {
 
     package init(
         control: any NodeControl, health: Health, metrics: Metrics, log: Log, settings: Settings,
-        directory: Directory? = nil, cluster: (any ClusterControl)? = nil
+        directory: Directory? = nil, cluster: (any ClusterControl)? = nil,
+        push: (any PushControl)? = nil
     ) {
         self.services = AdminServices(
             control: control, health: health, metrics: metrics, log: log, directory: directory,
-            cluster: cluster)
+            cluster: cluster, push: push)
         self.settings = settings
         self.refused = metrics.counter(
             "stratus_administrators_refused_total",

@@ -50,7 +50,7 @@ package struct AdminRoute: Sendable {
     package static let all: [AdminRoute] =
         NodePages.routes + SupportPages.routes + SchemaPages.routes + ContainerPages.routes + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
-        + SealingKeyPages.routes + ClusterPages.routes + ClusterChanges.routes
+        + SealingKeyPages.routes + PushPages.routes + ClusterPages.routes + ClusterChanges.routes
 
     /// The values of the names in braces, if the path is of this route.
     func parameters(in path: [String]) -> [String: String]? {

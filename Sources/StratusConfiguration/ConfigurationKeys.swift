@@ -14,6 +14,8 @@ extension ConfigurationKey {
         ("admin.tls", "TLS for administrators."),
         ("metrics", "A listener for metrics alone."),
         ("signIn", "The pages where people sign in."),
+        ("push", "Sending to Apple's push service and to Web Push services."),
+        ("push.apns", "Where Apple's push service is."),
         ("cluster", "The node among its peers. Without `cluster.peers` it works alone."),
         (
             "cluster.tls",
@@ -129,6 +131,25 @@ extension ConfigurationKey {
             "signIn.signUp", .bool, .bool(false),
             "Whether anybody may make an account. If not, `stratusctl user add` makes them. "
                 + "In development everybody may."),
+        ConfigurationKey(
+            "push.enabled", .bool, .bool(true),
+            "Whether this node sends pushes for the databases that it leads. Keys come from "
+                + "`stratusctl push`; without one, nothing is sent."),
+        ConfigurationKey(
+            "push.authorityFile", .file, nil,
+            "Certificates of authorities, PEM, that are believed about push providers instead of "
+                + "the system's. For stand-ins and for proxies that look into TLS."),
+        ConfigurationKey(
+            "push.allowPrivateAddresses", .bool, .bool(false),
+            "Takes Web Push endpoints at any host, port and address, and sends there. For "
+                + "stand-ins only: with it, whoever may register makes the node connect to your "
+                + "own network."),
+        ConfigurationKey(
+            "push.apns.productionURL", .text, .text("https://api.push.apple.com"),
+            "The host for devices that run apps from a store."),
+        ConfigurationKey(
+            "push.apns.developmentURL", .text, .text("https://api.sandbox.push.apple.com"),
+            "The host for devices that run development builds."),
         ConfigurationKey(
             "cluster.name", .text, nil,
             "This node's name: lower-case letters, digits and `-`. It is one of the names in "

@@ -58,7 +58,10 @@ package struct ContainerErasure: Sendable {
         }
         var kinds: [IdentityKey.Kind] = [.apiToken, .serverKey, .usedLink]
         // Below level 2 nobody has made one, and not everybody could read the question.
-        if self.store.router.level.allows(.two) { kinds.append(.containerKey) }
+        if self.store.router.level.allows(.two) {
+            // The key last: what it seals is of no use without it.
+            kinds += [.pushKey, .containerKey]
+        }
         for kind in kinds {
             let rows = try await self.rows(
                 kind, of: container, limit: IdentityCommand.editCountMax)

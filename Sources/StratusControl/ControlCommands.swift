@@ -127,6 +127,10 @@ struct ControlCommands {
             return try await ContainerCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
+        case let path where PushCommands.serves(path):
+            return try await PushCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where IdentityCommands.serves(path):
             return try await IdentityCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

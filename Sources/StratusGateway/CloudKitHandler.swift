@@ -30,6 +30,8 @@ package final class CloudKitHandler: HTTPHandler {
     let zoneBuckets = ZoneBucketCache()
     /// The polls that are held at this node.
     let seats: PollSeats
+    /// Nil where nothing is sent to push providers.
+    let push: PushRegistry?
     /// What poll tokens are proved by: the same for as long as the installation lives.
     let tokens: TokenCipher
     /// Look-ups that need more than one answer of a partition. This many keep the storage thread
@@ -54,11 +56,12 @@ package final class CloudKitHandler: HTTPHandler {
         limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
         people: SignInService? = nil, assets: AssetKit? = nil,
         operations: OperationTable = .standard, polls: HeldPolls = HeldPolls(),
-        log: Log = .silent()
+        push: PushRegistry? = nil, log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
         self.seats = polls.seats
+        self.push = push
         self.tokens = TokenCipher(key: tokenKey)
         self.router = router
         self.authenticator = authenticator

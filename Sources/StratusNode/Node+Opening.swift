@@ -2,14 +2,17 @@ import StratusAdmin
 import StratusCluster
 import StratusCommandLine
 import StratusConfiguration
+import StratusGateway
 import StratusHTTP
 import StratusHTTP2
 import StratusIdentity
 import StratusModel
 import StratusProcess
+import StratusPush
 import StratusRuntime
 import StratusSealing
 import StratusStorage
+import StratusTLS
 
 /// The steps of a start, each with the words for when it fails.
 extension Node {
@@ -130,6 +133,52 @@ extension Node {
                 }
             throw NodeFailure(.system, "cannot listen on \(places): \(reason)")
         }
+    }
+
+    /// The sender of pushes; nil where the configuration wants none.
+    static func openPush(
+        _ settings: ConfigurationSettings, _ keys: PushKeys,
+        _ authenticator: CredentialAuthenticator, tokenKey: Bytes, loop: EventLoop,
+        _ state: NodeState
+    ) throws(NodeFailure) -> PushSender? {
+        guard settings.bool("push.enabled") else { return nil }
+        let isOpen = settings.bool("push.allowPrivateAddresses")
+        func url(_ key: String) throws(NodeFailure) -> String {
+            let url = settings.text(key) ?? ""
+            guard (try? AddressGuard.endpoint(url, allowsPrivate: true)) != nil else {
+                throw NodeFailure(.configuration, "'\(key)' is no https: URL: \(url)")
+            }
+            return url.hasSuffix("/") ? String(url.dropLast()) : url
+        }
+        let desk = PushDesk(
+            router: state.router, world: state.world, tokenKey: tokenKey,
+            authenticator: authenticator, keys: keys,
+            settings: PushDesk.Settings(
+                productionURL: try url("push.apns.productionURL"),
+                developmentURL: try url("push.apns.developmentURL"), allowsPrivate: isOpen))
+        var authority: Bytes?
+        if let path = settings.text("push.authorityFile") {
+            do throws(SmallFile.Failure) { authority = try SmallFile.read(path) } catch {
+                throw NodeFailure(.configuration, "'push.authorityFile': \(error)")
+            }
+        }
+        let connector: PushConnector
+        do throws(TLSError) {
+            connector = try PushConnector(
+                loop: loop, world: state.world, authority: authority, allowsPrivate: isOpen)
+        } catch {
+            throw NodeFailure(.configuration, "'push.authorityFile': \(error)")
+        }
+        let figures = PushFigures(state.metrics)
+        figures.register(in: state.metrics)
+        if isOpen {
+            state.health.warn(
+                "push addresses",
+                "'push.allowPrivateAddresses' lets clients make this node connect anywhere")
+        }
+        return PushSender(
+            desk, connector, state.cluster.replicas, in: state.world, log: state.log,
+            health: state.health, figures: figures)
     }
 
     static func serverLimits(_ settings: ConfigurationSettings) -> HTTPServerLimits {

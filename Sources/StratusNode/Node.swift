@@ -43,6 +43,8 @@ package final class Node: Sendable {
     private let jobs: Task<Void, Never>
     private let mail: Task<Void, Never>
     private let attending: Task<Void, Never>
+    /// Nil where `push.enabled` is off.
+    private let pushing: Task<Void, Never>?
     private let scrubbing: Task<Void, Never>
     private let watchingRoom: Task<Void, Never>
     private let watchingThreads: Task<Void, Never>
@@ -125,6 +127,12 @@ package final class Node: Sendable {
         let containerKeys = ContainerKeys(store: authenticator.store, master: master)
         let databaseKeys = DatabaseKeys(
             store: authenticator.store, containers: containerKeys)
+        let pushKeys = PushKeys(store: authenticator.store, containers: containerKeys)
+        let registry = PushRegistry(
+            keys: pushKeys, allowsPrivate: settings.bool("push.allowPrivateAddresses"))
+        let push = try Self.openPush(
+            settings, pushKeys, authenticator, tokenKey: tokenKey, loop: loops[loops.count - 1],
+            state)
         let makeGateway: @Sendable (ConfigurationSettings) -> Gateway = { settings in
             let kit = AssetKit(
                 ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
@@ -156,7 +164,7 @@ package final class Node: Sendable {
                     router: router, authenticator: authenticator, world: world,
                     tokenKey: tokenKey, feeds: feeds, settings: gateway, limits: limits,
                     bodies: bodies, answers: cluster.answers, people: people, assets: kit,
-                    polls: polls, log: log),
+                    polls: polls, push: registry, log: log),
                 assets: AssetHandler(
                     kit, router: router, world: world, limits: limits, log: log))
         }
@@ -185,7 +193,7 @@ package final class Node: Sendable {
                     isToken: { token.matches($0) },
                     metricsAreOpen: settings.bool("admin.openMetrics")),
                 directory: people.directory,
-                cluster: systemPartition),
+                cluster: systemPartition, push: push),
             listener: "admin", log: log, metrics: state.metrics, writesLines: false,
             now: { world.now }, route: AdminHandler.route)
         guard let adminAddress = settings.address("admin.listen") else {
@@ -241,6 +249,7 @@ package final class Node: Sendable {
         self.jobs = state.runJobs()
         self.mail = state.runMail()
         self.attending = attendance.run()
+        self.pushing = push.map { push in Task { await push.run() } }
         self.scrubbing = state.runScrub()
         self.watchingRoom = state.runRoomWatch()
         let threads = ThreadWatch(
@@ -354,6 +363,7 @@ package final class Node: Sendable {
         self.jobs.cancel()
         self.mail.cancel()
         self.attending.cancel()
+        self.pushing?.cancel()
         self.scrubbing.cancel()
         self.watchingRoom.cancel()
         self.watchingThreads.cancel()

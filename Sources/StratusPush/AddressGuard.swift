@@ -13,13 +13,21 @@ package enum AddressGuard {
     /// The parts of an endpoint's URL that remain once it is judged.
     package struct Endpoint: Sendable, Equatable {
         package var host: String
+        package var port: UInt16 = 443
         /// Path and query.
         package var target: String
         /// The audience of its VAPID token.
-        package var origin: String { "https://\(self.host)" }
+        package var origin: String { "https://\(self.authority)" }
+        /// The `Host` of its requests.
+        package var authority: String {
+            self.port == 443 ? self.host : "\(self.host):\(self.port)"
+        }
     }
 
-    package static func endpoint(_ url: String) throws(Refusal) -> Endpoint {
+    /// - Parameter allowsPrivate: takes any host and port. For stand-ins of a push service.
+    package static func endpoint(
+        _ url: String, allowsPrivate: Bool = false
+    ) throws(Refusal) -> Endpoint {
         guard url.utf8.count <= 2_048, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C })
         else { throw .malformed }
         guard let scheme = url.firstRange(of: "://") else { throw .malformed }
@@ -32,14 +40,23 @@ package enum AddressGuard {
         // A bracket is an address, and addresses are no push services.
         guard !authority.contains("["), !authority.contains("]") else { throw .host }
         var host = authority
+        var port: UInt16 = 443
         if let colon = authority.lastIndex(of: ":") {
-            guard authority[authority.index(after: colon)...] == "443" else { throw .port }
+            let digits = authority[authority.index(after: colon)...]
+            guard let number = UInt16(digits), number > 0, number == 443 || allowsPrivate else {
+                throw .port
+            }
+            port = number
             host = authority[..<colon]
         }
-        try Self.check(host: String(host))
+        if allowsPrivate {
+            guard !host.isEmpty else { throw .host }
+        } else {
+            try Self.check(host: String(host))
+        }
         let target = rest[end...]
         return Endpoint(
-            host: String(host),
+            host: String(host), port: port,
             target: target.isEmpty || target.first == "?" ? "/" + String(target) : String(target))
     }
 

@@ -24,6 +24,12 @@ package struct ProviderToken: Sendable, Equatable {
             claims: "{\"iss\":\(SignedToken.quoted(team)),\"iat\":\(now)}", signing)
     }
 
+    /// A token by the value of its `authorization`.
+    package init(authorization: String) {
+        self.text = String(authorization.dropFirst("bearer ".count))
+        self.issuedAt = 0
+    }
+
     /// A token that is kept.
     package init(text: String, issuedAt: Int64) {
         self.text = text

@@ -123,6 +123,7 @@ package struct PushLane: Sendable, Equatable {
 
     package init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
 
+    package var isRefused: Bool { if case .refused = self.state { true } else { false } }
     package var queueCount: Int { self.queue.count }
     package var flightCount: Int { self.flight.count }
 

@@ -118,6 +118,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
     package var isOpen: Bool { self.rows != nil }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     package private(set) var mailCount = 0
+    package private(set) var eventCount = 0
     /// Not yet taken by ``takeBodyChanges()``.
     private var bodyChanges = BodyChanges()
     /// True once a sync has failed. The content of the disk is then unknown, and only a restart
@@ -158,7 +159,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         }
         do throws(StoreError) {
             let rows = try self.beginTransaction()
-            let mailCount = rows.mailCount
+            let (mailCount, eventCount) = (rows.mailCount, rows.eventCount)
             for entry in entries {
                 guard let outcome = try self.apply(entry, over: rows) else { break }
                 outcomes.append(outcome)
@@ -167,6 +168,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 }
             }
             self.mailCount += rows.mailCount - mailCount
+            self.eventCount += rows.eventCount - eventCount
         } catch {
             self.mustReset = true
             throw error

@@ -24,6 +24,8 @@ package final class RowDatabase: RowStore {
     package private(set) var writeCount = 0
     /// The number of rows put into `Table.mail`: the mail carrier looks only if this has changed.
     package private(set) var mailCount = 0
+    /// The number of rows put into `Table.event`: the same for whoever sends pushes.
+    package private(set) var eventCount = 0
 
     /// Bytes kept back in one table before they are written after all.
     private static let pendingSizeMax = 1 << 20
@@ -171,6 +173,7 @@ package final class RowDatabase: RowStore {
         }
         self.writeCount += 1
         if table == .mail { self.mailCount += 1 }
+        if table == .event { self.eventCount += 1 }
     }
 
     private func put(

@@ -15,6 +15,8 @@ package protocol NodePartition: PartitionState {
     var isOpen: Bool { get }
     /// Moves when an entry has written a row of mail, and never comes back to where it was.
     var mailCount: Int { get }
+    /// The same of rows of events that subscriptions may want.
+    var eventCount: Int { get }
     /// What applied entries have done to the rows of bodies since the last call. Bounded: what is
     /// not taken becomes ``BodyChange/unlisted``.
     func takeBodyChanges() -> [BodyChange]

@@ -35,6 +35,7 @@ package actor NodeReplicas {
         var jobsSeen: LogIndex?
         /// The partition's count of mail when it was last noted that there may be some to carry.
         var mailSeen = 0
+        var eventsSeen = 0
         /// What was applied when the last checkpoint began.
         var checkpointFrom: (index: LogIndex, milliseconds: Int64)?
     }
@@ -82,6 +83,10 @@ package actor NodeReplicas {
     /// by somebody else than before.
     private var mailNews: Set<GroupID> = []
     private nonisolated let mailSignal = AsyncStream<Void>.makeStream(
+        bufferingPolicy: .bufferingNewest(1))
+    /// The same of events that subscriptions may want.
+    private var eventNews: Set<GroupID> = []
+    private nonisolated let eventSignal = AsyncStream<Void>.makeStream(
         bufferingPolicy: .bufferingNewest(1))
     var unopenable: [GroupID: (until: MonotonicTime, why: String)] = [:]
     /// Groups of the log that ``openNext()`` has not come to; nil before it was called.
@@ -276,6 +281,23 @@ package actor NodeReplicas {
     package func groupsWithMailNews() -> (led: [GroupID], others: [GroupID]) {
         defer { self.mailNews.removeAll(keepingCapacity: true) }
         let all = self.mailNews.sorted()
+        func isLed(_ group: GroupID) -> Bool {
+            self.host.replica(of: group)?.raft.role == .leader
+        }
+        return (all.filter(isLed), all.filter { !isLed($0) })
+    }
+
+    /// Returns when ``groupsWithEventNews()`` has something to say that it had not said before, or
+    /// the task is cancelled. For one caller at a time.
+    package nonisolated func waitForEventNews() async {
+        for await _ in self.eventSignal.stream { return }
+    }
+
+    /// Groups whose databases may have events since they were last handed out by this, or that are
+    /// led by somebody else than before: those led here, and the others.
+    package func groupsWithEventNews() -> (led: [GroupID], others: [GroupID]) {
+        defer { self.eventNews.removeAll(keepingCapacity: true) }
+        let all = self.eventNews.sorted()
         func isLed(_ group: GroupID) -> Bool {
             self.host.replica(of: group)?.raft.role == .leader
         }
@@ -521,6 +543,7 @@ package actor NodeReplicas {
             self.leaders.withLock { $0[group] = leader }
             if role == .leader { self.members[group]?.jobsSeen = nil }
             self.noteMail(of: group)
+            self.noteEvents(of: group)
             self.setup.events.roleChanged(group, role, term, leader)
         case .alarm(let alarm): self.setup.events.alarm(group, "\(alarm)")
         case .failed(let error): self.failed(group, error)
@@ -534,6 +557,10 @@ package actor NodeReplicas {
             if let member = self.members[group], member.partition.mailCount != member.mailSeen {
                 self.members[group]?.mailSeen = member.partition.mailCount
                 self.noteMail(of: group)
+            }
+            if let member = self.members[group], member.partition.eventCount != member.eventsSeen {
+                self.members[group]?.eventsSeen = member.partition.eventCount
+                self.noteEvents(of: group)
             }
             self.tellBodies(of: group)
         case .snapshotLacksRoom: self.lacksSnapshotRoom(group)
@@ -572,6 +599,11 @@ package actor NodeReplicas {
     private func noteMail(of group: GroupID) {
         self.mailNews.insert(group)
         self.mailSignal.continuation.yield()
+    }
+
+    private func noteEvents(of group: GroupID) {
+        self.eventNews.insert(group)
+        self.eventSignal.continuation.yield()
     }
 
     func answer(_ token: RaftGroup.RequestToken, _ answer: PeerResponse.Answer) {

@@ -134,10 +134,10 @@ struct PollService: Sendable {
 
         /// - Returns: false for a token that is not known any more, or is nobody's.
         mutating func open(until deadline: MonotonicTime) async throws -> Bool {
-            let devices = DeviceStore(handler: self.handler)
-            guard let stored = try await devices.device(of: self.token, until: deadline) else {
-                return false
-            }
+            let devices = DeviceStore(router: self.handler.router, world: self.handler.world)
+            guard
+                let stored = try await devices.device(self.token.device, until: deadline)
+            else { return false }
             self.openings += 1
             self.places = []
             var failure: (any Error)?
@@ -167,7 +167,9 @@ struct PollService: Sendable {
             let left = stored.expiresAtMilliseconds - self.handler.world.wallMilliseconds
             if left < PollToken.life.clampedNanoseconds / 1_000_000 {
                 // Used for the first time in an hour.
-                try await devices.change(self.token, until: deadline) { $0 ?? stored.device }
+                try await devices.change(self.token.device, until: deadline) {
+                    .put($0 ?? stored.device, life: PollToken.life + PollToken.margin)
+                }
             }
             self.first = Int(self.handler.world.random() % UInt64(self.places.count))
             self.seat.watch(Set(self.places.map(\.database)))
@@ -217,8 +219,8 @@ struct PollService: Sendable {
             place.position = news.position
             if let hit = news.hit {
                 // Somebody else may have taken the token over while the poll was held.
-                let device = try await DeviceStore(handler: self.handler)
-                    .device(of: self.token, until: deadline)?.device
+                let devices = DeviceStore(router: self.handler.router, world: self.handler.world)
+                let device = try await devices.device(self.token.device, until: deadline)?.device
                 guard let device, device.registrations.contains(place.registration) else {
                     self.hasMore = try await self.open(until: deadline)
                     if !self.hasMore { self.places = [] }
@@ -257,28 +259,11 @@ struct PollService: Sendable {
             let payload = PushPayload(
                 container: place.registration.container, database: place.database,
                 subscriber: place.registration.userRecordName,
-                nid: self.nid(of: hit.event, in: place.database), hit: hit)
+                nid: PushPayload.nid(
+                    of: hit.event, in: place.database, self.handler.tokens), hit: hit)
             return Found(
                 payload: payload.bytes(), place: place, from: follower, to: news.position,
                 spent: hit.subscription.firesOnce ? hit.subscription.id : nil)
-        }
-
-        /// Equal for everybody who is told of the change. It says nothing of the change.
-        private func nid(of event: NewsEvent, in database: DatabaseID) -> String {
-            var place = FeedPlace(
-                container: database.container, scope: database.scope, owner: database.owner,
-                zone: nil)
-            let tag: ChangeTag
-            switch event {
-            case .zone(let zone, let through):
-                place.zone = zone
-                tag = through
-            case .record(_, let record, _):
-                place.zone = record.zone.name
-                tag = record.tag
-            }
-            let circumstances = place.circumstances(0x20, Bytes(String(tag.raw).utf8))
-            return self.handler.tokens.identity(of: circumstances).uuid
         }
 
         /// Who is told, with the roles of now. Nil: nobody any more.

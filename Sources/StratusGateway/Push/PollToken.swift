@@ -60,6 +60,5 @@ struct PollToken: Sendable, Equatable {
             + "&ttl=\(Self.life.components.seconds)"
     }
 
-    var key: IdentityKey { IdentityKey(.device, of: self.name) }
-    var home: ShardKey { .account(Hexadecimal.text(self.name)) }
+    var device: DeviceName { DeviceName(self.name) }
 }

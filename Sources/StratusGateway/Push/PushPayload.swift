@@ -1,12 +1,13 @@
 import StratusHTTP
 import StratusModel
 import StratusRecords
+import StratusRuntime
+import StratusSealing
 
 /// The JSON of one notification, as CloudKit's clients read it.
 ///
 /// What does not fit is pruned in a fixed order, and `ck.p` says so.
 struct PushPayload {
-    static let sizeMax = 4_096
     static let textSizeMax = 128
 
     let container: ContainerReference
@@ -14,6 +15,43 @@ struct PushPayload {
     let subscriber: String
     let nid: String
     let hit: News.Hit
+    /// The most bytes that its way takes.
+    var sizeMax = 4_096
+
+    /// Equal for everybody who is told of the change. It says nothing of the change.
+    static func nid(
+        of event: NewsEvent, in database: DatabaseID, _ tokens: TokenCipher
+    ) -> String {
+        var place = FeedPlace(
+            container: database.container, scope: database.scope, owner: database.owner,
+            zone: nil)
+        let tag: ChangeTag
+        switch event {
+        case .zone(let zone, let through):
+            place.zone = zone
+            tag = through
+        case .record(_, let record, _):
+            place.zone = record.zone.name
+            tag = record.tag
+        }
+        let circumstances = place.circumstances(0x20, Bytes(String(tag.raw).utf8))
+        return tokens.identity(of: circumstances).uuid
+    }
+
+    private var info: JSONValue? {
+        let content = try? JSONDocument(parsing: self.hit.subscription.content).root
+        return content?["notificationInfo"]
+    }
+
+    /// Whether the device shows or plays something.
+    var isAlert: Bool {
+        let info = self.info
+        return !self.alert(info, .nothing).isEmpty || info?["shouldBadge"]?.bool == true
+            || info?["soundName"] != nil
+    }
+
+    /// What newer notifications replace this one by, as its subscription says.
+    var collapseKey: String? { self.info?["collapseIDKey"]?.string }
 
     /// What is left out, more with each step.
     private enum Pruning: Int, CaseIterable {
@@ -24,14 +62,13 @@ struct PushPayload {
         var last: Bytes = []
         for pruning in Pruning.allCases {
             last = self.written(pruning)
-            if last.count <= Self.sizeMax { break }
+            if last.count <= self.sizeMax { break }
         }
         return last
     }
 
     private func written(_ pruning: Pruning) -> Bytes {
-        let content = try? JSONDocument(parsing: self.hit.subscription.content).root
-        let info = content?["notificationInfo"]
+        let info = self.info
         var writer = JSONWriter(reserving: 1_024)
         writer.object { payload in
             payload.key("aps")

@@ -2,9 +2,11 @@ import StratusCluster
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusPush
 import StratusRecords
+import StratusSealing
 
-/// Poll tokens: drawn, and registered in further containers.
+/// Poll tokens, drawn and registered in further containers, and the devices of push providers.
 struct TokenService: Sendable {
     let exchange: Exchange
 
@@ -30,13 +32,18 @@ struct TokenService: Sendable {
         return try await self.register(token, environment)
     }
 
-    /// `tokens/register`: the container joins those that the token's polls tell of.
+    /// `tokens/register`: a token of ours tells of this container too. A device of APNs, or the
+    /// endpoint of a browser, is told of it.
     func register(_ input: Input) async throws -> Bytes {
-        let text = try input.requiredString("apnsToken")
-        guard let token = PollToken(text: text, self.exchange.handler.tokens) else {
-            throw ClientError(.badRequest, "the token is none of this service's")
+        let environment = try self.environment(input)
+        if let endpoint = try input.string("endpoint") {
+            return try await self.register(endpoint, input, environment)
         }
-        return try await self.register(token, try self.environment(input))
+        let text = try input.requiredString("apnsToken")
+        if let token = PollToken(text: text, self.exchange.handler.tokens) {
+            return try await self.register(token, environment)
+        }
+        return try await self.register(deviceToken: text, input, environment)
     }
 
     private func environment(_ input: Input) throws -> Environment? {
@@ -48,36 +55,146 @@ struct TokenService: Sendable {
     }
 
     private func register(_ token: PollToken, _ asked: Environment?) async throws -> Bytes {
-        let handler = self.exchange.handler
-        guard handler.router.level.allows(.two) else { throw RouteError.upgrading }
-        let registration = Device.Registration(
+        let registration = try self.registration()
+        // Before it is listed: a poll then finds where to begin.
+        try await self.follow(registration, token.name, as: .poll)
+        let environment = try await self.list(
+            registration, token.device, asked, life: PollToken.life + PollToken.margin)
+        return try await self.answer(environment) {
+            $0.member("apnsToken", token.text)
+            $0.member("webcourierURL", self.base + token.path)
+        }
+    }
+
+    /// A device of APNs. Only where the container can send to it.
+    private func register(
+        deviceToken text: String, _ input: Input, _ asked: Environment?
+    ) async throws -> Bytes {
+        let keys = try await self.keys()?.apns ?? []
+        guard let bytes = PushAddress.deviceToken(text), !keys.isEmpty else {
+            throw ClientError(.badRequest, "the token is none of this service's")
+        }
+        let topic = try input.string("topic") ?? ""
+        guard topic.isEmpty || keys.contains(where: { $0.topics.contains(topic) }) else {
+            throw ClientError(.badRequest, "no APNs key of this container sends to the topic")
+        }
+        let environment = try await self.enrol(
+            .apns(token: bytes), .apns, topic: topic, asked, life: PushAddress.life)
+        return try await self.answer(environment) {
+            $0.member("apnsToken", text)
+            // Clients need one. It tells nothing.
+            $0.member("webcourierURL", self.base + PollService.path)
+        }
+    }
+
+    /// A browser's Push API.
+    private func register(
+        _ endpoint: String, _ input: Input, _ asked: Environment?
+    ) async throws -> Bytes {
+        let keys = try await self.keys()?.vapid ?? []
+        guard let newest = keys.last else {
+            throw ClientError(.badRequest, "the container has no key for Web Push")
+        }
+        do throws(AddressGuard.Refusal) {
+            _ = try AddressGuard.endpoint(
+                endpoint, allowsPrivate: self.exchange.handler.push?.allowsPrivate ?? false)
+        } catch {
+            throw ClientError(.badRequest, "endpoint: no push service on the internet (\(error))")
+        }
+        let secrets = try Input(input["keys"], at: "keys")
+        let point = StratusPush.Base64URL.decode(try secrets.requiredString("p256dh"))
+        guard let point, SigningKey.make().agree(with: point) != nil else {
+            throw InputRefusal.unexpectedInput(key: "p256dh")
+        }
+        guard
+            let secret = StratusPush.Base64URL.decode(try secrets.requiredString("auth")),
+            secret.count == 16
+        else { throw InputRefusal.unexpectedInput(key: "auth") }
+        var key = newest
+        if let shown = try input.string("applicationServerKey") {
+            let point = StratusPush.Base64URL.decode(shown)
+            guard let known = keys.first(where: { $0.signing.publicPoint == point }) else {
+                throw ClientError(.badRequest, "applicationServerKey is none of this container's")
+            }
+            key = known
+        }
+        var life = PushAddress.life
+        if let end = input["expirationTime"]?.wholeInt64 {
+            let left = end - self.exchange.handler.world.wallMilliseconds
+            guard left > 0 else { throw InputRefusal.unexpectedInput(key: "expirationTime") }
+            life = min(life, .milliseconds(left))
+        }
+        let environment = try await self.enrol(
+            .webPush(endpoint: endpoint, publicKey: point, secret: secret), .webPush,
+            topic: String(key.number), asked, life: life)
+        return try await self.answer(environment) { $0.member("endpoint", endpoint) }
+    }
+
+    // MARK: Rows
+
+    private func registration() throws -> Device.Registration {
+        guard self.exchange.handler.router.level.allows(.two) else { throw RouteError.upgrading }
+        return Device.Registration(
             container: self.exchange.route.container, userRecordName: self.exchange.caller,
             isServerKey: self.exchange.principal.kind == .serverKey, session: self.session)
-        // Before it is listed: a poll then finds where to begin.
+    }
+
+    /// The row first: a follower without one is removed.
+    private func enrol(
+        _ address: PushAddress, _ kind: Device.Provider.Kind, topic: String,
+        _ asked: Environment?, life: Duration
+    ) async throws -> Environment {
+        let registration = try self.registration()
+        let handler = self.exchange.handler
+        let name = DeviceName(address, handler.tokens)
+        let provider = Device.Provider(
+            kind, topic: topic, isGuessed: asked == nil,
+            registeredAtMilliseconds: handler.world.wallMilliseconds,
+            address: address.sealed(for: name, handler.tokens))
+        let environment = try await self.list(
+            registration, name, asked, provider: provider, life: life)
+        try await self.follow(registration, name.bytes, as: .device)
+        return environment
+    }
+
+    private func follow(
+        _ registration: Device.Registration, _ token: Bytes, as follower: NewsFollower
+    ) async throws {
         for database in registration.databases(self.exchange.authentication.layout) {
             let outcome = try await self.exchange.submit(
                 .followNews(
                     FollowNews(
                         database: database, subscriber: registration.userRecordName,
-                        token: token.name, .begin)),
+                        token: token, as: follower, .begin)),
                 to: .database(database), schema: Schema(), as: Principal(kind: .system),
-                identity: handler.world.drawIdentity())
+                identity: self.exchange.handler.world.drawIdentity())
             if case .refused(let refusal) = outcome { throw ClientError(refusal) }
         }
-        let devices = DeviceStore(handler: handler)
-        var environment = asked ?? self.exchange.route.container.environment
-        try await devices.change(token, until: self.exchange.deadline) { device in
+    }
+
+    private func list(
+        _ registration: Device.Registration, _ name: DeviceName, _ asked: Environment?,
+        provider: Device.Provider? = nil, life: Duration
+    ) async throws -> Environment {
+        let handler = self.exchange.handler
+        let devices = DeviceStore(router: handler.router, world: handler.world)
+        var environment = asked ?? registration.container.environment
+        try await devices.change(name, until: self.exchange.deadline) { device in
             if asked == nil, let known = device?.environment { environment = known }
             var device = device ?? Device(environment: environment)
+            var provider = provider
+            // What was said once, or found out, is not guessed again.
+            if asked == nil, device.provider?.isGuessed == false { provider?.isGuessed = false }
+            device.provider = provider
             device.environment = environment
             guard device.register(registration) else {
                 throw ClientError(
                     .quotaExceeded,
                     "a token is good for \(Device.registrationCountMax) containers")
             }
-            return device
+            return .put(device, life: life)
         }
-        return self.answer(token, environment)
+        return environment
     }
 
     /// The session of the caller; nil for development users and server keys.
@@ -90,12 +207,22 @@ struct TokenService: Sendable {
         return Device.Registration.Session(account: token.account, session: token.session)
     }
 
-    private func answer(_ token: PollToken, _ environment: Environment) -> Bytes {
+    private func keys() async throws -> PushKeys.Known? {
+        try await self.exchange.handler.push?.keys.known(of: self.exchange.route.container)
+    }
+
+    private func answer(
+        _ environment: Environment, _ more: (inout JSONWriter) -> Void
+    ) async throws -> Bytes {
+        let key = try await self.keys()?.vapid.last
         var writer = JSONWriter()
         writer.object {
             $0.member("apnsEnvironment", environment.name)
-            $0.member("apnsToken", token.text)
-            $0.member("webcourierURL", self.base + token.path)
+            more(&$0)
+            if let key {
+                $0.member(
+                    "vapidPublicKey", StratusPush.Base64URL.encode(key.signing.publicPoint))
+            }
         }
         return writer.finish()
     }
@@ -122,61 +249,5 @@ extension Device.Registration {
             databases.append(DatabaseID(container: self.container, scope: .public, owner: ""))
         }
         return databases
-    }
-}
-
-/// The rows of poll tokens, each at a home of its own.
-struct DeviceStore: Sendable {
-    let handler: CloudKitHandler
-
-    struct Stored {
-        var device: Device
-        var revision: UInt64
-        var expiresAtMilliseconds: Int64
-    }
-
-    /// Nil: not known, or unused for too long.
-    func device(of token: PollToken, until deadline: MonotonicTime) async throws -> Stored? {
-        let answer = try await self.handler.router.read(
-            IdentityQuery.rows([token.key]).enveloped(), at: token.home, deadline: deadline)
-        guard case .rows(let rows) = try IdentityAnswer(decoding: answer.body), rows.count == 1
-        else { throw RouteError.refused("an answer of another kind") }
-        guard let row = rows[0], row.isLive(at: self.handler.world.wallMilliseconds) else {
-            return nil
-        }
-        return Stored(
-            device: try Device(decoding: row.body), revision: row.revision,
-            expiresAtMilliseconds: row.expiresAtMilliseconds)
-    }
-
-    /// Writes what `change` makes of the row, and so prolongs it. Decides again where somebody was
-    /// faster.
-    func change(
-        _ token: PollToken, until deadline: MonotonicTime,
-        _ change: (Device?) throws -> Device
-    ) async throws {
-        for _ in 0..<8 {
-            let known = try await self.device(of: token, until: deadline)
-            let device = try change(known?.device)
-            let now = self.handler.world.wallMilliseconds
-            let life = (PollToken.life + PollToken.margin).clampedNanoseconds / 1_000_000
-            let edit = IdentityCommand.Edit(
-                token.key, if: known.map { .revision($0.revision) } ?? .any,
-                .put(body: device.encoded(), expiresAtMilliseconds: now + life))
-            let outcome = try await self.handler.router.submit(
-                IdentityCommand([edit]).enveloped(
-                    identity: self.handler.world.drawIdentity(),
-                    deadlineMilliseconds: now + 10_000 + self.handler.router.leadMilliseconds),
-                to: token.home, deadline: deadline)
-            guard outcome.verdict == .decided else {
-                throw RouteError.notExecuted(retryAfter: .seconds(1))
-            }
-            switch try IdentityOutcome(decoding: outcome.body) {
-            case .done: return
-            case .conflict: continue
-            case .limited, .refused: throw RouteError.refused("a change that is no change")
-            }
-        }
-        throw RouteError.notExecuted(retryAfter: .seconds(1))
     }
 }

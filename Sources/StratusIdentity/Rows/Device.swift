@@ -1,12 +1,16 @@
 package import StratusCoding
 package import StratusModel
 
-/// The containers in which a poll token is registered, and under whose name.
+/// The containers in which a poll token or a device of a push provider is registered, and under
+/// whose name.
 ///
-/// | bytes  | device, format 1                                                   |
+/// | bytes  | device, format 1 for a poll token, 2 for a device                  |
 /// | ------ | ------------------------------------------------------------------ |
-/// | 1      | format, 1                                                          |
+/// | 1      | format                                                             |
 /// | 1      | APNs environment: 0 development, 1 production                      |
+/// | …      | format 2: 1 provider (1 APNs, 2 Web Push), flag guessed, text      |
+/// |        | topic, signed milliseconds of the registration, prefixed address,  |
+/// |        | sealed                                                             |
 /// | count  | registrations, the oldest first: text container, 1 environment,    |
 /// |        | text user record name, flag server key, prefixed account, prefixed |
 /// |        | session; both empty for development users and server keys          |
@@ -39,14 +43,49 @@ package struct Device: Sendable, Equatable {
         }
     }
 
+    /// Where a push provider finds the device.
+    package struct Provider: Sendable, Equatable {
+        package enum Kind: UInt8, Sendable {
+            case apns = 1
+            case webPush = 2
+        }
+
+        package var kind: Kind
+        /// APNs: the app's bundle identifier; empty: the first of the container's key. Web Push:
+        /// the number of the key that the browser subscribed with.
+        package var topic: String
+        /// Nobody said which of APNs' hosts knows the token.
+        package var isGuessed: Bool
+        /// When it was registered last: a provider that says the device went before that is wrong.
+        package var registeredAtMilliseconds: Int64
+        /// The token or endpoint, sealed.
+        package var address: Bytes
+
+        package init(
+            _ kind: Kind, topic: String, isGuessed: Bool = false, registeredAtMilliseconds: Int64,
+            address: Bytes
+        ) {
+            self.kind = kind
+            self.topic = topic
+            self.isGuessed = isGuessed
+            self.registeredAtMilliseconds = registeredAtMilliseconds
+            self.address = address
+        }
+    }
+
     /// Containers of one token. A page of a browser has few.
     package static let registrationCountMax = 16
 
     package var environment: Environment
+    /// Nil for a poll token.
+    package var provider: Provider?
     package var registrations: [Registration]
 
-    package init(environment: Environment, registrations: [Registration] = []) {
+    package init(
+        environment: Environment, provider: Provider? = nil, registrations: [Registration] = []
+    ) {
         self.environment = environment
+        self.provider = provider
         self.registrations = registrations
     }
 
@@ -61,8 +100,15 @@ package struct Device: Sendable, Equatable {
 
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 128)
-        writer.write(1 as UInt8)
+        writer.write((self.provider == nil ? 1 : 2) as UInt8)
         writer.write(self.environment.rawValue)
+        if let provider = self.provider {
+            writer.write(provider.kind.rawValue)
+            writer.write(flag: provider.isGuessed)
+            writer.write(text: provider.topic)
+            writer.write(signed: provider.registeredAtMilliseconds)
+            writer.write(prefixed: provider.address)
+        }
         writer.write(count: self.registrations.count)
         for registration in self.registrations {
             writer.write(text: registration.container.container)
@@ -77,8 +123,12 @@ package struct Device: Sendable, Equatable {
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.identityFormat(1)
+        let format = try reader.byte()
+        guard format == 1 || format == 2 else {
+            throw DecodingError(.unknownVersion(format), at: 0)
+        }
         self.environment = try Self.environment(&reader)
+        self.provider = format == 2 ? try Self.provider(&reader) : nil
         self.registrations = []
         for _ in 0..<(try reader.count(minimumSize: 4)) {
             let container = try reader.text()
@@ -94,6 +144,18 @@ package struct Device: Sendable, Equatable {
                     session: account.map { .init(account: $0, session: session) }))
         }
         try reader.finish()
+    }
+
+    private static func provider(_ reader: inout ByteReader) throws(DecodingError) -> Provider {
+        guard let kind = Provider.Kind(rawValue: try reader.byte()) else {
+            throw DecodingError(.malformed, at: reader.offset - 1)
+        }
+        let isGuessed = try reader.flag()
+        let topic = try reader.text()
+        let milliseconds = try reader.signed()
+        return Provider(
+            kind, topic: topic, isGuessed: isGuessed, registeredAtMilliseconds: milliseconds,
+            address: try reader.prefixed())
     }
 
     private static func environment(_ reader: inout ByteReader) throws(DecodingError) -> Environment

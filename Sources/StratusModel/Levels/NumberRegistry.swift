@@ -33,12 +33,18 @@ extension NumberFamily {
             1: "account", 2: "session", 3: "address", 4: "counter", 5: "api token",
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key",
-        ], later: [(.two, [14: "device", 15: "container key"])])
+        ], later: [(.two, [14: "device", 15: "container key", 40: "push key"])], blocks: [40])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(
         "subscription row", [:],
         later: [
-            (.two, [0: "watch", 1: "subscription", 2: "interest", 3: "mark", 4: "follower"])
+            (
+                .two,
+                [
+                    0: "watch", 1: "subscription", 2: "interest", 3: "mark", 4: "follower",
+                    5: "device follower",
+                ]
+            )
         ])
     /// The first byte of a key in ``Table/system``.
     package static let systemRow = NumberFamily(
@@ -78,11 +84,11 @@ extension NumberFamily {
                 [
                     11: "recover, second edition", 12: "modify subscriptions",
                     13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
-                    25: "lose body", 28: "modify records with assets", 40: "placed",
-                    41: "note buckets",
+                    25: "lose body", 28: "modify records with assets", 50: "placed",
+                    51: "note buckets",
                 ]
             )
-        ], blocks: [20, 25, 28, 40])
+        ], blocks: [20, 25, 28, 50])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -162,7 +168,8 @@ extension NumberFamily {
                 .two,
                 [
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
-                    20: "asset", 21: "key", 22: "judge with assets", 40: "buckets",
+                    20: "asset", 21: "key", 22: "judge with assets",
+                    40: "news of a device", 41: "waiting devices", 50: "buckets",
                 ]
             )
         ], blocks: [20, 40])

@@ -9,8 +9,8 @@ package import StratusModel
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
-// |       | with assets: see `AssetAnswerCoding.swift`; 40 buckets (level 2): varint mask,  |
-// |       | flag and zone summary                                                          |
+// |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 50 buckets       |
+// |       | (level 2): varint mask, flag and zone summary                                  |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -24,6 +24,8 @@ package import StratusModel
 // operations, each a flag and a refusal. Subscriptions: count, each a flag and a subscription.
 // News: flag and the follower's position, position, flag more, flag; then a subscription, flag
 // shared, text owner and an event, as in their rows. Use: varints records, bytes, custom zones.
+// Waiting devices: count, each database, text subscriber, 16 token, varint last event; flag and
+// prefixed place.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -138,6 +140,9 @@ extension RecordAnswer {
         case .news(let news):
             writer.begin(.news)
             writer.bytes.write(news)
+        case .waitingDevices(let waiting):
+            writer.begin(.waitingDevices)
+            writer.bytes.write(waiting)
         case .asset(let asset):
             writer.begin(.asset)
             writer.bytes.write(flag: asset != nil)
@@ -195,6 +200,7 @@ extension RecordAnswer {
             }
             self = .subscriptions(found)
         case .news: self = .news(try reader.bytes.news())
+        case .waitingDevices: self = .waitingDevices(try reader.bytes.waitingDevices())
         case .useWithAssets:
             let use = try reader.bytes.storageUse()
             let zoneCount = try reader.bytes.varint()
@@ -233,7 +239,8 @@ enum AnswerKind: UInt8 {
     case asset = 20
     case key = 21
     case useWithAssets = 22
-    case buckets = 40
+    case waitingDevices = 40
+    case buckets = 50
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

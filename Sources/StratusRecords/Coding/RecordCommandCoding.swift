@@ -14,10 +14,10 @@ package import StratusModel
 // |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
 // |       | 28 modify records whose assets are resolved: else as 1,                          |
-// |       | 40 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
+// |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
 // |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
-// |       | 41 note buckets: database, 1 count, varint mask, varint tag floor                |
+// |       | 51 note buckets: database, 1 count, varint mask, varint tag floor                |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
@@ -58,7 +58,7 @@ extension RecordCommand {
         return writer.bytes
     }
 
-    private static let placedKind: UInt8 = 40
+    private static let placedKind: UInt8 = 50
 
     /// The kind and what follows it.
     private func write(to writer: inout ByteWriter) {
@@ -108,7 +108,7 @@ extension RecordCommand {
             writer.write(25 as UInt8)
             writer.write(body: lose.body)
         case .noteBuckets(let note):
-            writer.write(41 as UInt8)
+            writer.write(51 as UInt8)
             writer.write(partOf: note.database)
             writer.write(note.buckets)
         }
@@ -192,7 +192,7 @@ extension RecordCommand {
             var modify = try ModifyRecords(from: &reader, container: container)
             modify.resolvesAssets = true
             self = .modifyRecords(modify)
-        case 41:
+        case 51:
             let start = reader.offset
             let database = try reader.databasePart(container: container)
             guard database.scope == .private, database.bucket == nil else {

@@ -6,7 +6,7 @@ package import StratusModel
 extension RecordCommand: Levelled {
     /// The kind's number in the encoding.
     package var number: UInt8 {
-        if self.isPlaced { return 40 }
+        if self.isPlaced { return 50 }
         return switch self {
         case .modifyRecords(let modify): modify.resolvesAssets ? 28 : 1
         case .modifyZones: 2
@@ -24,7 +24,7 @@ extension RecordCommand: Levelled {
         case .holdAssets: 21
         case .putKey: 22
         case .loseBody: 25
-        case .noteBuckets: 41
+        case .noteBuckets: 51
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -45,10 +45,11 @@ extension RecordQuery: Levelled {
         case .use: 9
         case .work: 10
         case .subscriptions: 12
-        case .news: 13
+        case .news(let ask): ask.follower == .poll ? 13 : 40
+        case .waitingDevices: 41
         case .asset: 20
         case .key: 21
-        case .buckets: 40
+        case .buckets: 50
         }
     }
     package var level: FeatureLevel {
@@ -110,7 +111,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .asset, .key, .buckets: .two
+        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets: .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }

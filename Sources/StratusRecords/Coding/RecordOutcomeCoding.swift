@@ -10,7 +10,7 @@ package import StratusModel
 // | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
 // |       | 8 subscriptions (level 2),                                                     |
 // |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
-// |       | 40 buckets noted (level 2): varint mask                                        |
+// |       | 50 buckets noted (level 2): varint mask                                        |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -77,7 +77,7 @@ extension RecordOutcome {
             writer.write(25 as UInt8)
             writer.write(flag: isThere)
         case .bucketsNoted(let mask):
-            writer.write(40 as UInt8)
+            writer.write(50 as UInt8)
             writer.write(varint: mask.raw)
         }
         return writer.bytes
@@ -131,7 +131,7 @@ extension RecordOutcome {
         case 21: self = .held(try reader.heldAssets())
         case 22: self = .key(try reader.databaseKey())
         case 25: self = .bodyLost(try reader.flag())
-        case 40: self = .bucketsNoted(BucketMask(try reader.varint()))
+        case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -11,7 +11,7 @@ package import StratusModel
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
-// |       | 40 buckets (level 2)                                                              |
+// |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets (level 2)             |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -24,7 +24,8 @@ package import StratusModel
 // of several parts are merged, and then 1 number of this part follows at the end. Judge: varint schema version, then a batch as in a
 // command; so does the one whose assets are resolved. Use: nothing more. Subscriptions: flag
 // shared, flag, then a count of IDs. News: 16 token, flag and position. Asset: no database, 16
-// asset. Key: flag and varint version. Buckets: 1 count.
+// asset. Key: flag and varint version. Waiting devices: no database, flag and prefixed place,
+// varint limit. Buckets: 1 count.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -96,11 +97,16 @@ extension RecordQuery {
             writer.write(flag: names != nil)
             if let names { writer.write(texts: names) }
         case .news(let ask):
-            writer.write(13 as UInt8)
+            writer.write((ask.follower == .poll ? 13 : 40) as UInt8)
             writer.write(ask.database)
             writer.write(raw: ask.token)
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(after) }
+        case .waitingDevices(let ask):
+            writer.write(41 as UInt8)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(prefixed: after) }
+            writer.write(count: max(0, ask.limit))
         case .asset(let asset):
             writer.write(20 as UInt8)
             writer.write(name: asset.raw)
@@ -110,7 +116,7 @@ extension RecordQuery {
             writer.write(flag: ask.version != nil)
             if let version = ask.version { writer.write(varint: UInt64(version)) }
         case .buckets(let ask):
-            writer.write(40 as UInt8)
+            writer.write(50 as UInt8)
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
         }
@@ -166,20 +172,23 @@ extension RecordQuery {
             let isShared = try reader.flag()
             ask = .subscriptions(
                 database, isShared: isShared, names: try reader.flag() ? try reader.texts() : nil)
-        case 13:
+        case 13, 40:
             let database = try reader.database()
             let token = try reader.token()
             ask = .news(
                 NewsAsk(
-                    database: database, token: token,
+                    database: database, token: token, as: number == 13 ? .poll : .device,
                     after: try reader.flag() ? try reader.newsPosition() : nil))
+        case 41:
+            let after = try reader.flag() ? try reader.prefixed() : nil
+            ask = .waitingDevices(WaitingDevicesAsk(after: after, limit: try reader.boundedInt()))
         case 20: ask = .asset(AssetID(try reader.name()))
         case 21:
             let database = try reader.database()
             ask = .key(
                 KeyAsk(
                     database: database, version: try reader.flag() ? try reader.number32() : nil))
-        case 40:
+        case 50:
             let database = try reader.database()
             let start = reader.offset
             let count = Int(try reader.byte())

@@ -30,10 +30,13 @@ package struct IdentityKey: Sendable, Hashable {
         case containerListing = 12
         /// The keys that seal tokens, wrapped.
         case sealingKey = 13
-        /// The containers in which a poll token is registered.
+        /// The containers in which a poll token or a device of a push provider is registered.
         case device = 14
         /// The key of a container, wrapped: since feature level 2.
         case containerKey = 15
+        /// A key or a setting by which a container sends to push providers, sealed: since feature
+        /// level 2.
+        case pushKey = 40
     }
 
     package var kind: Kind

@@ -21,6 +21,7 @@ package enum RecordAnswer: Sendable, Equatable {
     /// All by ID; or in the order of the names, nil where there is none.
     case subscriptions([Subscription?])
     case news(News)
+    case waitingDevices(WaitingDevices)
     /// Nil: there is no such asset, or only records that are being purged hold it.
     case asset(StoredAsset?)
     /// Nil: the database has no such key.

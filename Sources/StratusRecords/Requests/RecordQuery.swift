@@ -25,6 +25,8 @@ package struct RecordQuery: Sendable, Equatable {
         case subscriptions(DatabaseID, isShared: Bool, names: [String]?)
         /// The first notification that a follower has not taken.
         case news(NewsAsk)
+        /// The devices of this partition that may have something to be told. For Stratus itself.
+        case waitingDevices(WaitingDevicesAsk)
         /// An asset with its body's manifest and key. For Stratus itself.
         case asset(AssetID)
         /// A key of a database. For Stratus itself.

@@ -57,6 +57,9 @@ extension RecordState {
             return QueryAnswer(body: answer.encoded())
         case .news(let ask):
             return QueryAnswer(body: try self.news(ask, query.principal, over: rows).encoded())
+        case .waitingDevices(let ask):
+            let answer = try self.waitingDevices(ask, query.principal, over: rows)
+            return QueryAnswer(body: answer.encoded())
         case .asset(let asset):
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
         case .key(let ask):
@@ -206,7 +209,7 @@ extension RecordQuery {
         case .news(let ask): ask.database
         case .key(let ask): ask.database
         case .buckets(let ask): ask.database
-        case .schema, .jobs, .work, .asset: nil
+        case .schema, .jobs, .work, .asset, .waitingDevices: nil
         }
     }
 }

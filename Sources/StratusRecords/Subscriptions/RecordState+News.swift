@@ -20,7 +20,8 @@ extension RecordState {
         guard !subscriber.isEmpty, !subscriber.utf8.contains(0),
             let database = try self.cache.database(ask.database, over: rows),
             let follower = try StoredRows.follower(
-                Keys.follower(database.number, of: subscriber, ask.token), over: rows)
+                Keys.follower(database.number, of: subscriber, ask.token, as: ask.follower),
+                over: rows)
         else { return .news(News(follower: nil, position: start)) }
         var news = News(follower: follower.position, position: follower.position)
         if let after = ask.after, after > news.position { news.position = after }

@@ -2,8 +2,8 @@ import StratusCoding
 import StratusModel
 
 extension RecordState {
-    /// Tokens that may follow the news of one database for one owner. The one that moved the
-    /// longest time ago gives way.
+    /// Poll tokens that may follow the news of one database for one owner, and devices as many. The
+    /// one that moved the longest time ago gives way.
     static let followerCountMax = 100
 
     // MARK: subscriptions/modify
@@ -68,16 +68,18 @@ extension RecordState {
             return .subscriptions([.deleted])
         }
         let (database, _) = try self.openDatabase(follow.database, over: &rows)
-        let key = Keys.follower(database, of: follow.subscriber, follow.token)
+        let key = Keys.follower(
+            database, of: follow.subscriber, follow.token, as: follow.follower)
         let known = try StoredRows.follower(key, over: rows)
+        let place = follow.follower == .device ? follow.database : nil
         var watch = try self.cache.watch(of: database, over: rows)
         switch follow.step {
         case .begin:
             if known != nil { return .subscriptions([.saved]) }
-            try Self.makeRoom(forFollowerOf: follow.subscriber, in: database, over: &rows)
+            try Self.makeRoom(for: follow, in: database, over: &rows)
             let row = FollowerRow(
                 position: NewsPosition(number: watch.nextEvent - 1),
-                milliseconds: time.milliseconds)
+                milliseconds: time.milliseconds, deviceIn: place)
             try rows.put(.subscription, key, row.encoded())
             return .subscriptions([.saved])
         case .advance(let from, let to, let spent):
@@ -86,7 +88,8 @@ extension RecordState {
             guard known.position == from, from < to, to.number < watch.nextEvent else {
                 return .subscriptions([.saved])
             }
-            let row = FollowerRow(position: to, milliseconds: time.milliseconds)
+            let row = FollowerRow(
+                position: to, milliseconds: time.milliseconds, deviceIn: place)
             try rows.put(.subscription, key, row.encoded())
             if let spent {
                 var edit = SubscriptionEdit(
@@ -98,6 +101,10 @@ extension RecordState {
                 try edit.flush(into: &rows, cache: &self.cache)
             }
             return .subscriptions([.saved])
+        case .leave:
+            guard known != nil else { return .subscriptions([.notFound]) }
+            try rows.remove(.subscription, key)
+            return .subscriptions([.deleted])
         case .forget: return .subscriptions([.deleted])
         }
     }
@@ -113,19 +120,21 @@ extension RecordState {
             watch: try self.cache.watch(of: database, over: rows))
         try edit.removeAll(over: &rows)
         try edit.flush(into: &rows, cache: &self.cache)
-        let start = Keys.followers(database, of: subscriber)
-        for key in try rows.keys(
-            .subscription, from: start, to: Keys.end(of: start), limit: Self.followerCountMax)
-        {
-            try rows.remove(.subscription, key)
+        for follower in [NewsFollower.poll, .device] {
+            let start = Keys.followers(database, of: subscriber, as: follower)
+            for key in try rows.keys(
+                .subscription, from: start, to: Keys.end(of: start), limit: Self.followerCountMax)
+            {
+                try rows.remove(.subscription, key)
+            }
         }
     }
 
+    /// Pages do not displace devices, nor devices pages.
     private static func makeRoom(
-        forFollowerOf subscriber: String, in database: DatabaseNumber,
-        over rows: inout some RowStore
+        for follow: FollowNews, in database: DatabaseNumber, over rows: inout some RowStore
     ) throws(StoreError) {
-        let start = Keys.followers(database, of: subscriber)
+        let start = Keys.followers(database, of: follow.subscriber, as: follow.follower)
         let found = try rows.rows(
             .subscription, from: start, to: Keys.end(of: start), limit: Self.followerCountMax)
         guard found.count >= Self.followerCountMax else { return }

@@ -156,7 +156,15 @@ extension String {
     }
 }
 
-/// Moves one follower of a database's news: a poll token of one owner of subscriptions.
+/// Who follows a database's news.
+package enum NewsFollower: Sendable, Hashable {
+    /// A poll token: a page of a browser asks.
+    case poll
+    /// A device of a push provider: the leader of the partition finds what it has not been told.
+    case device
+}
+
+/// Moves one follower of a database's news: a poll token or a device of one owner of subscriptions.
 package struct FollowNews: Sendable, Equatable {
     package static let tokenLength = 16
 
@@ -169,6 +177,8 @@ package struct FollowNews: Sendable, Equatable {
         case advance(from: NewsPosition, to: NewsPosition, spent: String?)
         /// The owner goes: all subscriptions and all followers, whatever their tokens.
         case forget
+        /// The device follows no longer.
+        case leave
     }
 
     package var database: DatabaseID
@@ -176,12 +186,17 @@ package struct FollowNews: Sendable, Equatable {
     package var subscriber: String
     /// 16 bytes.
     package var token: Bytes
+    package var follower: NewsFollower
     package var step: Step
 
-    package init(database: DatabaseID, subscriber: String, token: Bytes, _ step: Step) {
+    package init(
+        database: DatabaseID, subscriber: String, token: Bytes, as follower: NewsFollower = .poll,
+        _ step: Step
+    ) {
         self.database = database
         self.subscriber = subscriber
         self.token = token
+        self.follower = step == .leave ? .device : follower
         self.step = step
     }
 }
@@ -190,13 +205,59 @@ package struct FollowNews: Sendable, Equatable {
 package struct NewsAsk: Sendable, Equatable {
     package var database: DatabaseID
     package var token: Bytes
+    package var follower: NewsFollower
     /// Where an earlier answer stopped looking; nil: at the follower.
     package var after: NewsPosition?
 
-    package init(database: DatabaseID, token: Bytes, after: NewsPosition? = nil) {
+    package init(
+        database: DatabaseID, token: Bytes, as follower: NewsFollower = .poll,
+        after: NewsPosition? = nil
+    ) {
         self.database = database
         self.token = token
+        self.follower = follower
         self.after = after
+    }
+}
+
+/// Asks which devices of one partition may have something to be told. For Stratus itself.
+package struct WaitingDevicesAsk: Sendable, Equatable {
+    /// Where an earlier answer stopped; nil: at the beginning.
+    package var after: Bytes?
+    /// Followers that one answer looks at.
+    package var limit: Int
+
+    package init(after: Bytes? = nil, limit: Int = 500) {
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// An answer to a ``WaitingDevicesAsk``.
+package struct WaitingDevices: Sendable, Equatable {
+    /// A device that stands before the end of a database's events.
+    package struct Follower: Sendable, Hashable {
+        package var database: DatabaseID
+        package var subscriber: String
+        package var token: Bytes
+        /// The number of the database's last event.
+        package var through: UInt64
+
+        package init(database: DatabaseID, subscriber: String, token: Bytes, through: UInt64) {
+            self.database = database
+            self.subscriber = subscriber
+            self.token = token
+            self.through = through
+        }
+    }
+
+    package var followers: [Follower]
+    /// Where to go on; nil: all were looked at.
+    package var next: Bytes?
+
+    package init(followers: [Follower], next: Bytes? = nil) {
+        self.followers = followers
+        self.next = next
     }
 }
 

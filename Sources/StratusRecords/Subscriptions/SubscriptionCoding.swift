@@ -16,7 +16,8 @@ import StratusModel
 //
 // Modify subscriptions: database, flag shared, varint most, count of operations, each 1 byte (1
 // create, 2 update, and a subscription; 3 delete, and a text). Follow news: database, text
-// subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text; 3 forget.
+// subscriber, 16 token, 1 byte: 1 begin; 2 advance: two positions, optional text; 3 forget; of a
+// device 4 begin; 5 advance, as 2; 6 leave.
 
 extension ByteWriter {
     mutating func write(_ subscription: Subscription) {
@@ -51,6 +52,18 @@ extension ByteWriter {
             self.write(text: record.name)
             self.write(recordBody: record)
         }
+    }
+
+    mutating func write(_ waiting: WaitingDevices) {
+        self.write(count: waiting.followers.count)
+        for follower in waiting.followers {
+            self.write(follower.database)
+            self.write(text: follower.subscriber)
+            self.write(raw: follower.token)
+            self.write(varint: follower.through)
+        }
+        self.write(flag: waiting.next != nil)
+        if let next = waiting.next { self.write(prefixed: next) }
     }
 
     mutating func write(_ news: News) {
@@ -125,6 +138,21 @@ extension ByteReader {
         return news
     }
 
+    mutating func waitingDevices() throws(DecodingError) -> WaitingDevices {
+        var followers: [WaitingDevices.Follower] = []
+        for _ in 0..<(try self.count(minimumSize: 20)) {
+            let database = try self.database()
+            let subscriber = try self.text()
+            let token = try self.token()
+            followers.append(
+                WaitingDevices.Follower(
+                    database: database, subscriber: subscriber, token: token,
+                    through: try self.varint()))
+        }
+        return WaitingDevices(
+            followers: followers, next: try self.flag() ? try self.prefixed() : nil)
+    }
+
     mutating func token() throws(DecodingError) -> Bytes {
         Bytes(try self.raw(FollowNews.tokenLength))
     }
@@ -176,9 +204,10 @@ extension FollowNews {
         writer.write(text: self.subscriber)
         writer.write(raw: self.token)
         switch self.step {
-        case .begin: writer.write(1 as UInt8)
+        case .begin: writer.write((self.follower == .poll ? 1 : 4) as UInt8)
+        case .leave: writer.write(6 as UInt8)
         case .advance(let from, let to, let spent):
-            writer.write(2 as UInt8)
+            writer.write((self.follower == .poll ? 2 : 5) as UInt8)
             writer.write(from)
             writer.write(to)
             writer.write(optionalText: spent)
@@ -192,16 +221,20 @@ extension FollowNews {
         let token = try reader.token()
         let start = reader.offset
         let step: Step
-        switch try reader.byte() {
-        case 1: step = .begin
-        case 2:
+        let number = try reader.byte()
+        switch number {
+        case 1, 4: step = .begin
+        case 2, 5:
             let from = try reader.newsPosition()
             let to = try reader.newsPosition()
             step = .advance(from: from, to: to, spent: try reader.optionalText())
         case 3: step = .forget
+        case 6: step = .leave
         default: throw DecodingError(.malformed, at: start)
         }
         guard !subscriber.utf8.contains(0) else { throw DecodingError(.malformed, at: start) }
-        self.init(database: database, subscriber: subscriber, token: token, step)
+        self.init(
+            database: database, subscriber: subscriber, token: token,
+            as: number > 3 ? .device : .poll, step)
     }
 }

@@ -11,6 +11,7 @@ import StratusModel
 // | 2    | record type                              | what subscriptions want of the type   |
 // | 3    | zone name                                | the number of the zone's last event   |
 // | 4    | subscriber, 0x00, 16 token               | a follower of the news                |
+// | 5    | subscriber, 0x00, 16 token               | a follower that is a provider's device |
 //
 // Rows of Table.event: 4 database, 8 number.
 //
@@ -21,7 +22,8 @@ import StratusModel
 // | interest     | three varints: how many want creations, updates, deletions; count of       |
 // |              | fields, each a text and a varint: how many want it                          |
 // | mark         | varint number                                                               |
-// | follower     | a position, signed milliseconds of its last move                            |
+// | follower     | a position, signed milliseconds of its last move; format 2, of a device:   |
+// |              | database, then the same                                                     |
 // | event        | 1 byte: 0 mark: text zone, varint tag; else the reason: text zone, count of |
 // |              | omitted fields, each a text, text record name, a record body               |
 //
@@ -34,6 +36,7 @@ extension Keys {
         case interest = 2
         case mark = 3
         case follower = 4
+        case deviceFollower = 5
     }
 
     static func subscriptionRows(_ kind: SubscriptionKind, of database: DatabaseNumber) -> Bytes {
@@ -66,14 +69,27 @@ extension Keys {
         Self.subscriptionRows(.mark, of: database) + Bytes(zone.utf8)
     }
 
-    static func followers(_ database: DatabaseNumber, of subscriber: String) -> Bytes {
-        Self.subscriptionRows(.follower, of: database) + Bytes(subscriber.utf8) + [0]
+    static func followers(
+        _ database: DatabaseNumber, of subscriber: String, as follower: NewsFollower
+    ) -> Bytes {
+        let kind: SubscriptionKind = follower == .poll ? .follower : .deviceFollower
+        return Self.subscriptionRows(kind, of: database) + Bytes(subscriber.utf8) + [0]
     }
 
     static func follower(
-        _ database: DatabaseNumber, of subscriber: String, _ token: Bytes
+        _ database: DatabaseNumber, of subscriber: String, _ token: Bytes,
+        as follower: NewsFollower
     ) -> Bytes {
-        Self.followers(database, of: subscriber) + token
+        Self.followers(database, of: subscriber, as: follower) + token
+    }
+
+    /// The owner and the token that a follower's key names.
+    static func followerParts(_ key: Bytes) throws(StoreError) -> (subscriber: String, Bytes) {
+        let (start, end) = (5, key.count - FollowNews.tokenLength)
+        guard end > start + 1, key[end - 1] == 0 else {
+            throw StoreError(.corrupt, "the key of a follower")
+        }
+        return (String(decoding: key[start..<(end - 1)], as: UTF8.self), Bytes(key[end...]))
     }
 
     static func event(_ database: DatabaseNumber, _ number: UInt64) -> Bytes {
@@ -231,15 +247,19 @@ struct MarkRow: Equatable {
 struct FollowerRow: Equatable {
     var position: NewsPosition
     var milliseconds: Int64
+    /// Of a device only: whoever finds the row must know where it belongs.
+    var database: DatabaseID?
 
-    init(position: NewsPosition, milliseconds: Int64) {
+    init(position: NewsPosition, milliseconds: Int64, deviceIn database: DatabaseID? = nil) {
         self.position = position
         self.milliseconds = milliseconds
+        self.database = database
     }
 
     func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 32)
-        writer.write(1 as UInt8)
+        writer.write((self.database == nil ? 1 : 2) as UInt8)
+        if let database = self.database { writer.write(database) }
         writer.write(self.position)
         writer.write(signed: self.milliseconds)
         return writer.bytes
@@ -247,7 +267,11 @@ struct FollowerRow: Equatable {
 
     init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
-        try reader.rowFormat()
+        let version = try reader.byte()
+        guard version == 1 || version == 2 else {
+            throw DecodingError(.unknownVersion(version), at: 0)
+        }
+        self.database = version == 2 ? try reader.database() : nil
         self.position = try reader.newsPosition()
         self.milliseconds = try reader.signed()
         try reader.finish()

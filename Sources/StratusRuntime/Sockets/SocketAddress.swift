@@ -19,6 +19,13 @@ package enum SocketAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// The four or sixteen bytes of a numeric address.
+    package var numericBytes: [UInt8]? {
+        guard case .ip(let host, _) = self else { return nil }
+        var bytes = [UInt8](repeating: 0, count: host.contains(":") ? 16 : 4)
+        return inet_pton(self.family, host, &bytes) == 1 ? bytes : nil
+    }
+
     var family: Int32 {
         switch self {
         case .ip(let host, _): host.contains(":") ? AF_INET6 : AF_INET

@@ -1,0 +1,221 @@
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusPush
+import StratusRuntime
+import StratusSealing
+
+/// The keys by which a container sends to push providers, and what this node sends.
+enum PushPages {
+    private static let place = "/v1/containers/{container}/environments/{environment}/push"
+
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", "/v1/push", answer: "what this node sends: devices, and the ways to providers"
+        ) { try await Self.status($0) },
+        AdminRoute(
+            "GET", Self.place,
+            answer: "the keys of the container, never their secrets; whether it is paused"
+        ) { try await Self.list($0, in: $0.container()) },
+        AdminRoute(
+            "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
+            answer: "nothing"
+        ) { try await Self.add($0, $0.json(), in: $0.container()) },
+        AdminRoute(
+            "DELETE", Self.place + "/apns/{team}/{key}", answer: "nothing"
+        ) { try await Self.remove($0, in: $0.container()) },
+        AdminRoute(
+            "POST", Self.place + "/apns/check",
+            body: "topic and apnsEnvironment, both may be absent",
+            answer: "what APNs says to each key"
+        ) { try await Self.check($0, $0.json(), in: $0.container()) },
+        AdminRoute(
+            "POST", Self.place + "/vapid", body: "contact",
+            answer: "the number and the public key"
+        ) { try await Self.makeVAPID($0, $0.json(), in: $0.container()) },
+        AdminRoute(
+            "POST", Self.place + "/pause", body: "paused, true or false", answer: "nothing"
+        ) { try await Self.pause($0, $0.json(), in: $0.container()) },
+    ]
+
+    private static func status(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let standing = await (try exchange.push).standing()
+        var json = JSONWriter()
+        json.object {
+            $0.member("active", standing.activeCount)
+            $0.member("parked", standing.restingCount)
+            $0.key("lanes")
+            $0.array { array in
+                for lane in standing.lanes {
+                    array.object {
+                        $0.member("lane", lane.name)
+                        $0.member("state", lane.state)
+                        $0.member("waiting", lane.waiting)
+                        $0.member("underWay", lane.underWay)
+                        $0.member("answers", lane.answers)
+                        if let trouble = lane.trouble { $0.member("trouble", trouble) }
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func list(
+        _ exchange: AdminExchange, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        let known = try await exchange.push.keys.known(of: container, fresh: true)
+        var json = JSONWriter()
+        json.object {
+            $0.member("paused", known.isPaused)
+            $0.key("apns")
+            $0.array { array in
+                for key in known.apns {
+                    array.object {
+                        $0.member("team", key.team)
+                        $0.member("key", key.key)
+                        $0.key("topics")
+                        $0.array { topics in for topic in key.topics { topics.write(topic) } }
+                        $0.member("created", WallTime.text(key.createdMilliseconds))
+                    }
+                }
+            }
+            $0.key("vapid")
+            $0.array { array in
+                for key in known.vapid {
+                    array.object { Self.write(key, to: &$0) }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func write(_ key: PushKeys.VAPIDKey, to json: inout JSONWriter) {
+        json.member("number", Int64(clamping: key.number))
+        json.member("publicKey", StratusPush.Base64URL.encode(key.signing.publicPoint))
+        json.member("contact", key.contact)
+        json.member("created", WallTime.text(key.createdMilliseconds))
+    }
+
+    // MARK: APNs
+
+    private static func add(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        try await exchange.admit(container)
+        let team = try Self.identifier(body, "team")
+        let key = try Self.identifier(body, "key")
+        guard let pem = body["privateKey"]?.utf8, let signing = SigningKey(pem: pem) else {
+            throw AdminRefusal.bad(
+                "'privateKey' must be an EC P-256 key in PEM form, as Apple's .p8 files hold, "
+                    + "without a password")
+        }
+        let topics = (body["topics"]?.array.map(Array.init) ?? []).compactMap(\.string)
+        guard (1...PushKeys.topicCountMax).contains(topics.count),
+            topics.allSatisfy({ topic in
+                (1...255).contains(topic.utf8.count)
+                    && topic.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+            })
+        else {
+            throw AdminRefusal.bad(
+                "'topics' must name 1 to \(PushKeys.topicCountMax) bundle identifiers")
+        }
+        switch try await exchange.push.keys.add(
+            team: team, key: key, topics: topics, signing, to: container)
+        {
+        case .tooMany:
+            throw AdminRefusal(
+                409, "TOO_MANY_KEYS",
+                "the container already has \(PushKeys.apnsCountMax) keys: remove one first")
+        case .done: return try await exchange.done("push apns add", "\(team) \(key)", container)
+        }
+    }
+
+    /// Ten letters and digits, as Apple gives them.
+    private static func identifier(_ body: JSONValue, _ key: String) throws -> String {
+        guard let text = body[key]?.string, text.utf8.count == 10,
+            text.utf8.allSatisfy({
+                ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A)
+            })
+        else { throw AdminRefusal.bad("'\(key)' must have ten letters and digits") }
+        return text
+    }
+
+    private static func remove(
+        _ exchange: AdminExchange, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        let (team, key) = (exchange.parameter("team"), exchange.parameter("key"))
+        guard try await exchange.push.keys.remove(team: team, key: key, from: container) else {
+            throw AdminRefusal.missing("key")
+        }
+        return try await exchange.done("push apns remove", "\(team) \(key)", container)
+    }
+
+    private static func check(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        let push = try exchange.push
+        var environment = container.environment
+        if let name = body["apnsEnvironment"]?.string {
+            guard let named = Environment(name: name) else {
+                throw AdminRefusal.bad("'apnsEnvironment' must be 'development' or 'production'")
+            }
+            environment = named
+        }
+        let topic = body["topic"]?.string
+        let keys = try await push.keys.known(of: container, fresh: true).apns.filter { key in
+            topic.map { key.topics.contains($0) } ?? true
+        }
+        guard !keys.isEmpty else { throw AdminRefusal.missing("APNs key") }
+        var checks: [(PushKeys.APNsKey, PushCheck)] = []
+        for key in keys {
+            let topic = topic ?? key.topics.first ?? ""
+            checks.append(
+                (key, await push.check(key, topic: topic, of: container, in: environment)))
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.key("checks")
+            $0.array { array in
+                for (key, check) in checks {
+                    array.object {
+                        $0.member("team", key.team)
+                        $0.member("key", key.key)
+                        $0.member("good", check.isGood)
+                        $0.member("answer", check.answer)
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    // MARK: Web Push
+
+    private static func makeVAPID(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        try await exchange.admit(container)
+        guard let contact = body["contact"]?.string, contact.utf8.count <= 255,
+            contact.hasPrefix("mailto:") || contact.hasPrefix("https://"),
+            contact.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw AdminRefusal.bad("'contact' must begin with 'mailto:' or 'https://'")
+        }
+        let key = try await exchange.push.keys.makeVAPID(contact: contact, in: container)
+        try await exchange.note("push vapid create", "\(key.number)", container)
+        var json = JSONWriter()
+        json.object { Self.write(key, to: &$0) }
+        return AdminAnswer.json(json.finish(), status: 201)
+    }
+
+    private static func pause(
+        _ exchange: AdminExchange, _ body: JSONValue, in container: ContainerReference
+    ) async throws -> HTTPResponse {
+        guard let isPaused = body["paused"]?.bool else {
+            throw AdminRefusal.bad("the body must be {\"paused\": true} or {\"paused\": false}")
+        }
+        try await exchange.push.keys.pause(isPaused, container)
+        return try await exchange.done(isPaused ? "push pause" : "push resume", "", container)
+    }
+}

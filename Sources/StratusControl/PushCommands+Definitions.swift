@@ -1,0 +1,102 @@
+import StratusCommandLine
+
+extension PushCommands {
+    private static let place: [OptionDefinition] = [
+        .value("container", .text("ID"), required: true, "The container"),
+        .value(
+            "environment", .choice(["development", "production"]), default: "development",
+            "The environment"),
+    ]
+    private static let key: [OptionDefinition] = [
+        .value("team", .text("ID"), required: true, "The team's ten letters and digits"),
+        .value("key", .text("ID"), required: true, "The key's ten letters and digits"),
+    ]
+
+    static let definitions: [CommandDefinition] = [
+        CommandDefinition(
+            "push", "Keys of push providers, and what is sent to them",
+            subcommands: [
+                CommandDefinition(
+                    "apns", "Keys for Apple's push service",
+                    subcommands: [
+                        CommandDefinition(
+                            "add", "Give a container a key, or exchange one of the same name",
+                            discussion: [
+                                "The key is a .p8 file from Apple. It is sealed at the container's "
+                                    + "home, and never shown again. It counts on every node a "
+                                    + "second later. A key that replaces another of the same team "
+                                    + "and name takes over what waits."
+                            ],
+                            options: Self.place + Self.key + [
+                                .value(
+                                    "key-file", .file, required: true, "The private key, PEM"),
+                                .value(
+                                    "topics", .text("LIST"), required: true,
+                                    "The apps' bundle identifiers, separated by commas; the first "
+                                        + "counts for devices that name none"),
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl push apns add --container iCloud.org.example.app "
+                                        + "--team DEF123GHIJ --key ABC123DEFG --key-file key.p8 "
+                                        + "--topics org.example.app", "For one app")
+                            ]),
+                        CommandDefinition(
+                            "list", "The container's keys", options: Self.place),
+                        CommandDefinition(
+                            "remove", "Remove a key", options: Self.place + Self.key),
+                        CommandDefinition(
+                            "check", "Send to a device that nobody has, and explain the answer",
+                            discussion: [
+                                "The answer proves the key, the team, the topic and the network. "
+                                    + "The exit code says whether every key is good."
+                            ],
+                            options: Self.place + [
+                                .value("topic", .text("ID"), "Only keys of this topic"),
+                                .value(
+                                    "apns-environment", .choice(["development", "production"]),
+                                    "The host to ask; else the one of the environment"),
+                            ]),
+                    ]),
+                CommandDefinition(
+                    "vapid", "Keys for Web Push",
+                    subcommands: [
+                        CommandDefinition(
+                            "create", "Make the container's first key and print its public part",
+                            options: Self.place + [
+                                .value(
+                                    "contact", .text("URL"), required: true,
+                                    "Whom a push service may write to: mailto: or https:")
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl push vapid create --container "
+                                        + "iCloud.org.example.app --contact "
+                                        + "mailto:push@example.org",
+                                    "Pages subscribe with the printed key")
+                            ]),
+                        CommandDefinition(
+                            "show", "The container's keys, without their secrets",
+                            options: Self.place),
+                        CommandDefinition(
+                            "rotate", "Make the next key and print its public part",
+                            discussion: [
+                                "Browsers that subscribed with one of the last three keys before "
+                                    + "it are still sent to. Others must subscribe again."
+                            ],
+                            options: Self.place + [
+                                .value("contact", .text("URL"), "Another contact than before")
+                            ]),
+                    ]),
+                CommandDefinition(
+                    "status", "What this node sends, and the state of each way to a provider",
+                    discussion: [
+                        "Each node of a cluster sends for the databases that it leads. Ask each "
+                            + "of them."
+                    ]),
+                CommandDefinition(
+                    "pause", "Send nothing for a container; changes wait", options: Self.place),
+                CommandDefinition("resume", "Send again", options: Self.place),
+            ])
+    ]
+}

@@ -1,0 +1,103 @@
+package import StratusCluster
+import StratusHTTP
+package import StratusIdentity
+package import StratusModel
+import StratusRecords
+package import StratusSealing
+
+/// Names one device, and the home where its row stands.
+package struct DeviceName: Sendable, Hashable {
+    /// 16 bytes: names the device among the followers of news.
+    package let bytes: Bytes
+
+    package init(_ bytes: Bytes) { self.bytes = bytes }
+
+    /// The name of a provider's device: whoever knows its address alone cannot find it.
+    package init(_ address: PushAddress, _ cipher: TokenCipher) {
+        let identity = cipher.identity(of: Bytes("stratus device 1".utf8) + address.encoded())
+        self.bytes = [identity.high, identity.low].flatMap { word in
+            withUnsafeBytes(of: word.bigEndian) { Bytes($0) }
+        }
+    }
+
+    var key: IdentityKey { IdentityKey(.device, of: self.bytes) }
+    var home: ShardKey { .account(Hexadecimal.text(self.bytes)) }
+}
+
+/// The rows of poll tokens and of providers' devices, each at a home of its own.
+package struct DeviceStore: Sendable {
+    let router: any PartitionRouter
+    let world: any World
+
+    package init(router: any PartitionRouter, world: any World) {
+        self.router = router
+        self.world = world
+    }
+
+    package struct Stored: Sendable {
+        package var device: Device
+        package var revision: UInt64
+        package var expiresAtMilliseconds: Int64
+    }
+
+    /// Nil: not known, or unused for too long.
+    package func device(
+        _ name: DeviceName, until deadline: MonotonicTime
+    ) async throws -> Stored? {
+        let answer = try await self.router.read(
+            IdentityQuery.rows([name.key]).enveloped(), at: name.home, deadline: deadline)
+        guard case .rows(let rows) = try IdentityAnswer(decoding: answer.body), rows.count == 1
+        else { throw RouteError.refused("an answer of another kind") }
+        guard let row = rows[0], row.isLive(at: self.world.wallMilliseconds) else {
+            return nil
+        }
+        return Stored(
+            device: try Device(decoding: row.body), revision: row.revision,
+            expiresAtMilliseconds: row.expiresAtMilliseconds)
+    }
+
+    /// What is to become of a row.
+    package enum Change: Sendable {
+        case put(Device, life: Duration)
+        case remove
+        case nothing
+    }
+
+    /// Makes of the row what `decide` says. Decides again where somebody was faster.
+    package func change(
+        _ name: DeviceName, until deadline: MonotonicTime,
+        _ decide: (Device?) throws -> Change
+    ) async throws {
+        for _ in 0..<8 {
+            let known = try await self.device(name, until: deadline)
+            let now = self.world.wallMilliseconds
+            let change: IdentityCommand.Change
+            switch try decide(known?.device) {
+            case .nothing: return
+            case .remove:
+                guard known != nil else { return }
+                change = .remove
+            case .put(let device, let life):
+                change = .put(
+                    body: device.encoded(),
+                    expiresAtMilliseconds: now + life.clampedNanoseconds / 1_000_000)
+            }
+            let edit = IdentityCommand.Edit(
+                name.key, if: known.map { .revision($0.revision) } ?? .any, change)
+            let outcome = try await self.router.submit(
+                IdentityCommand([edit]).enveloped(
+                    identity: self.world.drawIdentity(),
+                    deadlineMilliseconds: now + 10_000 + self.router.leadMilliseconds),
+                to: name.home, deadline: deadline)
+            guard outcome.verdict == .decided else {
+                throw RouteError.notExecuted(retryAfter: .seconds(1))
+            }
+            switch try IdentityOutcome(decoding: outcome.body) {
+            case .done: return
+            case .conflict: continue
+            case .limited, .refused: throw RouteError.refused("a change that is no change")
+            }
+        }
+        throw RouteError.notExecuted(retryAfter: .seconds(1))
+    }
+}

@@ -1,0 +1,343 @@
+package import StratusCluster
+import StratusHTTP
+package import StratusIdentity
+package import StratusModel
+package import StratusPush
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+
+/// What the gateway needs of pushes: who may register, and where.
+package struct PushRegistry: Sendable {
+    package var keys: PushKeys
+    /// Endpoints on private addresses are taken. For stand-ins.
+    package var allowsPrivate: Bool
+
+    package init(keys: PushKeys, allowsPrivate: Bool) {
+        self.keys = keys
+        self.allowsPrivate = allowsPrivate
+    }
+}
+
+/// One push, ready to leave.
+package struct PreparedPush: Sendable {
+    package enum Way: Sendable {
+        /// - url: of APNs' host.
+        case apns(APNsRequest, key: PushKeys.APNsKey, url: String)
+        /// - topic: base64url, at most 32 characters.
+        case webPush(
+            AddressGuard.Endpoint, publicKey: Bytes, secret: Bytes, key: PushKeys.VAPIDKey,
+            topic: String)
+    }
+
+    package var target: PushTarget
+    package var way: Way
+    package var lane: LaneName
+    package var payload: Bytes
+    package var isAlert: Bool
+    /// The device as it was read.
+    package var registeredAtMilliseconds: Int64
+    package var hostIsGuessed: Bool
+    /// When the permission was judged.
+    package var preparedAt: MonotonicTime
+    fileprivate var from: NewsPosition
+    fileprivate var to: NewsPosition
+    fileprivate var spent: String?
+
+    /// Whether it says the same to the same place.
+    package func isSame(as other: PreparedPush) -> Bool {
+        self.from == other.from && self.to == other.to && self.payload == other.payload
+            && self.lane == other.lane
+            && self.registeredAtMilliseconds == other.registeredAtMilliseconds
+    }
+}
+
+/// Finds what a device is to be told, makes the push of it, and settles it. It decides by what
+/// partitions and credentials say at that moment, and keeps nothing.
+package struct PushDesk: Sendable {
+    package struct Settings: Sendable {
+        package var productionURL: String
+        package var developmentURL: String
+        package var allowsPrivate: Bool
+
+        package init(productionURL: String, developmentURL: String, allowsPrivate: Bool) {
+            self.productionURL = productionURL
+            self.developmentURL = developmentURL
+            self.allowsPrivate = allowsPrivate
+        }
+    }
+
+    package enum Look: Sendable {
+        case nothing(through: UInt64)
+        case push(PreparedPush)
+        case held(Duration)
+        case gone
+    }
+
+    /// How long APNs and push services keep what a device cannot take now.
+    package static let alertLife: Int64 = 86_400
+    package static let silentLife: Int64 = 43_200
+    /// A container that is paused, or has no key, is asked again after this.
+    private static let heldPause = Duration.seconds(10)
+    /// Events that a follower may have looked at in vain before it is moved.
+    private static let idleEventCountMax: UInt64 = 1_000
+    private static let lookCountMax = 64
+
+    private let router: any PartitionRouter
+    private let world: any World
+    private let tokens: TokenCipher
+    /// Nil: everybody may be told of everything (tests of the rest).
+    private let authenticator: CredentialAuthenticator?
+    package let keys: PushKeys
+    private let settings: Settings
+    private let devices: DeviceStore
+
+    /// - Parameter tokens: what devices' names and addresses are sealed with.
+    package init(
+        router: any PartitionRouter, world: any World, tokenKey: Bytes,
+        authenticator: CredentialAuthenticator?, keys: PushKeys, settings: Settings
+    ) {
+        self.router = router
+        self.world = world
+        self.tokens = TokenCipher(key: tokenKey)
+        self.authenticator = authenticator
+        self.keys = keys
+        self.settings = settings
+        self.devices = DeviceStore(router: router, world: world)
+    }
+
+    /// The address of APNs' host.
+    package func url(of environment: Environment) -> String {
+        environment == .production ? self.settings.productionURL : self.settings.developmentURL
+    }
+
+    // MARK: Looking
+
+    /// The next push of a device.
+    /// - Parameter after: the event through which it was looked at in vain.
+    @concurrent
+    package func look(
+        for target: PushTarget, after: UInt64?, until deadline: MonotonicTime
+    ) async throws -> Look {
+        let name = DeviceName(target.token)
+        let container = target.database.container
+        guard let device = try await self.devices.device(name, until: deadline)?.device,
+            let provider = device.provider,
+            let registration = device.registrations.first(where: {
+                $0.container == container && $0.userRecordName == target.subscriber
+            })
+        else {
+            try await self.leave(target, until: deadline)
+            return .gone
+        }
+        let known = try await self.keys.known(of: container)
+        if known.isPaused { return .held(Self.heldPause) }
+        let judgedAt = self.world.now
+        guard let principal = try await self.principal(registration, target.database) else {
+            try await self.leave(target, until: deadline)
+            return .gone
+        }
+        // Closed for a while.
+        guard let principal else { return .held(Self.heldPause) }
+        var position = after.map { NewsPosition(number: $0) }
+        for _ in 0..<Self.lookCountMax {
+            let news = try await self.news(target, principal, after: position, until: deadline)
+            guard let follower = news.follower else { return .gone }
+            position = news.position
+            if let hit = news.hit {
+                guard
+                    var push = try self.prepare(hit, for: target, device, provider, known)
+                else { return .held(Self.heldPause) }
+                push.from = follower
+                push.to = news.position
+                push.preparedAt = judgedAt
+                return .push(push)
+            }
+            guard !news.hasMore else { continue }
+            if news.position.number >= follower.number + Self.idleEventCountMax {
+                try await self.follow(
+                    target, .advance(from: follower, to: news.position, spent: nil),
+                    until: deadline)
+            }
+            return .nothing(through: news.position.number)
+        }
+        throw RouteError.notExecuted(retryAfter: .seconds(1))
+    }
+
+    /// Nil: nobody any more. Nil inside: nobody for now.
+    private func principal(
+        _ registration: Device.Registration, _ database: DatabaseID
+    ) async throws -> Principal?? {
+        guard let authenticator else {
+            return Principal(
+                kind: registration.isServerKey ? .serverKey : .user,
+                userRecordName: registration.userRecordName)
+        }
+        guard let listener = try await authenticator.listener(registration) else { return nil }
+        if listener.isRestricted, database.scope == .private { return .some(nil) }
+        return listener.principal
+    }
+
+    private func news(
+        _ target: PushTarget, _ principal: Principal, after: NewsPosition?,
+        until deadline: MonotonicTime
+    ) async throws -> News {
+        let ask = NewsAsk(
+            database: target.database, token: target.token, as: .device, after: after)
+        let answer = try await self.router.read(
+            RecordQuery(principal: principal, .news(ask)).enveloped(),
+            at: .database(target.database), deadline: deadline)
+        guard case .news(let news) = try RecordAnswer(decoding: answer.body) else {
+            throw RouteError.refused("no news where some were asked for")
+        }
+        return news
+    }
+
+    // MARK: Making
+
+    /// Nil: the container has no key that sends there.
+    private func prepare(
+        _ hit: News.Hit, for target: PushTarget, _ device: Device, _ provider: Device.Provider,
+        _ known: PushKeys.Known
+    ) throws -> PreparedPush? {
+        let name = DeviceName(target.token)
+        guard let address = PushAddress(opening: provider.address, of: name, self.tokens) else {
+            throw RouteError.refused("a device's address that does not open")
+        }
+        let nid = PushPayload.nid(of: hit.event, in: target.database, self.tokens)
+        var payload = PushPayload(
+            container: target.database.container, database: target.database,
+            subscriber: target.subscriber, nid: nid, hit: hit)
+        let isAlert = payload.isAlert
+        func identity(_ words: [String]) -> RequestIdentity {
+            let text = words.map { Bytes($0.utf8) + [0] }.reduce([], +)
+            return self.tokens.identity(of: Bytes("stratus push 1".utf8) + text + target.token)
+        }
+        // A newer change of a zone takes the place of an older one; anything else only that of its
+        // own repeats.
+        var collapse = ["once", nid, hit.subscription.id]
+        if case .zone(let zone, _) = hit.event { collapse = ["zone", hit.subscription.id, zone] }
+        if let key = payload.collapseKey { collapse = ["key", hit.subscription.id, key] }
+        let folded = Self.text(identity(collapse))
+        var push: PreparedPush
+        switch address {
+        case .apns(let token):
+            let key =
+                provider.topic.isEmpty
+                ? known.apns.first
+                : known.apns.first { $0.topics.contains(provider.topic) }
+            guard let key, let topic = provider.topic.isEmpty ? key.topics.first : provider.topic
+            else { return nil }
+            let url = self.url(of: device.environment)
+            let life = isAlert ? Self.alertLife : Self.silentLife
+            let bytes = payload.bytes()
+            let request = try APNsRequest(
+                deviceToken: token, topic: topic, kind: isAlert ? .alert : .background,
+                identifier: identity(["push", nid, hit.subscription.id]).uuid,
+                collapseIdentifier: payload.collapseKey ?? folded,
+                expiration: self.world.wallMilliseconds / 1_000 + life, payload: bytes)
+            push = PreparedPush(
+                target: target, way: .apns(request, key: key, url: url),
+                lane: LaneName(.apns, "\(url) \(key.team) \(key.key)"), payload: bytes,
+                isAlert: isAlert)
+        case .webPush(let endpoint, let publicKey, let secret):
+            guard let key = known.vapid.first(where: { String($0.number) == provider.topic })
+            else { return nil }
+            let place = try AddressGuard.endpoint(
+                endpoint, allowsPrivate: self.settings.allowsPrivate)
+            payload.sizeMax = WebPushMessage.plainSizeMax
+            push = PreparedPush(
+                target: target,
+                way: .webPush(
+                    place, publicKey: publicKey, secret: secret, key: key, topic: folded),
+                lane: LaneName(.webPush, place.origin), payload: payload.bytes(),
+                isAlert: isAlert)
+        }
+        push.registeredAtMilliseconds = provider.registeredAtMilliseconds
+        push.hostIsGuessed = provider.isGuessed
+        push.spent = hit.subscription.firesOnce ? hit.subscription.id : nil
+        return push
+    }
+
+    private static func text(_ identity: RequestIdentity) -> String {
+        StratusPush.Base64URL.encode(
+            [identity.high, identity.low].flatMap { word in
+                withUnsafeBytes(of: word.bigEndian) { Bytes($0) }
+            })
+    }
+
+    // MARK: Settling
+
+    /// Moves the device past a push that its provider has taken, or that is given up.
+    package func settle(_ push: PreparedPush, until deadline: MonotonicTime) async throws {
+        try await self.follow(
+            push.target, .advance(from: push.from, to: push.to, spent: push.spent),
+            until: deadline)
+    }
+
+    /// Removes a device that its provider says is gone, if it was not registered since.
+    /// - Parameter moment: when it was gone, milliseconds.
+    /// - Returns: false where it is registered since.
+    package func remove(
+        _ push: PreparedPush, goneAt moment: Int64, until deadline: MonotonicTime
+    ) async throws -> Bool {
+        var isNewer = false
+        try await self.devices.change(DeviceName(push.target.token), until: deadline) { device in
+            guard let provider = device?.provider else { return .nothing }
+            isNewer =
+                provider.registeredAtMilliseconds > push.registeredAtMilliseconds
+                || provider.registeredAtMilliseconds >= moment
+            return isNewer ? .nothing : .remove
+        }
+        if isNewer { return false }
+        try await self.leave(push.target, until: deadline)
+        return true
+    }
+
+    /// The other of APNs' hosts may know a device whose host nobody said. It is tried once.
+    package func exchangeHost(
+        of push: PreparedPush, until deadline: MonotonicTime
+    ) async throws {
+        try await self.devices.change(DeviceName(push.target.token), until: deadline) { device in
+            guard var device, device.provider?.isGuessed == true else { return .nothing }
+            device.provider?.isGuessed = false
+            device.environment = device.environment == .production ? .development : .production
+            return .put(device, life: PushAddress.life)
+        }
+    }
+
+    private func leave(_ target: PushTarget, until deadline: MonotonicTime) async throws {
+        try await self.follow(target, .leave, until: deadline)
+    }
+
+    private func follow(
+        _ target: PushTarget, _ step: FollowNews.Step, until deadline: MonotonicTime
+    ) async throws {
+        let command = RecordCommand.followNews(
+            FollowNews(
+                database: target.database, subscriber: target.subscriber, token: target.token,
+                as: .device, step)
+        ).enveloped(
+            container: target.database.container, identity: self.world.drawIdentity(),
+            deadlineMilliseconds: self.world.wallMilliseconds + 10_000
+                + self.router.leadMilliseconds,
+            schemaVersion: 0, principal: Principal(kind: .system))
+        let outcome = try await self.router.submit(
+            command, to: .database(target.database), deadline: deadline)
+        guard outcome.verdict == .decided else {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+    }
+}
+
+extension PreparedPush {
+    fileprivate init(
+        target: PushTarget, way: Way, lane: LaneName, payload: Bytes, isAlert: Bool
+    ) {
+        self.init(
+            target: target, way: way, lane: lane, payload: payload, isAlert: isAlert,
+            registeredAtMilliseconds: 0, hostIsGuessed: false,
+            preparedAt: MonotonicTime(nanoseconds: 0), from: NewsPosition(number: 0),
+            to: NewsPosition(number: 0), spent: nil)
+    }
+}
