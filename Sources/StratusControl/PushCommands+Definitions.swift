@@ -9,7 +9,7 @@ extension PushCommands {
     ]
     private static let key: [OptionDefinition] = [
         .value("team", .text("ID"), required: true, "The team's ten letters and digits"),
-        .value("key", .text("ID"), required: true, "The key's ten letters and digits"),
+        .value("key-id", .text("ID"), required: true, "The key's ten letters and digits"),
     ]
 
     static let definitions: [CommandDefinition] = [
@@ -38,7 +38,7 @@ extension PushCommands {
                             examples: [
                                 .init(
                                     "stratusctl push apns add --container iCloud.org.example.app "
-                                        + "--team DEF123GHIJ --key ABC123DEFG --key-file key.p8 "
+                                        + "--team DEF123GHIJ --key-id ABC123DEFG --key-file key.p8 "
                                         + "--topics org.example.app", "For one app")
                             ]),
                         CommandDefinition(

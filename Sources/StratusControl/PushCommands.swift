@@ -45,7 +45,7 @@ struct PushCommands {
         var json = JSONWriter()
         json.object {
             $0.member("team", self.invocation.value("team"))
-            $0.member("key", self.invocation.value("key"))
+            $0.member("key", self.invocation.value("key-id"))
             $0.key("topics")
             $0.array { array in for topic in topics { array.write(topic) } }
             $0.member("privateKey", String(decoding: pem, as: UTF8.self))
@@ -68,7 +68,7 @@ struct PushCommands {
     }
 
     private func removeKey() async throws(AdminClient.Failure) -> ExitCode {
-        let names = ["team", "key"].map { PercentCoding.encode(self.invocation.value($0)) }
+        let names = ["team", "key-id"].map { PercentCoding.encode(self.invocation.value($0)) }
         let answer = try await self.ask(
             "DELETE", self.place("/apns/" + names.joined(separator: "/")))
         return self.show(self.isJSON ? answer.text + "\n" : "removed\n")
@@ -112,8 +112,8 @@ struct PushCommands {
             throw AdminClient.Failure(
                 .usage, "the container has no key: 'stratusctl push vapid create' makes one")
         }
-        let contact =
-            self.invocation["contact"] ?? known.last?["contact"]?.string ?? ""
+        let before: String = known.last?["contact"]?.string ?? ""
+        let contact: String = self.invocation["contact"] ?? before
         var json = JSONWriter()
         json.object { $0.member("contact", contact) }
         let answer = try await self.ask("POST", self.place("/vapid"), body: json.finish())
