@@ -84,10 +84,10 @@ struct SystemPartition: ClusterControl {
             while !Task.isCancelled {
                 if let outcome = await self.submit(envelope) {
                     if case .form = command {
+                        if !wasFormed { self.logFormation() }
                         self.health.clear("formation")
                         // Nothing has happened in the cluster since this was decided.
                         isNew = outcome == .done(revision: 1)
-                        if !wasFormed { self.logFormation() }
                     }
                     if case .refused(let refusal) = outcome {
                         self.refused(refusal)
