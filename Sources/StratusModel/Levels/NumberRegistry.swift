@@ -172,7 +172,7 @@ extension NumberFamily {
                     40: "news of a device", 41: "waiting devices", 50: "buckets",
                 ]
             )
-        ], blocks: [20, 40])
+        ], blocks: [20, 40, 50])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])
