@@ -11,11 +11,13 @@ extension RaftGroup.Recovered {
     ///     snapshot contains another.
     ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the
     ///     state is that of a replica that lacks its state, and entries damaged here are owed.
+    ///   - tailSizeMax: how many bytes of entries to keep in memory. Older ones are read from the log
+    ///     when they are applied or sent.
     /// - Throws: the log's error if it cannot be read. `.released` if the state was lost and nobody
     ///   has another; `.corrupt` if entries were lost, or cannot follow one another.
     package init(
         of group: GroupID, in log: SegmentedLog, state position: AppliedPosition,
-        initial: Configuration, hasPeers: Bool
+        initial: Configuration, hasPeers: Bool, tailSizeMax: Int = RaftTuning().tailSizeMax
     ) throws(LogError) {
         var start = LogPoint(index: log.start(of: group).index, term: log.start(of: group).term)
         guard position.index >= start.index || hasPeers else {
@@ -65,7 +67,7 @@ extension RaftGroup.Recovered {
         // the last entry is enough then, since no time is later than its.
         var passed: [Term] = []
         let isLost = position.index < start.index && last > start.index
-        let through = isLost ? last.previous : min(position.index, last)
+        var through = isLost ? last.previous : min(position.index, last)
         while start.index.raw + UInt64(passed.count) < through.raw {
             let next = LogIndex(start.index.raw + UInt64(passed.count) + 1)
             guard let term = log.term(of: group, at: next), term > .zero else {
@@ -73,13 +75,26 @@ extension RaftGroup.Recovered {
             }
             passed.append(term)
         }
+        // The last entry stays in any case: it tells the latest time.
         var entries: [Entry] = []
-        let read = max(through, start.index)
-        while (entries.last?.index ?? read) < last {
-            let next = (entries.last?.index ?? read).next
-            let more = try log.read(group, from: next, limit: .mebibytes(16))
+        var size = 0
+        through = max(through, start.index)
+        while (entries.last?.index ?? through) < last {
+            let next = (entries.last?.index ?? through).next
+            let more = try log.read(group, from: next, limit: .mebibytes(1)).prefix {
+                $0.index <= last
+            }
             guard !more.isEmpty else { throw LogError(.corrupt, "\(group): entry \(next)") }
-            entries += more.prefix { $0.index <= last }
+            entries += more
+            for entry in more { size += entry.cost }
+            var dropped = 0
+            while size > tailSizeMax, dropped < entries.count - 1 {
+                size -= entries[dropped].cost
+                passed.append(entries[dropped].term)
+                dropped += 1
+            }
+            entries.removeFirst(dropped)
+            through = LogIndex(through.raw + UInt64(dropped))
         }
         var term = start.term
         for (number, next) in (passed + entries.map(\.term)).enumerated() {

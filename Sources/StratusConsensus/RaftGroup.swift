@@ -31,12 +31,12 @@ package struct RaftGroup: ConsensusCore, Equatable {
         package var base: LogPoint
         /// In force at `base`.
         package var baseConfiguration: Configuration
-        /// The terms of entries after `base` that a start does not read back, because the state
-        /// already contains them, or because there is no state that could apply them.
+        /// The terms of entries after `base` that a start does not keep in memory. Either the state
+        /// already contains them, or no state could apply them, or they exceed the tail's bound.
         package var passedTerms: [Term] = []
         /// Those of them that changed who votes.
         package var passedConfigurations: [LogIndex: Configuration] = [:]
-        /// Every entry of the log after those, all durable.
+        /// The entries of the log after those, all durable.
         package var entries: [Entry]
         /// The last entry that the log ever held, if entries after those above were lost. It may
         /// have been acknowledged. A term of zero means that its term is unknown.

@@ -243,6 +243,33 @@ import Testing
         #expect(raft.log.lastTime == disk.entries(9...9)[0].time)
     }
 
+    /// What the state lacks may be more than memory should hold.
+    @Test(arguments: [1, 200, 1 << 20])
+    func `C-17 a start keeps no more of its log in memory than the tail may hold`(size: Int) throws
+    {
+        let disk = try Disk()
+        let entries = disk.entries(1...9)
+        disk.log.submit([LogBatch(group: disk.group, entries: entries)])
+        disk.log.flush()
+        let recovered = try RaftGroup.Recovered(
+            of: disk.group, in: disk.log, state: .start, initial: disk.configuration,
+            hasPeers: true, tailSizeMax: size)
+        #expect(recovered.passedTerms.count + recovered.entries.count == 9)
+        #expect(recovered.entries.last == entries.last)
+        #expect(recovered.entries == Array(entries.suffix(recovered.entries.count)))
+        let kept = recovered.entries.reduce(0) { $0 + $1.cost }
+        #expect(kept <= max(size, entries.last?.cost ?? 0))
+        if size == 1 { #expect(recovered.entries.count == 1) }
+        if size == 1 << 20 { #expect(recovered.passedTerms.isEmpty) }
+        let raft = RaftGroup(group: disk.group, node: NodeID(1), recovered: recovered, seed: 1)
+        #expect(!raft.lacksState)
+        #expect(raft.log.last == LogIndex(9) && raft.durable == LogIndex(9))
+        #expect(raft.log.tailFirst == LogIndex(UInt64(recovered.passedTerms.count) + 1))
+        for index in 1...9 as ClosedRange<UInt64> {
+            #expect(raft.log.term(at: LogIndex(index)) == Term(1))
+        }
+    }
+
     @Test func `S-16 a state that is gone while the log has let go is told, not begun afresh`()
         throws
     {

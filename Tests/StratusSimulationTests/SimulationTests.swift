@@ -65,6 +65,14 @@ import Testing
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
     }
 
+    /// 3276: no client wrote, so nothing showed that rows had rotted. 4244: a start read more of its
+    /// log into memory than the tail may hold.
+    @Test(arguments: [3276, 4244] as [UInt64])
+    func `what was mended stays mended with builds of two levels`(seed: UInt64) {
+        let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+    }
+
     /// One fault at a time, so that a failure names its cause.
     @Test(arguments: SimulationOptions.Fault.allCases)
     func `a cluster of three survives each kind of fault`(fault: SimulationOptions.Fault) {

@@ -705,7 +705,8 @@ package actor NodeReplicas {
             let partition = try self.setup.openPartition(group)
             var recovered = try RaftGroup.Recovered(
                 of: group, in: self.log, state: partition.appliedPosition, initial: first,
-                hasPeers: self.setup.isClustered || !self.setup.peers.isEmpty)
+                hasPeers: self.setup.isClustered || !self.setup.peers.isEmpty,
+                tailSizeMax: self.setup.tuning.raft.tailSizeMax)
             recovered.silentThrough = self.setup.silentThrough(group)
             let replica = Replica(
                 group: group, node: self.setup.node, recovered: recovered, state: partition,

@@ -154,7 +154,7 @@ extension Simulation {
             recovered = try RaftGroup.Recovered(
                 of: group, in: log, state: store.appliedPosition,
                 initial: (first ?? self.initial[group]) ?? Configuration(voters: []),
-                hasPeers: self.nodes.count > 1)
+                hasPeers: self.nodes.count > 1, tailSizeMax: self.tuning.raft.tailSizeMax)
             recovered.silentThrough = node.shells?.directory.silentThrough(of: group) ?? .zero
         } catch {
             if error.kind == .released {

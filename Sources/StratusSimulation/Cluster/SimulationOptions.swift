@@ -519,6 +519,8 @@ package struct SimulationOptions: Sendable, Equatable {
             self.clientCount = 4
             self.registerCount = 8
             self.readShare = 1
+            // All of them write: a seed may have led by the mix `reads` before.
+            self.readerCount = 0
             self.valueSizeMax = ByteCount([512, 2_048][draw(0...1)])
             self.longValueOneIn = 1
             self.thinkTimeMax = milliseconds(10, 20)
