@@ -14,6 +14,8 @@ actor BodyReading: ResponseBody {
     private var ready: [Bytes] = []
     private var isFinished = false
     private var failure: BodyReader.Failure?
+    /// Some source did not say whether it has a copy.
+    private var wasSilent = false
     private var waiter: CheckedContinuation<Void, Never>?
 
     private static let copyPatience = Duration.seconds(10)
@@ -36,10 +38,12 @@ actor BodyReading: ResponseBody {
 
     /// Returns once the first bytes are there.
     ///
-    /// - Returns: false where no source has them.
-    func begin() async -> Bool {
+    /// - Returns: why they are not, if so.
+    func begin() async -> BodyBeginning.Failure? {
         await self.advance()
-        return self.failure == nil
+        guard let failure = self.failure else { return nil }
+        if case .absent = failure, !self.wasSilent { return .absent }
+        return .unreachable
     }
 
     func next() async throws -> Bytes? {
@@ -74,10 +78,11 @@ actor BodyReading: ResponseBody {
 
     private func fetch(_ name: CopyName, from source: BodyReader.Source) async {
         let node = if case .node(let node) = source { node } else { self.own }
-        let bytes = await self.carrier.fetch(
+        let fetched = await self.carrier.fetch(
             name, of: self.plan.members.group, from: node,
             deadline: min(self.plan.deadline, self.now() + Self.copyPatience))
-        self.perform(self.reader.arrived(bytes, name, from: source))
+        if case .silent = fetched { self.wasSilent = true }
+        self.perform(self.reader.arrived(fetched.bytes, name, from: source))
     }
 
     private func open(_ ordinal: UInt32, _ bytes: Bytes) async {

@@ -14,7 +14,24 @@ package protocol BodyService: Sendable {
     func read(_ plan: BodyReadPlan) -> any ResponseBody
     /// The first bytes of the range are there: what cannot be read at all is known before the head
     /// of an answer leaves.
-    func begin(_ plan: BodyReadPlan) async -> (any ResponseBody)?
+    func begin(_ plan: BodyReadPlan) async -> BodyBeginning
+    /// Asks the members which of them have all of a body that was written, and since when by their
+    /// logs of now: the leader did not count those that were named before.
+    func confirm(_ body: WrittenBody, at members: BodyMembers, deadline: MonotonicTime)
+        async throws(BodyFailure) -> [CopyHolding]
+}
+
+/// Whether the first bytes of a body could be read.
+package enum BodyBeginning: Sendable {
+    case ready(any ResponseBody)
+    case failed(Failure)
+
+    package enum Failure: Sendable, Equatable {
+        /// Every member says that it lacks a chunk, or has one that is not sound.
+        case absent
+        /// Some member did not answer, and it may have what the others lack.
+        case unreachable
+    }
 }
 
 /// The members of a partition that are to keep a body.

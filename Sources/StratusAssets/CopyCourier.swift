@@ -23,7 +23,7 @@ package final class CopyCourier: CopyCarrier {
     /// What came of a question.
     private enum Answer {
         case copy(CopyAnswer)
-        case bytes(Bytes?)
+        case fetched(CopyFetch)
     }
 
     private enum Kind { case put, confirm, fetch }
@@ -45,6 +45,7 @@ package final class CopyCourier: CopyCarrier {
 
     private struct State {
         var number: UInt64 = 0
+        var isStopped = false
         var pending: [UInt64: Pending] = [:]
         var traffic: [NodeID: Traffic] = [:]
     }
@@ -84,13 +85,13 @@ package final class CopyCourier: CopyCarrier {
 
     package func fetch(
         _ name: CopyName, of group: GroupID, from node: NodeID, deadline: MonotonicTime
-    ) async -> Bytes? {
+    ) async -> CopyFetch {
         if node == self.own { return await self.keeper.fetch(name, of: group) }
         let answer = await self.ask(node, .fetch, size: 0, deadline) {
             .fetch(number: $0, group: group, name: name)
         }
-        guard case .bytes(let bytes)? = answer else { return nil }
-        return bytes
+        guard case .fetched(let fetched)? = answer else { return .silent }
+        return fetched
     }
 
     package func confirm(
@@ -120,34 +121,62 @@ package final class CopyCourier: CopyCarrier {
     // MARK: What happens
 
     /// A message of another node.
-    package func receive(_ message: CopyMessage, from node: NodeID) {
+    ///
+    /// - Parameter settled: called once nothing of the message is in memory here any more. A sender
+    ///   may have only so much that is not settled.
+    package func receive(
+        _ message: CopyMessage, from node: NodeID, settled: @escaping @Sendable () -> Void = {}
+    ) {
         switch message {
         case .put(let number, let group, let copy):
-            Task { self.reply(await self.keeper.put(copy, of: group), number, to: node) }
+            Task {
+                self.reply(await self.keeper.put(copy, of: group), number, to: node)
+                settled()
+            }
         case .confirm(let number, let group, let body, let count):
             Task {
                 let answer = await self.keeper.confirm(body, chunkCount: count, of: group)
                 self.reply(answer, number, to: node)
+                settled()
             }
         case .fetch(let number, let group, let name):
+            settled()
             guard self.enterServed(node) else {
-                _ = self.send(.fetched(number: number, bytes: nil), node)
+                _ = self.send(.refused(number: number, .busy), node)
                 return
             }
             Task {
-                let bytes = await self.keeper.fetch(name, of: group)
-                _ = self.send(.fetched(number: number, bytes: bytes), node)
+                let answer: CopyMessage =
+                    switch await self.keeper.fetch(name, of: group) {
+                    case .found(let bytes): .fetched(number: number, bytes: bytes)
+                    case .absent: .fetched(number: number, bytes: nil)
+                    // The one who asks may try another node, and does not take it for gone.
+                    case .silent: .refused(number: number, .failed)
+                    }
+                _ = self.send(answer, node)
                 self.state.withLock { $0.traffic[node]?.servedCount -= 1 }
             }
         case .stored(let number, let index):
-            self.resolve(number, .copy(.stored(at: index)), by: node, [.put, .confirm])
+            settled()
+            self.resolve(number, by: node) { kind in
+                kind == .fetch ? nil : .copy(.stored(at: index))
+            }
         case .refused(let number, let refusal):
-            self.resolve(number, .copy(.refused(refusal)), by: node, [.put, .confirm])
+            settled()
+            self.resolve(number, by: node) { kind in
+                kind == .fetch ? .fetched(.silent) : .copy(.refused(refusal))
+            }
         case .fetched(let number, let bytes):
-            self.resolve(number, .bytes(bytes), by: node, [.fetch])
+            settled()
+            self.resolve(number, by: node) { kind in
+                kind == .fetch ? .fetched(bytes.map { .found($0) } ?? .absent) : nil
+            }
         case .drop(let group, let body):
             let keeper = self.keeper
-            Task { await keeper.drop(body, of: group) }
+            Task {
+                await keeper.drop(body, of: group)
+                settled()
+            }
         }
     }
 
@@ -160,6 +189,12 @@ package final class CopyCourier: CopyCarrier {
     package func expire() {
         let now = self.now()
         self.giveUp { $0.deadline <= now }
+    }
+
+    /// Answers what is under way, and asks nothing more.
+    package func stop() {
+        self.state.withLock { $0.isStopped = true }
+        self.giveUp { _ in true }
     }
 
     /// Questions under way.
@@ -187,6 +222,7 @@ package final class CopyCourier: CopyCarrier {
     private func enter(_ node: NodeID, _ kind: Kind, _ size: Int) -> UInt64? {
         self.state.withLock { state in
             var traffic = state.traffic[node] ?? Traffic()
+            if state.isStopped { return nil }
             if kind == .put {
                 guard traffic.size + size <= self.limits.windowSize.raw else { return nil }
                 traffic.size += size
@@ -218,17 +254,18 @@ package final class CopyCourier: CopyCarrier {
         }
     }
 
+    /// - Parameter answer: nil where the message answers another kind of question.
     private func resolve(
-        _ number: UInt64, _ answer: Answer, by node: NodeID, _ kinds: [Kind]
+        _ number: UInt64, by node: NodeID, _ answer: (Kind) -> Answer?
     ) {
-        let pending = self.state.withLock { state -> Pending? in
+        let resolved = self.state.withLock { state -> (Pending, Answer)? in
             guard let pending = state.pending[number], pending.node == node,
-                kinds.contains(pending.kind)
+                let answer = answer(pending.kind)
             else { return nil }
             Self.leave(number, pending, &state)
-            return pending
+            return (pending, answer)
         }
-        pending?.answer.resume(returning: answer)
+        if let (pending, answer) = resolved { pending.answer.resume(returning: answer) }
     }
 
     private func giveUp(_ number: UInt64) {
@@ -248,7 +285,7 @@ package final class CopyCourier: CopyCarrier {
     }
 
     private static func silence(_ kind: Kind?) -> Answer {
-        kind == .fetch ? .bytes(nil) : .copy(.silent)
+        kind == .fetch ? .fetched(.silent) : .copy(.silent)
     }
 
     private static func leave(_ number: UInt64, _ pending: Pending, _ state: inout State) {

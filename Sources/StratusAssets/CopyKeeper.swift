@@ -26,6 +26,15 @@ package actor CopyKeeper {
         package var makeDurable: @Sendable (GroupID) -> Void
         /// Gives a partition's log an entry of now: orphans wait for its time to pass.
         package var touch: @Sendable (GroupID) -> Void
+        /// The last entry that a replica had applied of which the keeper was told everything, with
+        /// its time: what the events say alone may be old, because an entry that does nothing to
+        /// bodies makes none.
+        package var told: @Sendable (GroupID) -> (index: LogIndex, milliseconds: Int64)? = { _ in
+            nil
+        }
+        /// Says through which entry a replica has every copy. Asked for by
+        /// ``RowsEvent/wantsHeld``.
+        package var sayHeld: @Sendable (GroupID, LogIndex) -> Void = { _, _ in }
         /// Brings a copy from another member. Nil: there is no other, as on a node alone.
         package var fetch: (@Sendable (CopyName, GroupID) async -> Bytes?)?
         /// Whether the disk has more than its reserve.
@@ -68,20 +77,27 @@ package actor CopyKeeper {
         /// Copies that were brought from other members.
         package var repairedCount = 0
         package var openStoreCount = 0
+        /// Partitions that have had missing copies for longer than ``CopyKeeper/missingPatience``.
+        package var lackingCount = 0
+        /// Partitions whose store failed when it was last used.
+        package var failingCount = 0
+        /// Copies that were found damaged since the start.
+        package var damagedCount = 0
     }
 
-    private struct Waiting {
+    struct Waiting {
         var copy: StoredCopy
         var answer: CheckedContinuation<CopyAnswer, Never>
     }
 
-    private struct Group {
+    struct Group {
         /// Nil while it is closed.
         var store: (any CopyStore)?
         /// When the store was last used: a count of uses.
         var usedAt: UInt64 = 0
         var wants: CopyWants
         var applied: LogIndex
+        var appliedMilliseconds: Int64
         var durable: LogIndex
         var durableMilliseconds: Int64
         /// The last entry that dropped a body.
@@ -89,6 +105,9 @@ package actor CopyKeeper {
         /// A page of rows was asked for and has not come.
         var asksRows = false
         var isCompared = false
+        /// Comparisons that must go through, from their first page, before it is known again what
+        /// is here: a copy was found damaged.
+        var doubtCount = 0
         var puts: [Waiting] = []
         var lastPut: MonotonicTime
         /// Something was removed, or may be left from before the start.
@@ -97,6 +116,13 @@ package actor CopyKeeper {
         /// Times that it was asked for in vain.
         var durableAskCount = 0
         var touchedAt: MonotonicTime?
+        /// Since when copies have been missing.
+        var lacksSince: MonotonicTime?
+        /// Nobody had what is missing: it is not asked for before this.
+        var repairAfter: MonotonicTime?
+        /// When every copy had been read back last, and whether it is being done.
+        var readBackAt: MonotonicTime
+        var isReadingBack = false
         var problem: String?
     }
 
@@ -106,27 +132,30 @@ package actor CopyKeeper {
     private static let quietTime = Duration.seconds(5)
     private static let durableInterval = Duration.seconds(1)
     private static let durableAskCountMax = 60
+    /// Copies that are missing for longer are something to look at.
+    package static let missingPatience = Duration.seconds(60)
     /// Copies of one partition that are brought in one go.
-    private static let repairCountMax = 256
+    static let repairCountMax = 256
     private static let touchInterval = Duration.seconds(600)
     private static let removeCountMax = 1_000
-    private static let slice = ByteCount.mebibytes(4)
+    static let slice = ByteCount.mebibytes(4)
     /// Stores that are open. Beyond it the one longest unused is closed: each holds memory and
     /// descriptors.
     package static let openStoreCountMax = 64
 
-    private let setup: Setup
+    let setup: Setup
     private let executor: any SerialExecutor
     private nonisolated let inbox: KeeperInbox
-    private var groups: [GroupID: Group] = [:]
+    var groups: [GroupID: Group] = [:]
     private var queueBytes = 0
     private var removedCount = 0
     private var isDraining = false
     private var useCount: UInt64 = 0
-    private var isRepairing = false
-    private var repairedCount = 0
+    var isRepairing = false
+    var repairedCount = 0
+    var damagedCount = 0
     private var rate: ByteCount
-    private var isStopped = false
+    private(set) var isStopped = false
 
     package nonisolated var unownedExecutor: UnownedSerialExecutor {
         self.executor.asUnownedSerialExecutor()
@@ -170,7 +199,13 @@ package actor CopyKeeper {
         figures.removedCount = self.removedCount
         figures.repairedCount = self.repairedCount
         figures.openStoreCount = self.groups.values.count { $0.store != nil }
+        figures.damagedCount = self.damagedCount
+        let now = self.setup.now()
         for group in self.groups.values {
+            if let since = group.lacksSince, now >= since + Self.missingPatience {
+                figures.lackingCount += 1
+            }
+            if group.problem != nil { figures.failingCount += 1 }
             figures.missingCount += group.wants.missingCount
             figures.unnamedCount += group.wants.unnamedCount
         }
@@ -195,18 +230,20 @@ package actor CopyKeeper {
         }
     }
 
-    package func fetch(_ name: CopyName, of group: GroupID) -> Bytes? {
-        guard self.groups[group] != nil, !self.isStopped else { return nil }
-        return self.attempt(group, makes: false) { store throws(StoreError) in
+    package func fetch(_ name: CopyName, of group: GroupID) -> CopyFetch {
+        guard let known = self.groups[group], !self.isStopped else { return .silent }
+        if known.store == nil, !self.setup.hasStore(group) { return .absent }
+        let read = self.attempt(group, makes: false) { store throws(StoreError) in
             try store.copy(name)
-        } ?? nil
+        }
+        guard let read else { return .silent }
+        return read.map { .found($0) } ?? .absent
     }
 
     /// Whether all of a body is here.
     package func confirm(_ body: BodyID, chunkCount: UInt32, of group: GroupID) -> CopyAnswer {
-        guard let known = self.groups[group], !self.isStopped else {
-            return .refused(.noReplica)
-        }
+        let applied = self.appliedNow(group)
+        guard let applied, !self.isStopped else { return .refused(.noReplica) }
         var next: UInt32 = 0
         while next < chunkCount {
             let from = CopyName(body: body, ordinal: next)
@@ -219,7 +256,23 @@ package actor CopyKeeper {
                 break
             }
         }
-        return next == chunkCount ? .stored(at: known.applied) : .refused(.incomplete)
+        return next == chunkCount ? .stored(at: applied) : .refused(.incomplete)
+    }
+
+    /// The index with which what is stored from here on may be answered. Nil: there is no replica.
+    ///
+    /// It is read before the events that wait are heard. So a replica that was removed since, and
+    /// perhaps made anew, is known to be so, and nothing that went with it is answered for.
+    func appliedNow(_ group: GroupID) -> LogIndex? {
+        let told = self.setup.told(group)
+        self.hear()
+        guard let known = self.groups[group] else { return nil }
+        if let told {
+            self.groups[group]!.applied = max(known.applied, told.index)
+            self.groups[group]!.appliedMilliseconds = max(
+                known.appliedMilliseconds, told.milliseconds)
+        }
+        return self.groups[group]!.applied
     }
 
     /// Forgets the copies of a body that will not be named.
@@ -259,7 +312,9 @@ package actor CopyKeeper {
     }
 
     private func storeRound(of group: GroupID) {
-        guard let waiting = self.groups[group]?.puts, !waiting.isEmpty else { return }
+        guard let waiting = self.groups[group]?.puts, !waiting.isEmpty,
+            let applied = self.appliedNow(group), self.groups[group]?.puts.isEmpty == false
+        else { return }
         var count = 0
         var size = 0
         for put in waiting {
@@ -271,12 +326,13 @@ package actor CopyKeeper {
         self.groups[group]!.puts.removeFirst(count)
         self.groups[group]!.lastPut = self.setup.now()
         self.queueBytes -= size
-        // A fetched copy has no time of its own: it counts as one of now.
+        // A fetched copy has no time of its own: it has that of the last entry applied, so rows that
+        // go back before the entry that names it do not make an orphan of it.
+        let now = max(
+            self.groups[group]!.appliedMilliseconds, self.groups[group]!.durableMilliseconds)
         let copies = round.map { put in
             var copy = put.copy
-            if copy.orphanAfterMilliseconds == .max {
-                copy.orphanAfterMilliseconds = self.groups[group]!.durableMilliseconds
-            }
+            if copy.orphanAfterMilliseconds == .max { copy.orphanAfterMilliseconds = now }
             return copy
         }
         let isStored: Void? = self.attempt(group, makes: true) { store throws(StoreError) in
@@ -288,8 +344,7 @@ package actor CopyKeeper {
                     name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
                     storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
         }
-        let answer: CopyAnswer =
-            isStored == nil ? .refused(.failed) : .stored(at: self.groups[group]!.applied)
+        let answer: CopyAnswer = isStored == nil ? .refused(.failed) : .stored(at: applied)
         for put in round { put.answer.resume(returning: answer) }
     }
 
@@ -310,14 +365,18 @@ package actor CopyKeeper {
             self.groups[group] = Group(
                 store: self.groups[group]?.store,
                 wants: CopyWants(applied: applied, milliseconds: milliseconds),
-                applied: applied, durable: applied, durableMilliseconds: milliseconds,
-                puts: puts, lastPut: self.setup.now(), hasGarbage: hasStore)
+                applied: applied, appliedMilliseconds: milliseconds, durable: applied,
+                durableMilliseconds: milliseconds, puts: puts, lastPut: self.setup.now(),
+                hasGarbage: hasStore, readBackAt: self.setup.now())
             self.askRows(of: group)
-        case .applied(let changes, let through):
+        case .applied(let changes, let through, let milliseconds):
             guard self.groups[group] != nil else { return }
             for change in changes { self.take(change, of: group, through: through) }
             self.groups[group]!.wants.applied(through: through)
             self.groups[group]!.applied = max(self.groups[group]!.applied, through)
+            self.groups[group]!.appliedMilliseconds = max(
+                self.groups[group]!.appliedMilliseconds, milliseconds)
+        case .wantsHeld: Task { self.sayHeld(of: group) }
         case .durable(let through, let milliseconds):
             guard self.groups[group] != nil, through >= self.groups[group]!.durable else { return }
             self.groups[group]!.wants.durable(through: through, milliseconds: milliseconds)
@@ -386,10 +445,11 @@ package actor CopyKeeper {
         // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
         self.groups[group]!.wants.compare(
             CopyWants.Page(from: from, end: end, bodies: bodies, held: held))
-        if end == nil {
-            self.groups[group]!.isCompared = true
-        } else {
-            self.askRows(of: group)
+        guard end == nil else { return self.askRows(of: group) }
+        self.groups[group]!.isCompared = true
+        if self.groups[group]!.doubtCount > 0 {
+            self.groups[group]!.doubtCount -= 1
+            if self.groups[group]!.doubtCount > 0 { self.askRows(of: group) }
         }
     }
 
@@ -465,35 +525,10 @@ package actor CopyKeeper {
         }
     }
 
-    // MARK: Repairing
-
-    /// Brings copies that rows name and this node lacks, for the bytes of one second at most. Each
-    /// is held against its row before it is stored.
-    package func repair(at rate: ByteCount) async {
-        guard let fetch = self.setup.fetch, !self.isRepairing else { return }
-        self.isRepairing = true
-        defer { self.isRepairing = false }
-        var left = rate.raw > 0 ? rate.raw : Int.max
-        for group in self.groups.keys.sorted() {
-            let wanted =
-                self.groups[group]?.wants.wanted(limit: Self.repairCountMax) ?? []
-            for (name, chunk) in wanted {
-                guard left > 0, !self.isStopped else { return }
-                guard let bytes = await fetch(name, group),
-                    bytes.count == Int(chunk.storedSize), CRC32C.of(bytes) == chunk.crc
-                else { continue }
-                left -= bytes.count
-                let copy = StoredCopy(
-                    name: name, orphanAfterMilliseconds: .max, bytes: bytes)
-                if case .stored = await self.put(copy, of: group) { self.repairedCount += 1 }
-            }
-        }
-    }
-
     /// Does something with a partition's store.
     ///
     /// - Returns: nil where there is no store, or it failed. The next call opens it again.
-    private func attempt<Result>(
+    func attempt<Result>(
         _ group: GroupID, makes: Bool,
         _ body: (any CopyStore) throws(StoreError) -> Result
     ) -> Result? {
@@ -529,10 +564,15 @@ package actor CopyKeeper {
         self.groups[unused.key]?.store = nil
     }
 
-    /// A copy was found damaged. The next comparison lists it with what its row says.
+    /// A copy was found damaged. The next comparison lists it with what its row says; until then
+    /// nothing is said of what this replica holds.
     private func forgot(_ name: CopyName, of group: GroupID) {
         self.setup.trouble(group, "\(name) was damaged on the disk")
-        self.groups[group]?.wants.forgotten(name, of: nil)
+        self.damagedCount += 1
+        guard let known = self.groups[group] else { return }
+        self.groups[group]!.wants.forgotten(name, of: nil)
+        // A comparison that is under way may be past the name.
+        self.groups[group]!.doubtCount = known.asksRows ? 2 : max(1, known.doubtCount)
         self.askRows(of: group)
     }
 }

@@ -6,11 +6,13 @@ package enum RowsEvent: Sendable {
     /// The replica is open. Its rows are durable as they are.
     case opened(applied: LogIndex, milliseconds: Int64)
     /// Entries were applied: what they did to bodies.
-    case applied([BodyChange], through: LogIndex)
+    case applied([BodyChange], through: LogIndex, milliseconds: Int64)
     /// The rows are durable through an entry, which has this time.
     case durable(through: LogIndex, milliseconds: Int64)
     /// An answer to ``CopyKeeper/Setup/askRows``: the bodies that the rows name from a name on.
     case page(from: CopyName, end: CopyName?, bodies: [BodyManifest])
+    /// A leader wants to know through which entry this replica has every copy.
+    case wantsHeld
     /// The replica is gone from this node, with its rows and its log: its copies go too.
     case removed
 }

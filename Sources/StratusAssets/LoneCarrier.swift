@@ -18,8 +18,8 @@ package struct LoneCarrier: CopyCarrier {
 
     package func fetch(
         _ name: CopyName, of group: GroupID, from node: NodeID, deadline: MonotonicTime
-    ) async -> Bytes? {
-        node == self.own ? await self.keeper.fetch(name, of: group) : nil
+    ) async -> CopyFetch {
+        node == self.own ? await self.keeper.fetch(name, of: group) : .silent
     }
 
     package func confirm(

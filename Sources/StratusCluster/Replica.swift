@@ -70,6 +70,9 @@ package final class Replica {
         /// A read that answers in pages ends its page after this. A page's work is counted, too:
         /// this is for what counting misjudges.
         package var readTimeMax: Duration = .milliseconds(100)
+        /// Whether joint configurations wait for copies, from feature level 2 on. The owner must
+        /// then say `.copiesHeld`.
+        package var awaitsCopies = false
         /// A state that failed is tried again after this.
         package var retryDelay: Duration = .milliseconds(100)
         package init() {}
@@ -450,6 +453,9 @@ package final class Replica {
         guard !self.isRunning else { return }
         self.isRunning = true
         defer { self.isRunning = false }
+        if self.tuning.awaitsCopies, !self.raft.awaitsCopies, self.level.now >= .two {
+            self.raft.awaitCopies()
+        }
         var actions: [RaftGroup.Action] = []
         var next = 0
         while next < self.pendingEvents.count {

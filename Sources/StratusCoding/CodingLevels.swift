@@ -32,10 +32,12 @@ extension PeerMessage: Levelled {
         case .join: 7
         case .admission: 8
         case .starts: 9
+        case .purpose: 10
         case .heartbeat: 16
         case .consensus: 32
         case .request: 48
         case .response: 49
+        case .copy: 64
         }
     }
     package var level: FeatureLevel { NumberFamily.peerMessage.needed(by: self.number) }

@@ -15,18 +15,21 @@ package import StratusModel
 // |      |           | varint feature level, prefixed token                                       |
 // | 8    | admission | 4 node, prefixed view                                                      |
 // | 9    | starts    | 8 count, varint of those remembered, the incarnations of those, 8 each     |
+// | 10   | purpose   | 1: 0 ordinary, 1 bulk                                                      |
 // | 16   | heartbeat | `NodeHeartbeat`                                                            |
 // | 32   | consensus | 2 group, `ConsensusMessage`                                                |
 // | 48   | request   | varint number, 2 group, varint epoch, varint milliseconds left, then       |
 // |      |           | 1 with prefixed `Command`, 2 with 1 kind and the prefixed query, or 3 with |
 // |      |           | a prefixed question for the node itself                                    |
 // | 49   | response  | varint number, 1 answer, see below                                         |
+// | 64   | copy      | `CopyMessage`                                                              |
 //
 // One byte of kind, then the body. The bodies of `NodeHeartbeat`, `ConsensusMessage` and `Command`
 // begin with a version of their own. Kinds 1 to 3, 5 and 6 never change. The protocol that both
-// sides agreed on decides which other kinds there are, and their formats. This is protocol 2, which
-// begins with kind 9; protocol 1 has no such kind. Kinds 1 and 2 are still read, so that a build
-// that sends them can be refused with a reason.
+// sides agreed on decides which other kinds there are, and their formats. This is protocol 3. A
+// link begins with kind 10 in it, and then has kind 9. Protocol 2 has no kinds 10 and 64, and
+// protocol 1 no kind 9 either. Kinds 1 and 2 are still read, so that a build that sends them can be
+// refused with a reason.
 //
 // | answer | means           | followed by                                   |
 // | ------ | --------------- | --------------------------------------------- |
@@ -106,6 +109,14 @@ extension PeerMessage {
         case .response(let response):
             writer.write(49 as UInt8)
             response.write(into: &writer)
+        case .purpose(let purpose):
+            writer.write(10 as UInt8)
+            writer.write(purpose.rawValue)
+        case .copy(let message):
+            let bytes = message.encoded()
+            writer = ByteWriter(reserving: bytes.count + 1)
+            writer.write(64 as UInt8)
+            writer.write(raw: bytes)
         }
         return writer.bytes
     }
@@ -153,6 +164,11 @@ extension PeerMessage {
                 PeerAdmission(
                     node: NodeID(try reader.fixed32()), view: try reader.prefixed()))
         case 9: self = .starts(try Self.starts(reading: &reader))
+        case 10:
+            guard let purpose = PeerPurpose(rawValue: try reader.byte()) else {
+                throw DecodingError(.malformed, at: 1)
+            }
+            self = .purpose(purpose)
         case 16: self = .heartbeat(try NodeHeartbeat(decoding: reader.raw(reader.remaining)))
         case 32:
             let group = GroupID(try reader.fixed16())
@@ -160,6 +176,7 @@ extension PeerMessage {
                 group, try ConsensusMessage(decoding: reader.raw(reader.remaining)))
         case 48: self = .request(try PeerRequest(reading: &reader))
         case 49: self = .response(try PeerResponse(reading: &reader))
+        case 64: self = .copy(try CopyMessage(decoding: reader.raw(reader.remaining)))
         default: throw DecodingError(.malformed, at: 0)
         }
         try reader.finish()

@@ -278,6 +278,10 @@ extension ConfigurationKey {
             "assets.compactionRate", .size(0...1 << 40), .size(.mebibytes(32)), reloads: true,
             "How much of files is copied in a second to give back the room of those that are gone. 0: as much "
                 + "as can be."),
+        ConfigurationKey(
+            "assets.repairRate", .size(0...1 << 40), .size(.mebibytes(32)), reloads: true,
+            "How much of files a node of a cluster fetches from the others in a second, where its own copies are "
+                + "missing or damaged. 0: as much as can be."),
 
         ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,

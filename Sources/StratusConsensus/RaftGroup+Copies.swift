@@ -20,6 +20,10 @@ extension RaftGroup {
 
     // MARK: The gate of joint configurations
 
+    /// All members can answer from here on: a joint configuration is left only when the incoming
+    /// voters have their copies.
+    package mutating func awaitCopies() { self.awaitsCopies = true }
+
     /// The gate of this reign, if it waits.
     var openGate: Gate? {
         guard let gate = self.gate, self.role == .leader, gate.term == self.term,
@@ -34,7 +38,7 @@ extension RaftGroup {
     ///
     /// Where nobody knows yet, they are asked. Nothing of it is on a disk: a new leader asks anew.
     mutating func incomingHold(at now: MonotonicTime, into actions: inout [Action]) -> Bool {
-        guard self.tuning.awaitsCopies, !self.bugs.contains(.jointLeftWithoutCopies) else {
+        guard self.awaitsCopies, !self.bugs.contains(.jointLeftWithoutCopies) else {
             return true
         }
         if self.openGate == nil {

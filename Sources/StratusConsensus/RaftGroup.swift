@@ -144,6 +144,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
     var gate: Gate?
     /// This replica has every copy that entries through here have named, synced.
     var copiesHeld = LogIndex.zero
+    /// See ``RaftTuning/awaitsCopies``.
+    package internal(set) var awaitsCopies: Bool
 
     // MARK: What this call to `handle` has gathered
 
@@ -189,6 +191,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
         self.group = group
         self.node = node
         self.tuning = tuning
+        self.awaitsCopies = tuning.awaitsCopies
         self.bugs = bugs
         self.random = SeededGenerator(seed: seed)
         self.hardState = recovered.hardState

@@ -43,7 +43,7 @@ package struct RaftTuning: Sendable, Equatable {
     package var heldMessageCountMax = 64
     /// Whether a joint configuration is left only when a majority of the incoming voters has every
     /// copy that was named before it. The shells must then say `.copiesHeld`, and all members must
-    /// be of feature level 2.
+    /// be of feature level 2: see ``RaftGroup/awaitCopies()``.
     package var awaitsCopies = false
 
     package init() {}

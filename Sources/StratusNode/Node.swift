@@ -138,7 +138,6 @@ package final class Node: Sendable {
                 ciphers: assetCiphers, keys: databaseKeys, bodies: cluster.copies.bodies,
                 buffers: cluster.copies.buffers,
                 members: { cluster.bodyMembers(of: $0) },
-                readers: { cluster.bodyReaders(of: $0) },
                 keepUp: { try await authenticator.keepUp() },
                 isOpen: { container, _ in
                     let descriptor = try await authenticator.registry.descriptor(of: container)
@@ -322,6 +321,7 @@ package final class Node: Sendable {
         let rate = settings.size("storage.snapshotRate")
         let keeper = self.cluster.copies.keeper
         let compaction = settings.size("assets.compactionRate")
+        self.cluster.copies.adopt(settings)
         Task {
             await keeper.compact(at: compaction)
             await replicas.keepFree(reserve)

@@ -129,6 +129,7 @@ final class NodeCluster: Sendable {
                             } else {
                                 inbox.receive(message, from: node, receipt)
                             }
+                        case .copy(let copy): receivers.take(copy, from: node, receipt)
                         default: inbox.receive(message, from: node, receipt)
                         }
                     },
@@ -141,6 +142,7 @@ final class NodeCluster: Sendable {
                             refusals.heard(by: node)
                         } else {
                             receivers.router.withLock { $0 }?.lost(node)
+                            receivers.lostCopies(of: node)
                         }
                     },
                     processEnded: { node in
@@ -154,7 +156,8 @@ final class NodeCluster: Sendable {
                     },
                     trouble: { peer, what in
                         log.warning("a link", ["peer": .text(peer), "reason": .text(what)])
-                    }))
+                    },
+                    bulkBroke: { node in receivers.lostCopies(of: node) }))
         }
         let linksMade = links
         if let linksMade { reach.begin { linksMade.openCount } }
@@ -189,8 +192,19 @@ final class NodeCluster: Sendable {
         setup.retainedLogSizeMax = settings.size("storage.retainedLogSizeMax")
         setup.tuning.retainedSizeMax = settings.size("storage.retainedSizeMax")
         setup.adds = AddingCommands.contains
-        let copies = NodeCopies(settings, own: formation.node, in: world, log: log)
+        let copies = NodeCopies(
+            settings, own: formation.node,
+            peers: linksMade.map { links in
+                NodeCopies.Peers(
+                    send: { message, node in
+                        directory.level.allows(.two) && links.send(.copy(message), to: node)
+                    },
+                    keepers: { directory.keepers(of: $0).all },
+                    keeps: { directory.keeps($0) })
+            }, in: world, log: log)
+        receivers.copies.withLock { $0 = copies.courier }
         setup.bodies = copies.feed
+        setup.tuning.awaitsCopies = true
         setup.events.reserveChanged = { isLow, free in
             if isLow {
                 let why = "\(free >> 20) MiB are left, less than 'storage.reserve'"
@@ -313,22 +327,15 @@ final class NodeCluster: Sendable {
         await replicas.start()
     }
 
-    /// The members of the partition that holds a database. Nil in a cluster: nothing takes copies
-    /// to other nodes yet, and one node is no majority.
-    func bodyMembers(of database: DatabaseID) -> BodyMembers? {
-        guard self.links == nil else { return nil }
-        let place = self.directory.place(of: .database(database))
-        let own: Set<NodeID> = [self.formation.node]
-        return BodyMembers(group: place.group, all: own, voterSets: [own])
-    }
-
-    /// This node, if it has files of the partition that holds a database. In a cluster those are
-    /// what a converted node had before.
-    func bodyReaders(of database: DatabaseID) -> BodyMembers? {
+    /// The members of the partition that holds a database.
+    func bodyMembers(of database: DatabaseID) -> BodyMembers {
         let group = self.directory.place(of: .database(database)).group
-        guard self.links == nil || self.copies.keepsFiles(of: group) else { return nil }
-        let own: Set<NodeID> = [self.formation.node]
-        return BodyMembers(group: group, all: own, voterSets: [own])
+        guard self.links != nil else {
+            let own: Set<NodeID> = [self.formation.node]
+            return BodyMembers(group: group, all: own, voterSets: [own])
+        }
+        let keepers = self.directory.keepers(of: group)
+        return BodyMembers(group: group, all: keepers.all, voterSets: [keepers.placed])
     }
 
     private static func formation(

@@ -20,64 +20,124 @@ final class NodeCopies: Sendable {
     private let thread = WorkerThread(name: "packs")
     private let files: any Files
     private let others = Others()
-    private let ticking = Mutex<Task<Void, Never>?>(nil)
+    /// Takes copies to the other nodes; nil for a node alone.
+    let courier: CopyCourier?
+    private let settings: Mutex<Rates>
+    private let ticking = Mutex<[Task<Void, Never>]>([])
 
     static let directory: DiskPath = "assets"
-    /// Between looks for what may go.
+    /// Between looks for what may go, what is missing, and what is to be read back.
     private static let interval = Duration.seconds(1)
+    /// Between looks for what the other nodes have not answered.
+    private static let expiryInterval = Duration.milliseconds(200)
+    /// Every copy is read back once in this.
+    private static let readBackInterval = Duration.seconds(24 * 3_600)
+    private static let fetchPatience = Duration.seconds(10)
+
+    /// What a reload may change.
+    private struct Rates {
+        var repair: ByteCount
+        var readBack: ByteCount
+
+        init(_ settings: ConfigurationSettings) {
+            self.repair = settings.size("assets.repairRate")
+            self.readBack = settings.size("storage.scrubRate")
+        }
+    }
+
+    /// The other nodes of a cluster.
+    struct Peers: Sendable {
+        /// Whether the message was taken.
+        var send: @Sendable (CopyMessage, NodeID) -> Bool
+        /// Who keeps a replica of a partition, or is about to.
+        var keepers: @Sendable (GroupID) -> Set<NodeID>
+        /// Whether this node is to keep one.
+        var keeps: @Sendable (GroupID) -> Bool
+    }
 
     /// What is made after the keeper.
     private final class Others: Sendable {
         let replicas = Mutex<NodeReplicas?>(nil)
         let router = Mutex<ClusterRouter?>(nil)
+        let courier = Mutex<CopyCourier?>(nil)
     }
 
-    init(_ settings: ConfigurationSettings, own: NodeID, in world: RealWorld, log: Log) {
+    /// - Parameter peers: nil for a node alone.
+    init(
+        _ settings: ConfigurationSettings, own: NodeID, peers: Peers?, in world: RealWorld,
+        log: Log
+    ) {
         let (files, others) = (world.files, self.others)
         self.files = files
+        self.settings = Mutex(Rates(settings))
+        if let peers { Self.removeForgotten(peers.keeps, files, log) }
         let inbox = KeeperInbox()
         let reserve = settings.size("storage.reserve")
+        var setup = CopyKeeper.Setup(
+            openStore: { (group) throws(StoreError) in
+                try PackStore(
+                    group, in: Self.directory, of: files, drawSalt: { world.random() })
+            },
+            hasStore: { group in
+                // What cannot be told is looked at: an opening says what is wrong.
+                let path = PackDirectory(group, in: Self.directory).index
+                return (try? files.exists(path)) ?? true
+            },
+            removeStore: { (group) throws(StoreError) in
+                try PackDirectory.remove(group, in: Self.directory, from: files)
+            },
+            askRows: { group, from in
+                others.replicas.withLock { $0 }?.askBodies(of: group, from: from)
+            },
+            makeDurable: { group in others.replicas.withLock { $0 }?.makeDurable(group) },
+            touch: { group in
+                guard let router = others.router.withLock({ $0 }) else { return }
+                Task { await Self.touch(group, router, world) }
+            },
+            hasRoom: {
+                guard let space = try? files.space() else { return false }
+                return space.free > UInt64(reserve.raw + CopyKeeper.queueSizeMax.raw)
+            },
+            trouble: { group, what in
+                log.error(
+                    "assets", ["group": .describing(group), "reason": .text(what)])
+            },
+            now: { world.now }, wallMilliseconds: { world.wallMilliseconds })
+        setup.told = { group in others.replicas.withLock { $0 }?.toldOfBodies(in: group) }
+        setup.sayHeld = { group, through in
+            others.replicas.withLock { $0 }?.copiesHeld(group, through: through)
+        }
+        if let peers {
+            setup.fetch = { name, group in
+                guard let courier = others.courier.withLock({ $0 }) else { return nil }
+                let nodes = peers.keepers(group).subtracting([own]).sorted()
+                for place in nodes.indices {
+                    // Not all of it from the same one.
+                    let node = nodes[(place + Int(name.ordinal)) % nodes.count]
+                    let fetched = await courier.fetch(
+                        name, of: group, from: node, deadline: world.now + Self.fetchPatience)
+                    if let bytes = fetched.bytes { return bytes }
+                }
+                return nil
+            }
+        }
         let keeper = CopyKeeper(
-            CopyKeeper.Setup(
-                openStore: { (group) throws(StoreError) in
-                    try PackStore(
-                        group, in: Self.directory, of: files, drawSalt: { world.random() })
-                },
-                hasStore: { group in
-                    // What cannot be told is looked at: an opening says what is wrong.
-                    let path = PackDirectory(group, in: Self.directory).index
-                    return (try? files.exists(path)) ?? true
-                },
-                removeStore: { (group) throws(StoreError) in
-                    try PackDirectory.remove(group, in: Self.directory, from: files)
-                },
-                askRows: { group, from in
-                    others.replicas.withLock { $0 }?.askBodies(of: group, from: from)
-                },
-                makeDurable: { group in others.replicas.withLock { $0 }?.makeDurable(group) },
-                touch: { group in
-                    guard let router = others.router.withLock({ $0 }) else { return }
-                    Task { await Self.touch(group, router, world) }
-                },
-                hasRoom: {
-                    guard let space = try? files.space() else { return false }
-                    return space.free > UInt64(reserve.raw + CopyKeeper.queueSizeMax.raw)
-                },
-                trouble: { group, what in
-                    log.error(
-                        "assets", ["group": .describing(group), "reason": .text(what)])
-                },
-                now: { world.now }, wallMilliseconds: { world.wallMilliseconds }),
-            inbox: inbox, compactionRate: settings.size("assets.compactionRate"),
+            setup, inbox: inbox, compactionRate: settings.size("assets.compactionRate"),
             on: self.thread)
         self.keeper = keeper
+        let courier = peers.map { peers in
+            CopyCourier(keeper, as: own, now: { world.now }, send: peers.send)
+        }
+        self.courier = courier
+        others.courier.withLock { $0 = courier }
         self.feed = BodyFeed(
             hasRoom: { inbox.hasRoom },
             opened: { group, index, milliseconds in
                 inbox.post(.opened(applied: index, milliseconds: milliseconds), of: group)
             },
-            changed: { group, changes, through in
-                inbox.post(.applied(changes, through: through), of: group)
+            changed: { group, changes, through, milliseconds in
+                inbox.post(
+                    .applied(changes, through: through, milliseconds: milliseconds), of: group)
             },
             durable: { group, through, milliseconds in
                 inbox.post(.durable(through: through, milliseconds: milliseconds), of: group)
@@ -85,32 +145,63 @@ final class NodeCopies: Sendable {
             page: { group, from, end, bodies in
                 inbox.post(.page(from: from, end: end, bodies: bodies), of: group)
             },
+            wantsHeld: { group in inbox.post(.wantsHeld, of: group) },
             removed: { group in inbox.post(.removed, of: group) })
         let count = settings.integer("assets.workers")
         self.workers = SealingWorkers(
             count: count > 0 ? count : max(1, ProcessFacts.coreCount - 1))
         self.bodies = SealedBodies(
-            LoneCarrier(keeper, as: own), as: own, workers: self.workers, now: { world.now },
+            courier ?? LoneCarrier(keeper, as: own), as: own, workers: self.workers,
+            now: { world.now },
             sleep: { try? await Task.sleep(for: $0) })
         self.buffers = TransferBuffers(settings.size("assets.bufferSizeMax"))
     }
 
-    /// Whether this node has stored files of the partition.
-    func keepsFiles(of group: GroupID) -> Bool {
-        (try? self.files.exists(PackDirectory(group, in: Self.directory).index)) ?? true
+    /// An earlier process may have ended between removing a replica and its copies.
+    private static func removeForgotten(
+        _ keeps: (GroupID) -> Bool, _ files: any Files, _ log: Log
+    ) {
+        do throws(StoreError) {
+            for group in try PackDirectory.groups(in: Self.directory, of: files)
+            where !keeps(group) {
+                try PackDirectory.remove(group, in: Self.directory, from: files)
+            }
+        } catch { log.error("assets", ["reason": .text("copies that moved away: \(error)")]) }
+    }
+
+    /// What a reload changed.
+    func adopt(_ settings: ConfigurationSettings) {
+        self.settings.withLock { $0 = Rates(settings) }
     }
 
     func begin(_ replicas: NodeReplicas, _ router: ClusterRouter) async {
         self.others.replicas.withLock { $0 = replicas }
         self.others.router.withLock { $0 = router }
         await self.keeper.start()
-        let keeper = self.keeper
+        let (keeper, courier) = (self.keeper, self.courier)
         self.ticking.withLock {
-            $0 = Task {
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: Self.interval)
-                    await keeper.work()
-                }
+            $0 = [
+                Self.every(Self.interval) { await keeper.work() },
+                // What waits for other nodes does not keep anything from going.
+                Self.every(Self.interval) { [self] in
+                    await keeper.repair(at: self.settings.withLock { $0.repair })
+                },
+                Self.every(Self.interval) { [self] in
+                    await keeper.readBack(
+                        at: self.settings.withLock { $0.readBack }, every: Self.readBackInterval)
+                },
+                Self.every(Self.expiryInterval) { courier?.expire() },
+            ]
+        }
+    }
+
+    private static func every(
+        _ interval: Duration, _ work: @escaping @Sendable () async -> Void
+    ) -> Task<Void, Never> {
+        Task {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: interval)
+                await work()
             }
         }
     }
@@ -129,11 +220,14 @@ final class NodeCopies: Sendable {
 
     func stop() async {
         let ticking = self.ticking.withLock { $0 }
-        ticking?.cancel()
-        await ticking?.value
+        for task in ticking { task.cancel() }
         await self.keeper.stop()
+        // Nothing waits for another node any more.
+        self.courier?.stop()
+        for task in ticking { await task.value }
         self.others.replicas.withLock { $0 = nil }
         self.others.router.withLock { $0 = nil }
+        self.others.courier.withLock { $0 = nil }
     }
 
     func stopThreads() {

@@ -1,3 +1,4 @@
+import StratusAssets
 import StratusCluster
 import StratusModel
 import Synchronization
@@ -12,6 +13,7 @@ final class PeerReceivers: Sendable {
     }
 
     let router = Mutex<ClusterRouter?>(nil)
+    let copies = Mutex<CopyCourier?>(nil)
     private let ready = Mutex<Ready?>(nil)
 
     func become(
@@ -35,6 +37,15 @@ final class PeerReceivers: Sendable {
             ready.sender.send(response, to: node)
         }
     }
+
+    /// A message about copies. Its sender may send more once it is dealt with.
+    func take(_ message: CopyMessage, from node: NodeID, _ receipt: PeerReceipt) {
+        guard let courier = self.copies.withLock({ $0 }) else { return receipt.settle() }
+        courier.receive(message, from: node) { receipt.settle() }
+    }
+
+    /// A link to or from the node broke.
+    func lostCopies(of node: NodeID) { self.copies.withLock { $0 }?.lost(node) }
 
     func admit(
         _ join: PeerJoin, _ fingerprint: Bytes, _ answer: @escaping PeerLinks.Events.JoinAnswer

@@ -102,7 +102,7 @@ import Testing
                 for body in bodies { state.bodies[body.body] = body }
                 return state.applied
             }
-            self.inbox.post(.applied(changes, through: applied), of: group)
+            self.inbox.post(.applied(changes, through: applied, milliseconds: 0), of: group)
         }
 
         func drop(_ body: BodyManifest) {
@@ -114,7 +114,7 @@ import Testing
             self.inbox.post(
                 .applied(
                     [.dropped(body.body, chunkCount: UInt32(body.chunks.count), at: applied)],
-                    through: applied), of: group)
+                    through: applied, milliseconds: 0), of: group)
         }
 
         /// Lets time pass and what was posted be heard.
@@ -164,7 +164,7 @@ import Testing
     }
 
     private func has(_ body: Int, _ keeper: CopyKeeper) async -> Bool {
-        await keeper.fetch(Self.copy(body).name, of: Self.group) == Self.copy(body).bytes
+        await keeper.fetch(Self.copy(body).name, of: Self.group).bytes == Self.copy(body).bytes
     }
 
     @Test
@@ -244,7 +244,7 @@ import Testing
             state.applied = LogIndex(state.applied.raw + 1)
             return state.applied
         }
-        bench.inbox.post(.applied([.unlisted], through: applied), of: Self.group)
+        bench.inbox.post(.applied([.unlisted], through: applied, milliseconds: 0), of: Self.group)
         for _ in 0..<3 { await bench.pass(20, keeper) }
         for body in [1, 3, 4] { #expect(await self.has(body, keeper), "\(body)") }
         #expect(await !self.has(2, keeper))
@@ -264,7 +264,7 @@ import Testing
         }
         #expect(await keeper.figures().openStoreCount == CopyKeeper.openStoreCountMax)
         for group in groups {
-            #expect(await keeper.fetch(Self.copy(1).name, of: group) == Self.copy(1).bytes)
+            #expect(await keeper.fetch(Self.copy(1).name, of: group).bytes == Self.copy(1).bytes)
         }
         #expect(await keeper.figures().openStoreCount == CopyKeeper.openStoreCountMax)
         await keeper.stop()

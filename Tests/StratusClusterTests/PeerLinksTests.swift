@@ -144,8 +144,8 @@ import Testing
         other.node = NodeID(4)
         #expect(refusal(other, "b") == .unknownNode)
         other = good
-        other.protocolMin = 3
-        other.protocolMax = 4
+        other.protocolMin = 4
+        other.protocolMax = 5
         #expect(refusal(other, "b") == .noCommonProtocol)
         other.protocolMin = 3
         other.protocolMax = 1

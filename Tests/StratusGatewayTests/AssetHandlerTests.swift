@@ -29,7 +29,9 @@ import WireScenarios
         }
         func fetch(
             _ name: CopyName, of group: GroupID, from node: NodeID, deadline: MonotonicTime
-        ) async -> Bytes? { self.all.withLock { $0[name] } }
+        ) async -> CopyFetch {
+            self.all.withLock { $0[name].map { .found($0) } ?? .absent }
+        }
         func confirm(
             _ body: BodyID, chunkCount: UInt32, of group: GroupID, on node: NodeID,
             deadline: MonotonicTime

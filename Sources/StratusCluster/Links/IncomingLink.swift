@@ -42,6 +42,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private(set) var isHeard = false
     /// When it said hello, among all that did.
     private(set) var greeting: UInt64 = 0
+    /// What its peer opened it for.
+    private(set) var purpose = PeerPurpose.ordinary
+    private var protocolVersion = PeerGreeting.protocolMin
     private var name = ""
     private var certificateName: String?
     private var certificateFingerprint: Bytes = []
@@ -89,7 +92,8 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         world.schedule(at: world.now + Self.silenceMax / 2) { [weak self] in
             guard let self, !self.isClosed else { return }
             if self.links.world.now - self.heardAt > Self.silenceMax {
-                self.end("was silent for \(Self.silenceMax)")
+                // Nobody beats on a link for copies: it ends when there are none.
+                self.end(self.purpose == .bulk ? nil : "was silent for \(Self.silenceMax)")
             } else {
                 self.watchSilence()
             }
@@ -176,14 +180,20 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     }
 
     private func take(_ message: PeerMessage, from node: NodeID, size: Int) -> Bool {
+        if self.purpose == .bulk {
+            guard case .copy = message else {
+                self.end("sent an unexpected message on a link for copies")
+                return false
+            }
+        }
         switch message {
-        case .hello, .welcome, .join, .admission, .refusal, .starts, .taken:
+        case .hello, .welcome, .join, .admission, .refusal, .starts, .purpose, .taken:
             self.end("sent an unexpected message")
             return false
         case .heartbeat:
             self.tellCredit()
             self.links.events.received(node, message, .none)
-        case .consensus, .request, .response:
+        case .consensus, .request, .response, .copy:
             self.links.events.received(node, message, PeerReceipt(self, size: size))
         }
         return true
@@ -199,6 +209,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
             self.node = hello.node
             self.greeting = self.links.drawGreeting()
             self.name = hello.name
+            self.protocolVersion = welcome.protocolVersion
             Self.frame(.welcome(welcome), into: &self.answer)
             if welcome.protocolVersion < PeerGreeting.protocolOfStarts { self.becomeHeard() }
         case .failure(let refusal): self.refuse(refusal, hello.name)
@@ -207,10 +218,17 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         return self.node != nil
     }
 
-    /// The first message behind a welcome in protocol 2.
+    /// The first messages behind a welcome: in protocol 3 what the link is for, if it is not
+    /// ordinary, and from protocol 2 on the starts.
     ///
-    /// - Returns: whether it is heard from here on.
+    /// - Returns: whether the link goes on.
     private func prove(_ message: PeerMessage) -> Bool {
+        if case .purpose(let purpose) = message, self.purpose == .ordinary,
+            self.protocolVersion >= PeerGreeting.protocolOfPurposes
+        {
+            self.purpose = purpose
+            return true
+        }
         guard case .starts(let starts) = message else {
             self.end("did not say which starts its data directory has seen")
             return false

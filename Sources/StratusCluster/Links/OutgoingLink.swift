@@ -5,6 +5,9 @@ import StratusRuntime
 /// The link to one peer: connects, says hello, sends the queued messages, and starts again when it
 /// breaks.
 ///
+/// A link for bulk is opened when there is something to send, and the peer closes it when nothing
+/// has come for a while. Its messages wait while it is being opened.
+///
 /// `@unchecked`: touched only on the loop, except for the state behind the mutex.
 final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private struct Outbox {
@@ -12,11 +15,16 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         var isOpen = false
         /// The loop knows that there is something to send.
         var isSignalled = false
+        /// The loop knows that a link for bulk is to be opened.
+        var isCalled = false
+        /// A link for bulk could not be opened: it takes nothing until the next try.
+        var isPausing = false
     }
 
     private enum Phase { case resting, connecting, greeting, open, stopped }
 
     private(set) var peer: PeerAddress
+    let purpose: PeerPurpose
     /// Where the peer is called now: one of its places.
     private var place: PeerAddress.Place
     /// Where the link was open last.
@@ -40,11 +48,13 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     /// ended.
     private var wondersWhetherEnded = false
 
-    init(to peer: PeerAddress, of links: PeerLinks) {
+    init(to peer: PeerAddress, for purpose: PeerPurpose = .ordinary, of links: PeerLinks) {
         self.peer = peer
+        self.purpose = purpose
         self.place = peer.places[0]
         self.links = links
-        self.outbox = SystemMutex(Outbox(frames: PeerFrameQueue(limits: links.tuning.frames)))
+        self.outbox = SystemMutex(
+            Outbox(frames: PeerFrameQueue(limits: links.tuning.frames(of: purpose))))
         self.reader = PeerFrameReader(limits: links.tuning.frames)
         self.backoff = links.tuning.backoffMin
     }
@@ -56,8 +66,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     /// - Returns: the messages that were not taken.
     func send(_ messages: [PeerMessage]) -> [PeerMessage] {
         // Most messages are for links that are open; encoding for one that is not would be wasted.
-        guard self.isOpen else { return messages }
+        guard self.purpose == .bulk || self.isOpen else { return messages }
         let encoded = messages.map { $0.encoded() }
+        if self.purpose == .bulk { return self.sendBulk(messages, encoded) }
         let (refused, mustSignal) = self.outbox.withLock { outbox -> ([PeerMessage], Bool) in
             guard outbox.isOpen else { return (messages, false) }
             var refused: [PeerMessage] = []
@@ -74,9 +85,31 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         return refused
     }
 
+    private func sendBulk(_ messages: [PeerMessage], _ encoded: [Bytes]) -> [PeerMessage] {
+        let (refused, mustSignal, mustCall) = self.outbox.withLock {
+            outbox -> ([PeerMessage], Bool, Bool) in
+            guard outbox.isOpen || !outbox.isPausing else { return (messages, false, false) }
+            var refused: [PeerMessage] = []
+            for (message, bytes) in zip(messages, encoded)
+            where !outbox.frames.add(bytes, message.priority) { refused.append(message) }
+            guard refused.count < messages.count else { return (refused, false, false) }
+            if outbox.isOpen {
+                defer { outbox.isSignalled = true }
+                return (refused, !outbox.isSignalled, false)
+            }
+            defer { outbox.isCalled = true }
+            return (refused, false, !outbox.isCalled)
+        }
+        if mustSignal { self.links.world.submit { self.stream?.wantsToSend() } }
+        if mustCall { self.links.world.submit { self.connect() } }
+        return refused
+    }
+
     // MARK: On the loop
 
-    func start() { self.connect() }
+    func start() {
+        if self.purpose == .ordinary { self.connect() }
+    }
 
     /// Takes on what is known now of where the peer is.
     ///
@@ -91,7 +124,10 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     func stop() {
         self.phase = .stopped
-        self.outbox.withLock { $0.isOpen = false }
+        self.outbox.withLock {
+            $0.isOpen = false
+            $0.isPausing = true
+        }
         self.stream?.close()
         self.stream = nil
     }
@@ -146,13 +182,16 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         self.stream = nil
         let wasOpen = self.outbox.withLock { outbox -> Bool in
             defer {
+                outbox.isPausing = self.purpose == .bulk && !outbox.isOpen
                 outbox.isOpen = false
                 outbox.isSignalled = false
+                outbox.isCalled = false
                 // The queue is dropped: the receiver may be another process when the link is back.
                 if self.links.tuning.bugs.contains(.outboxKeptOverBreak) {
                     outbox.frames.restart()
                 } else {
-                    outbox.frames = PeerFrameQueue(limits: self.links.tuning.frames)
+                    outbox.frames = PeerFrameQueue(
+                        limits: self.links.tuning.frames(of: self.purpose))
                 }
             }
             return outbox.isOpen
@@ -161,10 +200,11 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         // Whoever is there may be another node, or none.
         if !wasOpen { self.tryElsewhere() }
         self.phase = .resting
-        if let trouble, trouble != self.lastTrouble {
+        if let trouble, trouble != self.lastTrouble, !(self.purpose == .bulk && wasOpen) {
             self.lastTrouble = trouble
             self.links.events.trouble(self.peer.name, trouble)
         }
+        if self.purpose == .bulk { return self.restUntilCalled(wasOpen: wasOpen) }
         if wasOpen { self.links.events.linkChanged(self.peer.node, false) }
         let world = self.links.world
         let long = self.links.tuning.backoffMax
@@ -185,6 +225,23 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         self.backoff = min(
             self.backoff * 2, max(self.links.tuning.backoffMax, self.strangerPause ?? .zero))
         world.schedule(at: world.now + pause) { [weak self] in self?.connect() }
+    }
+
+    /// What waited on a link for bulk is lost, and its senders are told. The next message opens it
+    /// again: at once if it had been open, after a pause if it could not be opened.
+    private func restUntilCalled(wasOpen: Bool) {
+        self.openedAt = nil
+        self.links.events.bulkBroke(self.peer.node)
+        if wasOpen {
+            self.backoff = self.links.tuning.backoffMin
+            return
+        }
+        let (world, pause) = (self.links.world, self.backoff)
+        self.backoff = min(self.backoff * 2, self.links.tuning.backoffMax)
+        world.schedule(at: world.now + pause) { [weak self] in
+            guard let self, self.phase != .stopped else { return }
+            self.outbox.withLock { $0.isPausing = false }
+        }
     }
 
     // MARK: LinkStreamUser
@@ -270,6 +327,13 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 self.rest("gets no messages: \(refusal.text)")
                 return false
             }
+            if self.purpose == .bulk {
+                guard welcome.protocolVersion >= PeerGreeting.protocolOfPurposes else {
+                    self.rest("speaks a link protocol that carries no copies")
+                    return false
+                }
+                self.sayFirst(.purpose(.bulk))
+            }
             if welcome.protocolVersion >= PeerGreeting.protocolOfStarts {
                 self.sayFirst(.starts(self.links.own.starts))
             }
@@ -279,8 +343,15 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             self.openPlace = self.place
             self.strangerPause = nil
             self.lastTrouble = ""
-            self.outbox.withLock { $0.isOpen = true }
-            self.links.events.linkChanged(self.peer.node, true)
+            self.outbox.withLock {
+                $0.isOpen = true
+                $0.isCalled = false
+            }
+            if self.purpose == .bulk {
+                self.stream?.wantsToSend()
+            } else {
+                self.links.events.linkChanged(self.peer.node, true)
+            }
             return true
         case (.greeting, .refusal(let refusal)), (.open, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax

@@ -70,10 +70,12 @@ package struct PeerAddress: Sendable, Hashable {
 /// Whether a hello is good. Decides, and does nothing.
 package struct PeerGreeting: Sendable {
     package static let protocolMin: UInt16 = 1
-    package static let protocolMax: UInt16 = 2
+    package static let protocolMax: UInt16 = 3
     /// The first protocol in which the opener's first message after the welcome lists the starts of
     /// its data directory.
     package static let protocolOfStarts: UInt16 = 2
+    /// The first protocol in which the opener may say first what the link carries.
+    package static let protocolOfPurposes: UInt16 = 3
 
     package static func hello(from own: PeerIdentity, to receiver: NodeID) -> PeerHello {
         PeerHello(

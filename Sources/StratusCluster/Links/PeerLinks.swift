@@ -37,6 +37,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         package typealias JoinAnswer = @Sendable (Result<PeerAdmission, PeerRefusal>) -> Void
         /// For the log: what went wrong with whom. Told once for each change.
         package var trouble: @Sendable (_ peer: String, _ what: String) -> Void
+        /// A link for bulk with the node ended: what was under way on it may be lost.
+        package var bulkBroke: @Sendable (NodeID) -> Void
 
         package init(
             received: @escaping @Sendable (NodeID, PeerMessage, PeerReceipt) -> Void,
@@ -50,7 +52,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
                     _, _, answer in
                     answer(.failure(PeerRefusal(.unknownNode, "nobody can join here")))
                 },
-            trouble: @escaping @Sendable (_ peer: String, _ what: String) -> Void = { _, _ in }
+            trouble: @escaping @Sendable (_ peer: String, _ what: String) -> Void = { _, _ in },
+            bulkBroke: @escaping @Sendable (NodeID) -> Void = { _ in }
         ) {
             self.received = received
             self.linkChanged = linkChanged
@@ -59,6 +62,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             self.greeted = greeted
             self.joining = joining
             self.trouble = trouble
+            self.bulkBroke = bulkBroke
         }
     }
 
@@ -74,8 +78,29 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         /// Bytes handed to a connection at a time: how much may stand before a heartbeat.
         package var fillSizeMax = 64 << 10
         package var frames = PeerFrameQueue.Limits()
+        /// Of a link for copies: under way, and waiting.
+        package var bulkWindowSize = 8 << 20
+        package var bulkQueueSizeMax = 16 << 20
         package var bugs = PlantedBugs()
         package init() {}
+
+        func frames(of purpose: PeerPurpose) -> PeerFrameQueue.Limits {
+            guard purpose == .bulk else { return self.frames }
+            var limits = self.frames
+            limits.windowSize = self.bulkWindowSize
+            limits.queueSizeMax = self.bulkQueueSizeMax
+            return limits
+        }
+    }
+
+    /// The links of one node for one purpose.
+    private struct LinkKey: Hashable, Comparable {
+        var node: NodeID
+        var purpose: PeerPurpose
+
+        static func < (one: Self, other: Self) -> Bool {
+            (one.node, one.purpose.rawValue) < (other.node, other.purpose.rawValue)
+        }
     }
 
     let own: PeerIdentity
@@ -85,7 +110,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     let tuning: Tuning
     /// Peers of older builds are neither heard nor sent anything.
     let level: ClusterLevel
-    private let outgoing = Mutex<[NodeID: OutgoingLink]>([:])
+    private let outgoing = Mutex<[LinkKey: OutgoingLink]>([:])
     // Only on the loop.
     private(set) var peers: [PeerAddress] = []
     private var listener: (any LinkListener)?
@@ -95,7 +120,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private let strangers = Mutex(Strangers())
     private var greetingCount: UInt64 = 0
     /// The last connection heard of each peer, by the order in which they said hello.
-    private var newest: [NodeID: UInt64] = [:]
+    private var newest: [LinkKey: UInt64] = [:]
     private var fold = TroubleFold()
     private(set) var isStopped = false
 
@@ -115,23 +140,28 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     // MARK: From any thread
 
     package func send(_ message: PeerMessage, to node: NodeID) -> Bool {
-        let link = self.outgoing.withLock { $0[node] }
-        return link?.send([message]).isEmpty ?? false
+        var purpose = PeerPurpose.ordinary
+        if case .copy(let copy) = message, copy.isBulk { purpose = .bulk }
+        return self.link(to: node, purpose)?.send([message]).isEmpty ?? false
     }
 
+    /// None of them is about copies.
     package func send(_ messages: [PeerMessage], to node: NodeID) -> [PeerMessage] {
-        let link = self.outgoing.withLock { $0[node] }
-        return link?.send(messages) ?? messages
+        self.link(to: node)?.send(messages) ?? messages
+    }
+
+    private func link(to node: NodeID, _ purpose: PeerPurpose = .ordinary) -> OutgoingLink? {
+        self.outgoing.withLock { $0[LinkKey(node: node, purpose: purpose)] }
     }
 
     /// Links that can be sent on now.
     package var openCount: Int {
-        self.outgoing.withLock { $0.values.reduce(0) { $0 + ($1.isOpen ? 1 : 0) } }
+        self.outgoing.withLock {
+            $0.values.count { $0.purpose == .ordinary && $0.isOpen }
+        }
     }
 
-    package func isOpen(to node: NodeID) -> Bool {
-        self.outgoing.withLock { $0[node] }?.isOpen ?? false
-    }
+    package func isOpen(to node: NodeID) -> Bool { self.link(to: node)?.isOpen ?? false }
 
     /// Connections that ended, or were closed, before a certificate was proven.
     package struct Strangers: Sendable, Equatable {
@@ -172,14 +202,20 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private func adopt(_ peers: [PeerAddress]) {
         self.peers = peers.filter { $0.node != self.own.node }
         let (old, new) = self.outgoing.withLock { links -> ([OutgoingLink], [OutgoingLink]) in
-            let old = links.values.sorted { $0.peer.node < $1.peer.node }
+            let old = links.keys.sorted().compactMap { links[$0] }
                 .filter { link in !self.peers.contains { link.adopt($0) } }
-            for link in old { links[link.peer.node] = nil }
+            for link in old {
+                links[LinkKey(node: link.peer.node, purpose: link.purpose)] = nil
+            }
             var new: [OutgoingLink] = []
-            for peer in self.peers where links[peer.node] == nil {
-                let link = OutgoingLink(to: peer, of: self)
-                links[peer.node] = link
-                new.append(link)
+            for peer in self.peers {
+                for purpose in PeerPurpose.allCases {
+                    let key = LinkKey(node: peer.node, purpose: purpose)
+                    guard links[key] == nil else { continue }
+                    let link = OutgoingLink(to: peer, for: purpose, of: self)
+                    links[key] = link
+                    new.append(link)
+                }
             }
             return (old, new)
         }
@@ -191,7 +227,9 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
             if !self.peers.contains(where: { $0.node == node }) { link.close() }
         }
         self.dropClosed()
-        self.newest = self.newest.filter { node, _ in self.peers.contains { $0.node == node } }
+        self.newest = self.newest.filter { key, _ in
+            self.peers.contains { $0.node == key.node }
+        }
     }
 
     /// Connections come from `listener` from now on, until ``stop()``.
@@ -249,23 +287,26 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     /// Whether a later connection of its node has been heard. Messages that still arrive on this
     /// one are older than that.
     func isOutdated(_ link: IncomingLink) -> Bool {
-        link.node.flatMap { self.newest[$0] }.map { link.greeting < $0 } ?? false
+        link.node.flatMap { self.newest[LinkKey(node: $0, purpose: link.purpose)] }
+            .map { link.greeting < $0 } ?? false
     }
 
     /// A node is heard on `link` from here on: whatever connection it had before is dead.
     func didGreet(_ link: IncomingLink) {
         guard let node = link.node else { return }
-        self.newest[node] = link.greeting
+        self.newest[LinkKey(node: node, purpose: link.purpose)] = link.greeting
         self.admission.hear(link.number)
-        let old = self.incoming.filter { $0 !== link && $0.node == node && $0.isHeard }
+        let old = self.incoming.filter {
+            $0 !== link && $0.node == node && $0.isHeard && $0.purpose == link.purpose
+        }
         if !old.isEmpty, !self.tuning.bugs.contains(.oldConnectionKept) {
             for other in old { other.close() }
             self.dropClosed()
             // Answers that were under way on it will not come.
-            self.events.linkChanged(node, false)
+            self.didLose(link)
         }
         // It is there: no reason to wait before it is called back.
-        self.outgoing.withLock { $0[node] }?.hurry()
+        if link.purpose == .ordinary { self.link(to: node)?.hurry() }
     }
 
     /// The system of `node` refuses connections after a link to it broke.
@@ -288,6 +329,15 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.incoming.removeAll { $0 === link }
         self.admission.close(link.number)
         if !link.isProven { self.strangers.withLock { $0.failed += 1 } }
-        if let node = link.node, link.isHeard { self.events.linkChanged(node, false) }
+        if link.isHeard { self.didLose(link) }
+    }
+
+    private func didLose(_ link: IncomingLink) {
+        guard let node = link.node else { return }
+        if link.purpose == .bulk {
+            self.events.bulkBroke(node)
+        } else {
+            self.events.linkChanged(node, false)
+        }
     }
 }

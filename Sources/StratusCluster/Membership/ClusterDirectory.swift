@@ -128,6 +128,14 @@ package final class ClusterDirectory: Sendable {
         }
     }
 
+    /// Who keeps a replica of the group by the placement, and with those to whom one moves.
+    package func keepers(of group: GroupID) -> (placed: Set<NodeID>, all: Set<NodeID>) {
+        self.current.withLock { view in
+            let placed = Set(view.replicas(of: group))
+            return (placed, placed.union(view.move(of: group)?.to.map { [$0] } ?? []))
+        }
+    }
+
     /// Whether this node must keep a replica of the group.
     package func keeps(_ group: GroupID) -> Bool {
         self.current.withLock { view in

@@ -1,5 +1,7 @@
+import StratusConsensus
 package import StratusModel
 import StratusStorage
+import Synchronization
 
 /// What the keeper of this node's copies hears of the rows of bodies. Called on the replicas'
 /// executor, in the order in which entries were applied; nothing here may block.
@@ -8,19 +10,24 @@ package struct BodyFeed: Sendable {
     package var hasRoom: @Sendable () -> Bool
     /// A replica is open, with rows through an entry of this time.
     package var opened: @Sendable (GroupID, LogIndex, _ milliseconds: Int64) -> Void
-    package var changed: @Sendable (GroupID, [BodyChange], _ through: LogIndex) -> Void
+    package var changed:
+        @Sendable (GroupID, [BodyChange], _ through: LogIndex, _ milliseconds: Int64) -> Void
     package var durable: @Sendable (GroupID, LogIndex, _ milliseconds: Int64) -> Void
     package var page:
         @Sendable (GroupID, _ from: CopyName, _ end: CopyName?, [BodyManifest]) -> Void
+    /// A leader waits to hear through which entry the replica has every copy.
+    /// ``NodeReplicas/copiesHeld(_:through:)`` is to be told.
+    package var wantsHeld: @Sendable (GroupID) -> Void
     /// The replica's rows and log are gone.
     package var removed: @Sendable (GroupID) -> Void
 
     package init(
         hasRoom: @escaping @Sendable () -> Bool,
         opened: @escaping @Sendable (GroupID, LogIndex, Int64) -> Void,
-        changed: @escaping @Sendable (GroupID, [BodyChange], LogIndex) -> Void,
+        changed: @escaping @Sendable (GroupID, [BodyChange], LogIndex, Int64) -> Void,
         durable: @escaping @Sendable (GroupID, LogIndex, Int64) -> Void,
         page: @escaping @Sendable (GroupID, CopyName, CopyName?, [BodyManifest]) -> Void,
+        wantsHeld: @escaping @Sendable (GroupID) -> Void = { _ in },
         removed: @escaping @Sendable (GroupID) -> Void
     ) {
         self.hasRoom = hasRoom
@@ -28,6 +35,7 @@ package struct BodyFeed: Sendable {
         self.changed = changed
         self.durable = durable
         self.page = page
+        self.wantsHeld = wantsHeld
         self.removed = removed
     }
 }
@@ -43,8 +51,35 @@ extension NodeReplicas {
             let partition = self.members[group]?.partition
         else { return }
         let changes = partition.takeBodyChanges()
-        guard !changes.isEmpty else { return }
-        feed.changed(group, changes, partition.appliedPosition.index)
+        let position = partition.appliedPosition
+        if !changes.isEmpty {
+            feed.changed(group, changes, position.index, position.time.milliseconds)
+        }
+        // Behind the changes: whoever reads it finds all of them in the queue.
+        self.told.withLock { $0[group] = (position.index, position.time.milliseconds) }
+    }
+
+    /// The last entry applied of which the keeper was told all that it did to bodies, with its time.
+    package nonisolated func toldOfBodies(in group: GroupID) -> (
+        index: LogIndex, milliseconds: Int64
+    )? {
+        self.told.withLock { $0[group] }
+    }
+
+    /// The replica has every copy that entries through this one named.
+    package nonisolated func copiesHeld(_ group: GroupID, through index: LogIndex) {
+        self.inbox.post(.copiesHeld(group, index))
+    }
+
+    /// Where a joint configuration waits for copies, its leader must know of its own.
+    func askOwnCopies() {
+        guard let feed = self.setup.bodies else { return }
+        for group in self.host.allGroups {
+            guard let raft = self.host.replica(of: group)?.raft, raft.role == .leader,
+                raft.awaitsCopies, raft.configuration.isJoint
+            else { continue }
+            feed.wantsHeld(group)
+        }
     }
 
     func tellOpened(_ group: GroupID) {
@@ -53,6 +88,7 @@ extension NodeReplicas {
         }
         let position = partition.appliedPosition
         feed.opened(group, position.index, position.time.milliseconds)
+        self.told.withLock { $0[group] = (position.index, position.time.milliseconds) }
     }
 
     /// A checkpoint has ended. The time is that of an entry which it holds for certain.

@@ -69,6 +69,7 @@ extension NodeReplicas {
                 guard !member.isCheckpointing else { continue }
                 self.host.remove(group)
                 self.members[group] = nil
+                self.told.withLock { $0[group] = nil }
                 self.leaders.withLock { $0[group] = nil }
                 self.answerWaiting(for: group)
                 // A partition that cannot be closed is deleted all the same.

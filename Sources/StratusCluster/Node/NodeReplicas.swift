@@ -63,13 +63,15 @@ package actor NodeReplicas {
     let sender: any PeerSender
     private let executor: any SerialExecutor & TaskExecutor
     let checkpointer: any TaskExecutor
-    private nonisolated let inbox: ReplicaInbox
+    nonisolated let inbox: ReplicaInbox
     nonisolated let leaders = Mutex<[GroupID: NodeID]>([:])
     private nonisolated let pace = Mutex(Duration.milliseconds(10))
     nonisolated let scrubbed = Mutex(ScrubFigures())
     nonisolated let reserved = Mutex(ReserveFigures())
     nonisolated let watched = Mutex(OwnState())
     nonisolated let retained = Mutex(RetentionFigures())
+    /// See ``toldOfBodies(in:)``.
+    nonisolated let told = Mutex<[GroupID: (index: LogIndex, milliseconds: Int64)]>([:])
     /// Shows what the storage thread is doing.
     package nonisolated let watch = WorkWatch()
     private nonisolated let faultText = Mutex<String?>(nil)
@@ -408,6 +410,10 @@ package actor NodeReplicas {
             self.fence("the log cannot be written: \(error.text)")
         case .checkpointed(let group, let result):
             self.checkpointed(group, result, at: now, into: &effects)
+        case .copiesHeld(let group, let index):
+            self.host.with(group, at: now, into: &effects) { replica, out in
+                replica.handle(.copiesHeld(through: index), at: now, into: &out)
+            }
         case .woke:
             if let wakeAt, now >= wakeAt { self.wakeAt = nil }
             self.host.wake(self.vitals, at: now, into: &effects)
@@ -427,9 +433,11 @@ package actor NodeReplicas {
         case .consensus(let group, let message):
             guard self.open(group, at: now, into: &effects) == nil else { return }
             self.members[group]?.usedAt = now
+            if case .heldAsk = message.body { self.setup.bodies?.wantsHeld(group) }
             self.host.receive(message, of: group, from: node, at: now, into: &effects)
-        // Requests were taken before.
-        case .request, .hello, .welcome, .join, .admission, .refusal, .starts, .taken, .response:
+        // Requests were taken before, and copies are the keeper's.
+        case .request, .hello, .welcome, .join, .admission, .refusal, .starts, .purpose, .taken,
+            .response, .copy:
             break
         }
     }
@@ -757,6 +765,7 @@ package actor NodeReplicas {
         }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.lookAtRetention(at: now)
+        self.askOwnCopies()
         self.closeIdle()
     }
 

@@ -12,6 +12,7 @@ package final class ReplicaInbox: Sendable {
         case log(LogEvent)
         case asked(Question)
         case checkpointed(GroupID, Result<LogIndex?, StoreError>)
+        case copiesHeld(GroupID, LogIndex)
         case woke
     }
 

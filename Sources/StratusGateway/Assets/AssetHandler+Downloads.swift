@@ -67,7 +67,7 @@ extension AssetHandler {
                 for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
                 of: reader, now: { world.now }, sleep: kit.sleep)
         else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
-        guard let members = await kit.readers(link.database) else {
+        guard let members = await kit.members(link.database) else {
             throw AssetFailure.later("the database cannot be reached", seconds: 1)
         }
         let key = try await kit.keys.open(
@@ -79,7 +79,17 @@ extension AssetHandler {
             sealer: BodySealer(
                 databaseKey: key, version: stored.body.keyVersion, database: link.database,
                 body: stored.body.body), deadline: self.world.now + patience, share: share)
-        guard let body = await kit.bodies.begin(plan) else {
+        let body: any ResponseBody
+        switch await kit.bodies.begin(plan) {
+        case .ready(let ready): body = ready
+        case .failed(.unreachable):
+            throw AssetFailure.later("a node that may have the file does not answer", seconds: 5)
+        case .failed(.absent):
+            // Its copies go soon after its row.
+            guard let now = try await self.stored(link) else { throw AssetFailure.notFound }
+            guard now.body.body == stored.body.body else {
+                throw AssetFailure.later("the file was sealed anew meanwhile", seconds: 1)
+            }
             throw AssetFailure.gone("no node has all of the file")
         }
         var response = HTTPResponse(

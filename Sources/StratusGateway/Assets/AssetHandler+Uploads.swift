@@ -19,8 +19,11 @@ extension AssetHandler {
     /// The shortest time that an upload may take, and the least speed beyond it.
     private static let patienceMin = Duration.seconds(300)
     private static let speedMin: UInt64 = 16 << 10
-    /// Times that a body is named anew because its name or its key was taken meanwhile.
-    private static let pinTriesMax = 3
+    /// Times that a body is named anew because its name or its key was taken meanwhile, or because
+    /// the leader knew too few of its storers as members.
+    private static let pinTriesMax = 10
+    /// Between two tries.
+    private static let pinPause = Duration.milliseconds(100)
 
     func upload(_ request: HTTPRequest, ticket text: String) async throws -> HTTPResponse {
         let ticket: UploadTicket
@@ -122,14 +125,16 @@ extension AssetHandler {
     ) async throws -> PinnedAsset {
         try await self.requireOpen(ticket)
         let digest = self.digest(of: written.sums, ticket, secret)
-        for _ in 0..<Self.pinTriesMax {
+        let end = self.world.now + Self.commandPatience
+        var storers = written.storers
+        for tries in 1...Self.pinTriesMax {
             let pin = PinAsset(
                 database: ticket.database, upload: UploadID(ticket.upload),
                 asset: AssetID(self.drawName()), body: written.body,
                 fileChecksum: Base64.encode([1] + written.sums.sha1), size: written.sums.size,
                 chunkSize: written.chunkSize, keyVersion: written.keyVersion,
                 chunks: written.chunks, digest: digest,
-                orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: written.storers,
+                orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers,
                 rules: self.kit.rules(of: ticket.database, self.limits))
             let command = RecordCommand.pinAsset(pin).enveloped(
                 container: ticket.database.container, identity: self.world.drawIdentity(),
@@ -137,9 +142,20 @@ extension AssetHandler {
                     + Self.commandPatience.clampedNanoseconds / 1_000_000
                     + self.router.leadMilliseconds, schemaVersion: 0,
                 principal: Principal(kind: .system))
-            let outcome = try await self.router.submit(
-                command, to: .database(ticket.database),
-                deadline: self.world.now + Self.commandPatience)
+            let outcome: Outcome
+            do throws(RouteError) {
+                outcome = try await self.router.submit(
+                    command, to: .database(ticket.database), deadline: end)
+            } catch {
+                // The members may have changed since a storer answered: each says an index of now.
+                guard case .notExecuted(let after) = error, tries < Self.pinTriesMax,
+                    self.world.now + after + Self.pinPause < end,
+                    let members = await self.kit.members(ticket.database)
+                else { throw error }
+                await self.kit.sleep(after + Self.pinPause)
+                storers = try await self.kit.bodies.confirm(written, at: members, deadline: end)
+                continue
+            }
             guard case .decided = outcome.verdict else {
                 throw RouteError.notExecuted(retryAfter: .seconds(1))
             }

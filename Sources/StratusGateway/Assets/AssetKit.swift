@@ -25,8 +25,6 @@ package struct AssetKit: Sendable {
     package var buffers: TransferBuffers
     /// The members of the partition that holds a database; nil where that is not known now.
     package var members: @Sendable (DatabaseID) async -> BodyMembers?
-    /// Those that may have the files of a database; nil where nobody that can be asked now has.
-    package var readers: @Sendable (DatabaseID) async -> BodyMembers?
     /// Keeps the keys of ``ciphers`` up to date.
     package var keepUp: @Sendable () async throws -> Void
     /// Whether a user may still upload: the container is open, and the user is there.
@@ -38,7 +36,6 @@ package struct AssetKit: Sendable {
         ciphers: AssetCiphers, keys: DatabaseKeys, bodies: any BodyService,
         buffers: TransferBuffers,
         members: @escaping @Sendable (DatabaseID) async -> BodyMembers?,
-        readers: (@Sendable (DatabaseID) async -> BodyMembers?)? = nil,
         keepUp: @escaping @Sendable () async throws -> Void,
         isOpen: @escaping @Sendable (ContainerReference, _ user: String) async throws -> Bool,
         sleep: @escaping @Sendable (Duration) async -> Void, settings: AssetSettings
@@ -48,7 +45,6 @@ package struct AssetKit: Sendable {
         self.bodies = bodies
         self.buffers = buffers
         self.members = members
-        self.readers = readers ?? members
         self.keepUp = keepUp
         self.isOpen = isOpen
         self.sleep = sleep

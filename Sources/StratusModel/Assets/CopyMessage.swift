@@ -15,4 +15,14 @@ package enum CopyMessage: Sendable, Hashable {
     case fetched(number: UInt64, bytes: Bytes?)
     /// The body will not be named: its copies may go. No answer.
     case drop(group: GroupID, body: BodyID)
+
+    /// Whether it brings the bytes of a copy: such a message takes a link of its own, so that it
+    /// stands before no other.
+    package var isBulk: Bool {
+        switch self {
+        case .put: true
+        case .fetched(_, let bytes): bytes != nil
+        case .confirm, .stored, .refused, .fetch, .drop: false
+        }
+    }
 }

@@ -119,14 +119,15 @@ extension NumberFamily {
 
     // MARK: Among nodes
 
-    package static let peerProtocol = NumberFamily("peer protocol", [1: "first", 2: "starts"])
+    package static let peerProtocol = NumberFamily(
+        "peer protocol", [1: "first", 2: "starts"], later: [(.two, [3: "purposes"])])
     package static let peerMessage = NumberFamily(
         "peer message",
         [
             1: "hello without data", 2: "welcome without data", 3: "refusal", 4: "taken",
             5: "hello", 6: "welcome", 7: "join", 8: "admission", 9: "starts", 16: "heartbeat",
             32: "consensus", 48: "request", 49: "response",
-        ], blocks: [16, 32, 48])
+        ], later: [(.two, [10: "purpose", 64: "copy"])], blocks: [16, 32, 48, 64])
     package static let peerRefusal = NumberFamily(
         "peer refusal",
         [

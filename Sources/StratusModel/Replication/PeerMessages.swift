@@ -195,12 +195,17 @@ package enum PeerMessage: Sendable, Equatable {
     /// Sent first on a link that was welcomed in protocol 2: the starts that the sender's data
     /// directory has seen.
     case starts(NodeStarts)
+    /// Sent first on a link that was welcomed in protocol 3, before the starts: what the link
+    /// carries.
+    case purpose(PeerPurpose)
     /// Flow control: so many bytes of messages were taken since the link was opened.
     case taken(UInt64)
     case heartbeat(NodeHeartbeat)
     case consensus(GroupID, ConsensusMessage)
     case request(PeerRequest)
     case response(PeerResponse)
+    /// About copies of bodies: see ``CopyMessage/isBulk`` for the link it takes.
+    case copy(CopyMessage)
 
     /// The order in which waiting messages leave. The number is on the wire.
     package enum Priority: UInt8, Sendable, Comparable, CaseIterable {
@@ -214,10 +219,20 @@ package enum PeerMessage: Sendable, Equatable {
 
     package var priority: Priority {
         switch self {
-        case .hello, .welcome, .join, .admission, .refusal, .starts, .taken, .heartbeat: .vital
+        case .hello, .welcome, .join, .admission, .refusal, .starts, .purpose, .taken, .heartbeat:
+            .vital
         case .consensus(_, let message):
             if case .snapshotChunk = message.body { .snapshot } else { .consensus }
         case .request, .response: .client
+        case .copy(let message): message.isBulk ? .snapshot : .client
         }
     }
+}
+
+/// What a link carries. The number is on the wire.
+package enum PeerPurpose: UInt8, Sendable, Hashable, CaseIterable {
+    /// Everything but the bytes of copies.
+    case ordinary = 0
+    /// Copies of bodies, and nothing else.
+    case bulk = 1
 }

@@ -46,6 +46,19 @@ package struct PackDirectory: Sendable {
         }
     }
 
+    /// The partitions that have a folder in `parent`, ascending.
+    package static func groups(in parent: DiskPath, of files: any Files) throws(StoreError)
+        -> [GroupID]
+    {
+        try onDisk { () throws(DiskError) in
+            guard try files.exists(parent) else { return [] }
+            return try files.list(parent).compactMap { name in
+                guard name.raw.utf8.count >= 5, let number = UInt16(name.raw) else { return nil }
+                return GroupID(number)
+            }.sorted()
+        }
+    }
+
     private static func padded(_ digits: String, to count: Int) -> String {
         String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
     }

@@ -1,0 +1,151 @@
+import StratusCoding
+package import StratusModel
+
+// What the keeper does so that every copy that rows name is here, and sound: reads copies back,
+// brings what is missing from other members, and says through which entry nothing is missing.
+extension CopyKeeper {
+    /// Copies that are fetched at a time: those of one round share a sync.
+    private static let fetchCountMax = 8
+    /// Between two rounds of asking for what nobody had.
+    private static let repairPause = Duration.seconds(5)
+
+    // MARK: What is held
+
+    /// Says through which entry the replica has every copy; nothing while that is not known.
+    func sayHeld(of group: GroupID) {
+        guard !self.isStopped, let through = self.heldThrough(of: group) else { return }
+        self.setup.sayHeld(group, through)
+    }
+
+    /// The last entry through which every copy that was named is here. Nil: not known now.
+    package func heldThrough(of group: GroupID) -> LogIndex? {
+        // What entries up to the one that was told did to bodies is heard behind this.
+        guard let applied = self.appliedNow(group), self.groups[group]!.doubtCount == 0 else {
+            return nil
+        }
+        self.groups[group]!.wants.applied(through: applied)
+        return self.groups[group]!.wants.heldThrough
+    }
+
+    // MARK: Repairing
+
+    /// Brings copies that rows name and this node lacks, for the bytes of one second at most. Each
+    /// is held against its row before it is stored.
+    package func repair(at rate: ByteCount) async {
+        self.noteLacks()
+        guard self.setup.fetch != nil, !self.isRepairing else { return }
+        self.isRepairing = true
+        defer { self.isRepairing = false }
+        var left = rate.raw > 0 ? rate.raw : Int.max
+        for group in self.groups.keys.sorted() {
+            guard let known = self.groups[group], known.wants.missingCount > 0,
+                known.repairAfter.map({ self.setup.now() >= $0 }) ?? true
+            else { continue }
+            let wanted = known.wants.wanted(limit: Self.repairCountMax)
+            var brought = 0
+            var next = 0
+            while next < wanted.count, left > 0, !self.isStopped {
+                let first = next
+                var size = 0
+                while next < wanted.count, next - first < Self.fetchCountMax, size < left {
+                    size += Int(wanted[next].chunk.storedSize)
+                    next += 1
+                }
+                let round = Array(wanted[first..<next])
+                let sizes = await self.bring(round, of: group)
+                brought += sizes.count
+                left -= sizes.reduce(0, +)
+            }
+            self.repairedCount += brought
+            self.groups[group]?.repairAfter =
+                brought == 0 ? self.setup.now() + Self.repairPause : nil
+        }
+        self.noteLacks()
+    }
+
+    /// - Returns: the sizes of those that were brought and stored.
+    private func bring(
+        _ round: [(name: CopyName, chunk: BodyManifest.Chunk)], of group: GroupID
+    ) async -> [Int] {
+        await withTaskGroup(of: Int.self, returning: [Int].self) { tasks in
+            for item in round {
+                let (name, chunk) = item
+                tasks.addTask { await self.bring(name, chunk, of: group) }
+            }
+            var sizes: [Int] = []
+            for await size in tasks where size > 0 { sizes.append(size) }
+            return sizes
+        }
+    }
+
+    /// - Returns: its size; 0 where nobody had it as its row says.
+    private func bring(
+        _ name: CopyName, _ chunk: BodyManifest.Chunk, of group: GroupID
+    ) async -> Int {
+        guard let fetch = self.setup.fetch, let bytes = await fetch(name, group),
+            bytes.count == Int(chunk.storedSize), CRC32C.of(bytes) == chunk.crc
+        else { return 0 }
+        let copy = StoredCopy(name: name, orphanAfterMilliseconds: .max, bytes: bytes)
+        guard case .stored = await self.put(copy, of: group) else { return 0 }
+        return bytes.count
+    }
+
+    private func noteLacks() {
+        let now = self.setup.now()
+        for group in self.groups.keys.sorted() {
+            let lacks = self.groups[group]!.wants.missingCount > 0
+            if !lacks {
+                self.groups[group]!.lacksSince = nil
+            } else if self.groups[group]!.lacksSince == nil {
+                self.groups[group]!.lacksSince = now
+            }
+        }
+    }
+
+    // MARK: Reading back
+
+    /// Reads copies and checks them, for the bytes of one second at most: what has rotted is found
+    /// before somebody asks for it, while other members still have it.
+    ///
+    /// - Parameter interval: between two times that the same copy is read.
+    package func readBack(at rate: ByteCount, every interval: Duration) async {
+        guard rate.raw > 0 else { return }
+        var left = rate.raw
+        for group in self.groups.keys.sorted() {
+            guard let known = self.groups[group],
+                known.isReadingBack || self.setup.now() >= known.readBackAt + interval
+            else { continue }
+            guard known.store != nil || self.setup.hasStore(group) else {
+                self.groups[group]!.readBackAt = self.setup.now()
+                continue
+            }
+            self.groups[group]!.isReadingBack = true
+            while left > 0, !self.isStopped, self.groups[group]?.puts.isEmpty == true {
+                let budget = ByteCount(min(left, Self.slice.raw))
+                let progress = self.attempt(group, makes: false) { store throws(StoreError) in
+                    try store.advance(.readBack, budget)
+                }
+                guard let progress, !progress.isDone else {
+                    self.groups[group]?.isReadingBack = false
+                    self.groups[group]?.readBackAt = self.setup.now()
+                    break
+                }
+                left -= max(1, progress.size.raw)
+                await Task.yield()
+            }
+            if left <= 0 || self.isStopped { return }
+        }
+    }
+
+    /// Reads everything back now, whenever it was read last.
+    ///
+    /// - Returns: how many partitions have copies here.
+    package func readBackSoon() -> Int {
+        var count = 0
+        for group in self.groups.keys.sorted() where self.setup.hasStore(group) {
+            count += 1
+            self.groups[group]!.isReadingBack = true
+        }
+        return count
+    }
+}
