@@ -24,7 +24,7 @@ struct ZoneService: Sendable {
     func list() async throws -> Bytes {
         var zones: [ZoneAnswer] = []
         if self.exchange.route.scope != .shared {
-            zones = try await self.zones(names: nil)
+            zones = try await self.allZones()
         }
         return self.zonesAnswer { array in
             for case .zone(let zone) in zones {
@@ -136,6 +136,26 @@ struct ZoneService: Sendable {
         let schema = try await self.exchange.schema()
         if try await self.exchange.isBehind(schema, at: key) {
             try await self.exchange.install(schema, at: key)
+        }
+    }
+
+    /// Asks for them in pages: a database may have a hundred thousand, and a partition's storage
+    /// thread reads no more of them at once than a page holds.
+    private func allZones() async throws -> [ZoneAnswer] {
+        guard self.exchange.handler.router.level.allows(.two) else {
+            return try await self.zones(names: nil)
+        }
+        let database = self.exchange.ownDatabase
+        var zones: [ZoneAnswer] = []
+        var after: String?
+        while true {
+            guard
+                case .zonePage(let page, let next) = try await self.exchange.read(
+                    .zonePage(database, after: after, limit: 2_000), at: .database(database))
+            else { throw RouteError.refused("an answer of another kind") }
+            zones += page
+            guard let next else { return zones }
+            after = next
         }
     }
 

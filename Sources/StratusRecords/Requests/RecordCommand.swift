@@ -47,6 +47,22 @@ package struct ModifyRecords: Sendable, Equatable {
     /// there. Set it where a field's value is an asset or a list of assets. Feature level 2;
     /// without it such values are only kept, as builds before that level did.
     package var resolvesAssets = false
+    /// The words of long texts, which a gateway has cut so that no storage thread must. Where they
+    /// are missing the state cuts them itself. Feature level 2.
+    package var words: [CutText] = []
+
+    /// The words of one field of one record of the batch.
+    package struct CutText: Sendable, Equatable {
+        package var recordName: String
+        package var field: String
+        package var words: TextWords
+
+        package init(recordName: String, field: String, words: TextWords) {
+            self.recordName = recordName
+            self.field = field
+            self.words = words
+        }
+    }
 
     package init(
         database: DatabaseID, zone: String = ZoneID.defaultName, isAtomic: Bool = false,
@@ -98,9 +114,11 @@ package struct ModifyZones: Sendable, Equatable {
 package enum SchemaCommand: Sendable, Equatable {
     /// Takes the container's schema as it is at its home. An older version than the held one is
     /// ignored: the outcome names the version that stands.
-    case install(Schema)
+    ///
+    /// `withLongTexts` (feature level 2): texts of many words get an index of their own.
+    case install(Schema, withLongTexts: Bool = false)
     /// Adds types, fields and indexes at the container's home; the first type of a field wins.
-    case extend([RecordType])
+    case extend([RecordType], withLongTexts: Bool = false)
 }
 
 /// One bounded slice of the partition's jobs: purging deleted zones, long cascades, old tombstones,
