@@ -11,6 +11,7 @@ struct ClusterChanges {
 
     private static let tokenSecondsMax: Int64 = 30 * 86_400
     private static let node = "/v1/cluster/nodes/{node}"
+    private static let certificate = "/v1/cluster/certificates/{fingerprint}"
     private static let partition = "/v1/cluster/partitions/{partition}"
     private static let revision = "the cluster's revision"
 
@@ -49,6 +50,18 @@ struct ClusterChanges {
             let node = try await changes.node()
             return try await changes.change(
                 .remove(node.id, acceptedLossCount: Self.accepted(body)))
+        },
+        Self.route(
+            "GET", "/v1/cluster/certificates",
+            answer: "the fingerprints of the withdrawn certificates"
+        ) { changes, _ in
+            AdminAnswer.json(Self.json(withdrawn: try await changes.view().withdrawn))
+        },
+        Self.route("POST", Self.certificate + "/withdraw", answer: Self.revision) { changes, _ in
+            try await changes.change(.withdrawCertificate(try changes.fingerprint()))
+        },
+        Self.route("POST", Self.certificate + "/restore", answer: Self.revision) { changes, _ in
+            try await changes.change(.restoreCertificate(try changes.fingerprint()))
         },
         Self.route(
             "POST", Self.partition + "/move", body: "from, to", answer: Self.revision
@@ -200,6 +213,32 @@ struct ClusterChanges {
         }
         json.endArray()
         json.endObject()
+        return json.finish()
+    }
+
+    // MARK: Certificates
+
+    /// As `openssl x509 -fingerprint -sha256` prints it, with or without its colons.
+    private func fingerprint() throws -> Bytes {
+        let text = self.exchange.parameter("fingerprint").filter { $0 != ":" }
+        let digits = text.compactMap(\.hexDigitValue)
+        guard digits.count == text.count, digits.count == 2 * ClusterView.fingerprintSize else {
+            throw AdminRefusal.bad(
+                "a fingerprint is the SHA-256 of a certificate: 64 hexadecimal digits")
+        }
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(digits[$0] << 4 | digits[$0 + 1])
+        }
+    }
+
+    private static func json(withdrawn: [Bytes]) -> Bytes {
+        var json = JSONWriter()
+        json.object {
+            $0.key("withdrawn")
+            $0.array { array in
+                for fingerprint in withdrawn { array.write(ChangeWords.hexadecimal(fingerprint)) }
+            }
+        }
         return json.finish()
     }
 

@@ -487,6 +487,8 @@ package final class Replica {
                     truncateFrom: write.truncateFrom, entries: write.entries)
             ])
         case .send(let message, let to):
+            // Builds below level 2 do not read it.
+            if case .acknowledged = message.body, !self.level.allows(.two) { return }
             effects.append(.send(message, to: to))
         case .sendFromLog(let to, let term, let previous, let through, let commit):
             self.sendFromLog(

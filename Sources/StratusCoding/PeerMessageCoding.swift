@@ -28,6 +28,7 @@ package import StratusModel
 // | 14   | digest           | varint index, 8 + 8 digest; from feature level 2             |
 // | 15   | held ask         | nothing; from feature level 2                                |
 // | 16   | held             | varint index; from feature level 2                           |
+// | 60   | acknowledged     | point; from feature level 2                                  |
 //
 // A point is varint index, varint term. The entries of an append follow `previous` without a gap,
 // so their indices are not written. An identity is point, hybrid time (signed, 2), configuration
@@ -66,6 +67,7 @@ extension ConsensusMessage {
             writer.write(varint: round)
         case .transferNow, .resigned, .heldAsk:
             break
+        case .acknowledged(let point): point.write(into: &writer)
         case .snapshotChunk(let chunk):
             chunk.identity.write(into: &writer)
             writer.write(varint: UInt64(chunk.sequence))
@@ -140,6 +142,7 @@ extension ConsensusMessage {
                 StateDigest(high: try reader.fixed64(), low: try reader.fixed64()))
         case 15: body = .heldAsk
         case 16: body = .held(through: LogIndex(try reader.varint()))
+        case 60: body = .acknowledged(through: try LogPoint(reading: &reader))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()
@@ -205,6 +208,7 @@ extension ConsensusMessage.Body {
         case .digest: 14
         case .heldAsk: 15
         case .held: 16
+        case .acknowledged: 60
         }
     }
 }

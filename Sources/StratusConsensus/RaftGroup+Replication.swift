@@ -385,7 +385,16 @@ extension RaftGroup {
             !self.peers[position].isProven && self.peers[position].mode == .probing
             && previous == self.peers[position].match
             && previous == self.peers[position].next.previous
-        if isGone { actions.append(.alarm(.acknowledgedGone(through: previous, at: node))) }
+        if isGone {
+            actions.append(.alarm(.acknowledgedGone(through: previous, at: node)))
+            // Until this leader has filled its log again, its vote must not help somebody who lacks
+            // the same. Shells keep it from builds that do not read it.
+            if let term = self.log.term(at: previous) {
+                self.say(
+                    .acknowledged(through: LogPoint(index: previous, term: term)), to: node,
+                    into: &actions)
+            }
+        }
         // Index zero: a log that was damaged. What it acknowledged counted when it did, and is gone
         // there.
         let isLoss = previous == .zero && self.peers[position].mode != .snapshot || isGone

@@ -205,6 +205,17 @@ extension RaftGroup {
 
     // MARK: A damaged log
 
+    /// This replica had acknowledged the log through `point`, and took it for torn when it started
+    /// (S-09): it owes what is missing.
+    mutating func oweAcknowledged(through point: LogPoint, into actions: inout [Action]) {
+        guard self.installing == nil,
+            !self.log.lastPoint.isAtLeastAsUpToDate(as: point),
+            self.mustReach.map({ !$0.isAtLeastAsUpToDate(as: point) }) ?? true
+        else { return }
+        self.mustReach = point
+        actions.append(.reached(.acknowledgedTailOwed))
+    }
+
     /// The log is again at least as complete as it ever was. Every entry that this replica may have
     /// acknowledged is here, or a leader of a later term has replaced it.
     mutating func standAgainIfWhole(at now: MonotonicTime, into actions: inout [Action]) {

@@ -462,6 +462,7 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.peerTookChunk(
                 from, index: index, next: next, unneeded: unneeded, at: now, into: &actions)
         case .heldAsk: self.say(.held(through: self.copiesHeld), to: from, into: &actions)
+        case .acknowledged(let point): self.oweAcknowledged(through: point, into: &actions)
         case .held(let index):
             self.peerHolds(from, through: index, at: now, into: &actions)
         }
@@ -619,7 +620,9 @@ extension ConsensusMessage {
     /// Said only by the leader of the message's term.
     var isFromLeader: Bool {
         switch self.body {
-        case .append, .probe, .transferNow, .resigned, .snapshotChunk, .heldAsk: true
+        case .append, .probe, .transferNow, .resigned, .snapshotChunk, .heldAsk,
+            .acknowledged:
+            true
         case .preVoteRequest, .preVoteAnswer, .voteRequest, .voteAnswer, .appendAccepted,
             .appendRefused, .probeAnswer, .snapshotAnswer, .digest, .held:
             false
@@ -645,6 +648,8 @@ extension ConsensusMessage {
             return match <= received
         case .appendRefused(_, let hint), .preVoteRequest(let hint), .voteRequest(let hint, _):
             return hint.index.raw < .max
+        case .acknowledged(let point):
+            return point.index.raw < .max && point.term <= self.term
         case .snapshotChunk(let chunk):
             return chunk.identity.term <= self.term && chunk.identity.index > .zero
                 && !chunk.identity.configuration.voters.isEmpty

@@ -53,12 +53,22 @@ struct ArchiveReader: Sendable {
     }
 
     func zones(of database: DatabaseID) async throws -> [String] {
-        guard
-            case .zones(let zones) = try await self.ask(
-                .zones(database, names: nil), at: .database(database))
-        else { throw RouteError.refused("no zones where some were asked for") }
-        return zones.compactMap { zone in
-            if case .zone(let summary) = zone { summary.name } else { nil }
+        var names: [String] = []
+        var after: String?
+        while true {
+            let zones: [ZoneAnswer]
+            let isPaged = self.store.router.level.allows(.two)
+            switch try await self.ask(
+                isPaged
+                    ? .zonePage(database, after: after, limit: 2_000)
+                    : .zones(database, names: nil), at: .database(database))
+            {
+            case .zones(let all): (zones, after) = (all, nil)
+            case .zonePage(let page, let next): (zones, after) = (page, next)
+            default: throw RouteError.refused("no zones where some were asked for")
+            }
+            for case .zone(let summary) in zones { names.append(summary.name) }
+            if after == nil { return names }
         }
     }
 

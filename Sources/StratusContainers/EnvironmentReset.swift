@@ -120,7 +120,9 @@ extension IdentityStore {
     func install(_ schema: Schema, of container: ContainerReference, at key: ShardKey) async throws
     {
         let outcome = try await self.router.submit(
-            RecordCommand.schema(.install(schema)).enveloped(
+            RecordCommand.schema(
+                .install(schema, withLongTexts: self.router.level.allows(.two))
+            ).enveloped(
                 container: container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.now + 10_000, schemaVersion: schema.version,
                 principal: Principal(kind: .system)),

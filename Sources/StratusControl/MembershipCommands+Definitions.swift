@@ -11,7 +11,9 @@ extension MembershipCommands {
         "no-wait", nil, "Return at once; 'cluster status' shows the progress")
 
     static let paths: [[String]] = [
-        ["cluster", "join-token"], ["node", "drain"], ["node", "undrain"], ["node", "remove"],
+        ["cluster", "join-token"], ["cluster", "certificate", "withdraw"],
+        ["cluster", "certificate", "restore"], ["cluster", "certificate", "list"],
+        ["node", "drain"], ["node", "undrain"], ["node", "remove"],
         ["node", "replace"], ["node", "weight"], ["partition", "show"], ["partition", "move"],
         ["partition", "leader"], ["doctor"], ["top"],
     ]
@@ -22,8 +24,26 @@ extension MembershipCommands {
             options: [
                 .value("valid", .duration, default: "1h", "How long it is valid")
             ],
-            examples: [.init("stratusctl cluster join-token > d.token", "For the new node's file")])
+            examples: [.init("stratusctl cluster join-token > d.token", "For the new node's file")]),
+        CommandDefinition(
+            "certificate", "Withdraw certificates of nodes, for instance stolen ones",
+            subcommands: [
+                CommandDefinition(
+                    "withdraw", "Let no peer take this certificate any more",
+                    discussion: [
+                        "Every node closes the connections that the certificate opened, and takes "
+                            + "no new ones. Give the node a new certificate first, if it still runs. "
+                            + "'openssl x509 -in FILE -noout -fingerprint -sha256' prints the "
+                            + "fingerprint."
+                    ], positionals: [Self.fingerprint]),
+                CommandDefinition(
+                    "restore", "Take a withdrawal back", positionals: [Self.fingerprint]),
+                CommandDefinition("list", "Show the withdrawn certificates"),
+            ]),
     ]
+
+    private static let fingerprint = PositionalDefinition(
+        "FINGERPRINT", .text("HEX"), "SHA-256 of the certificate, with or without colons")
 
     static let nodeCommands = [
         CommandDefinition(

@@ -23,6 +23,13 @@ struct MembershipCommands {
     func run() async throws(AdminClient.Failure) -> ExitCode {
         switch self.invocation.path {
         case ["cluster", "join-token"]: return try await self.joinToken()
+        case ["cluster", "certificate", "withdraw"]:
+            try await self.send("POST", self.certificate("withdraw"))
+            return self.say("withdrawn: no peer takes this certificate any more")
+        case ["cluster", "certificate", "restore"]:
+            try await self.send("POST", self.certificate("restore"))
+            return self.say("restored: peers take this certificate again")
+        case ["cluster", "certificate", "list"]: return try await self.listCertificates()
         case ["node", "drain"]:
             try await self.send("POST", try self.node("NODE", "drain"), try self.body())
             return try await self.waitUntilEmpty("NODE", isRemoved: false)
@@ -116,6 +123,22 @@ struct MembershipCommands {
     private func partition(_ action: String) -> String {
         let name = self.value("PARTITION").filter { $0.isLetter || $0.isNumber }
         return "/v1/cluster/partitions/\(name)/\(action)"
+    }
+
+    private func certificate(_ action: String) -> String {
+        let digits = self.value("FINGERPRINT").filter(\.isHexDigit).lowercased()
+        return "/v1/cluster/certificates/\(digits.isEmpty ? "none" : digits)/\(action)"
+    }
+
+    private func listCertificates() async throws(AdminClient.Failure) -> ExitCode {
+        let (bytes, json) = try await self.fetch("/v1/cluster/certificates")
+        if self.isJSON {
+            return Terminal.write(String(decoding: bytes, as: UTF8.self) + "\n")
+                ? .success : .inputOutput
+        }
+        let text = ClusterFacts.array(json, "withdrawn").compactMap(\.string)
+            .reduce(into: "") { $0 += $1 + "\n" }
+        return Terminal.write(text.isEmpty ? "none\n" : text) ? .success : .inputOutput
     }
 
     private func say(_ text: String) -> ExitCode {

@@ -264,7 +264,8 @@ struct Exchange {
 
     func install(_ schema: Schema, at key: ShardKey) async throws {
         let outcome = try await self.submit(
-            .schema(.install(schema)), to: key, schema: schema,
+            .schema(.install(schema, withLongTexts: self.handler.router.level.allows(.two))),
+            to: key, schema: schema,
             as: Principal(kind: .system), identity: self.handler.world.drawIdentity())
         if case .refused(let refusal) = outcome { throw ClientError(refusal) }
     }
@@ -342,7 +343,8 @@ struct Exchange {
     /// first decides its type.
     func extendSchema(with types: [RecordType]) async throws -> Schema {
         let outcome = try await self.submit(
-            .schema(.extend(types)), to: .container(self.route.container),
+            .schema(.extend(types, withLongTexts: self.handler.router.level.allows(.two))),
+            to: .container(self.route.container),
             schema: try await self.schema(), as: Principal(kind: .system),
             identity: self.handler.world.drawIdentity())
         if case .refused(let refusal) = outcome { throw ClientError(refusal) }

@@ -56,22 +56,35 @@ package struct IdentityStore: Sendable {
                     .list(kind, home: home, after: all.last?.name, limit: limit), at: key)
             else { throw .refused("an answer of another kind") }
             all += page
-            if page.count < limit { break }
+            if page.count < limit, !Self.isCut(page) { break }
         }
         return all.filter { $0.row.isLive(at: now) }
     }
 
-    /// One page, after a name, from the beginning or from the end.
+    /// Whether a page may have ended by its size, with more behind it.
+    private static func isCut(_ page: [IdentityAnswer.Listed]) -> Bool {
+        let size = page.reduce(0) { $0 + $1.row.body.count + $1.name.count + 64 }
+        return size >= IdentityQuery.listSizeMax / 2
+    }
+
+    /// Up to `limit` rows after a name, from the beginning or from the end. From the end there may
+    /// be fewer where rows are large.
     package func page(
         _ kind: IdentityKey.Kind, of home: Bytes, at key: ShardKey, after name: Bytes? = nil,
         limit: Int, descending: Bool = false
     ) async throws(RouteError) -> [IdentityAnswer.Listed] {
-        let query = IdentityQuery.list(
-            kind, home: home, after: name, limit: min(1_000, limit), descending: descending)
-        guard case .list(let page) = try await self.ask(query, at: key) else {
-            throw .refused("an answer of another kind")
+        var all: [IdentityAnswer.Listed] = []
+        let limit = min(1_000, limit)
+        while true {
+            let query = IdentityQuery.list(
+                kind, home: home, after: all.last?.name ?? name, limit: limit - all.count,
+                descending: descending)
+            guard case .list(let page) = try await self.ask(query, at: key) else {
+                throw .refused("an answer of another kind")
+            }
+            all += page
+            if descending || all.count >= limit || !Self.isCut(page) { return all }
         }
-        return page
     }
 
     private func ask(_ query: IdentityQuery, at key: ShardKey) async throws(RouteError)

@@ -312,6 +312,7 @@ final class NodeCluster: Sendable {
             Self.follow(view, directory, memory, log, health)
             drains.look(view)
             linksMade?.setPeers(Self.peers(directory, listed))
+            linksMade?.setWithdrawn(view.withdrawn)
             refusals.follow(directory.peers.map(\.name))
             reach.look()
         }
@@ -496,6 +497,7 @@ final class NodeCluster: Sendable {
         }
         Self.follow(self.directory.view, self.directory, self.memory, log, self.health)
         links.setPeers(Self.peers(self.directory, ClusterPeers.parse(settings)))
+        links.setWithdrawn(self.directory.view.withdrawn)
         let follower = self.follower
         let keeper = MembershipKeeper(
             self.directory, replicas: self.replicas, router: self.router, follower: follower,

@@ -30,7 +30,9 @@ extension NodeState {
     func install(_ schema: Schema, of container: ContainerReference)
         async throws(NodeControlFailure)
     {
-        let command = RecordCommand.schema(.install(schema)).enveloped(
+        let command = RecordCommand.schema(
+            .install(schema, withLongTexts: self.router.level.allows(.two))
+        ).enveloped(
             container: container, identity: self.world.drawIdentity(),
             deadlineMilliseconds: self.world.wallMilliseconds + 10_000,
             schemaVersion: schema.version, principal: Principal(kind: .administrator))

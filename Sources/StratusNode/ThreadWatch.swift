@@ -106,7 +106,8 @@ final class ThreadWatch: Sendable {
             return
                 "a query of type '\(ask.predicate.recordType)' of \(Self.text(ask.database)) \(who)"
         case .lookup(let ask): return "a lookup of \(Self.text(ask.database)) \(who)"
-        case .zones(let database, _): return "zones of \(Self.text(database)) \(who)"
+        case .zones(let database, _), .zonePage(let database, _, _):
+            return "zones of \(Self.text(database)) \(who)"
         case .zoneChanges(let ask): return "changes of a zone of \(Self.text(ask.database)) \(who)"
         case .databaseChanges(let ask): return "changes of \(Self.text(ask.database)) \(who)"
         case .judge(let ask): return "a batch of \(Self.text(ask.modify.database)) \(who)"

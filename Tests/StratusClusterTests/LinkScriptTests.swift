@@ -62,6 +62,62 @@ import Testing
         #expect(stream.isClosed)
     }
 
+    // MARK: Withdrawn certificates
+
+    @Test func `links of a certificate that is withdrawn are closed (security audit 9)`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let out = try #require(node.world.streams.first)
+        out.user?.opened(by: .two)
+        out.hear(.welcome(.two))
+        let incoming = node.callByTwo()
+        incoming.hear(.starts(NodeStarts(first: NodeIncarnation(2))))
+        #expect(node.links.isOpen(to: NodeID(2)) && !incoming.isClosed)
+        node.links.setWithdrawn([[9]])
+        #expect(node.links.isOpen(to: NodeID(2)) && !incoming.isClosed)
+        node.links.setWithdrawn([LinkCertificate.two.fingerprint])
+        #expect(!node.links.isOpen(to: NodeID(2)) && incoming.isClosed)
+    }
+
+    @Test
+    func
+        `a withdrawn certificate opens nothing, joins nothing and is not spoken to (security audit 9)`()
+        throws
+    {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        node.links.setWithdrawn([LinkCertificate.two.fingerprint])
+        // It calls: its hello is refused, by name.
+        let incoming = node.callByTwo()
+        guard case .refusal(let refusal)? = try incoming.said().first else {
+            Issue.record("the hello was not refused")
+            return
+        }
+        #expect(refusal.reason == .notAdmitted && refusal.text.contains("withdrawn"))
+        // It is called: nothing is said to it.
+        let out = try #require(node.world.streams.first)
+        out.user?.opened(by: .two)
+        #expect(try out.said().isEmpty && out.isClosed)
+        #expect(!node.links.isOpen(to: NodeID(2)))
+        // It asks to join, with a token perhaps.
+        node.links.setWithdrawn([[9]])
+        let stream = node.call()
+        stream.user?.opened(by: LinkCertificate(name: "node-9", fingerprint: [9]))
+        stream.hear(.join(.nine))
+        guard case .refusal(let answer)? = try stream.said().first else {
+            Issue.record("it may ask to join")
+            return
+        }
+        #expect(answer.text.contains("withdrawn"))
+        #expect(node.joining.withLock { $0 == nil })
+        // Restored, it is heard again.
+        let again = node.callByTwo()
+        guard case .welcome? = try again.said().first else {
+            Issue.record("a certificate that is not withdrawn is refused")
+            return
+        }
+    }
+
     /// A node that fenced itself may still hear of a newer view.
     @Test func `links that have stopped stay closed`() async throws {
         let node = try ScriptedNode()

@@ -102,6 +102,15 @@ import Testing
         ("held", ConsensusMessage(term: Term(6), .held(through: LogIndex(1_024)))),
     ]
 
+    @Test func `the message about what was acknowledged reads and writes as ever`() throws {
+        let message = ConsensusMessage(
+            term: Term(6), .acknowledged(through: LogPoint(index: LogIndex(1_024), term: Term(5))))
+        let golden = try GoldenTests.golden("peer-message-acknowledged-1")
+        #expect(
+            GoldenTests.hexadecimal(message.encoded()) == GoldenTests.hexadecimal(golden))
+        #expect(try ConsensusMessage(decoding: golden) == message)
+    }
+
     @Test func `every message about copies reads and writes as ever`() throws {
         var writer = ByteWriter()
         for (_, message) in Self.ofCopies { writer.write(prefixed: message.encoded()) }

@@ -73,6 +73,85 @@ import Testing
         }
     }
 
+    // MARK: The tail is gone
+
+    /// Term 3; its log ends at 12, and what followed was torn, or had rotted.
+    private static func withoutTail() -> Bench {
+        var bench = Bench(
+            1,
+            RaftGroup.Recovered(
+                hardState: HardState(term: Term(3), vote: NodeID(2)),
+                snapshot: Self.identity(10, 2),
+                base: Self.point(10, 2), entries: Self.entries(11...12, term: 3)))
+        bench.hear(
+            3, .append(previous: Self.point(12, 3), entries: [], commit: LogIndex(12)))
+        return bench
+    }
+
+    @Test func `S-09 a dropped tail is owed once the leader says that it was acknowledged`() {
+        var bench = Self.withoutTail()
+        bench.hear(3, .acknowledged(through: Self.point(14, 3)))
+        #expect(bench.group.mustReach == Self.point(14, 3))
+        // The leader fails. Who lacks the same entries gets no vote, and this replica does not stand.
+        bench.take(.suspected(NodeID(2)))
+        bench.hear(4, .voteRequest(last: Self.point(12, 3), isTransfer: false), from: 3)
+        bench.sync()
+        #expect(bench.said == [.voteAnswer(granted: false)])
+        bench.pass(.seconds(20))
+        #expect(bench.group.role == .follower)
+        // A leader that was elected without it fills its log: it votes again.
+        bench.hear(
+            5,
+            .append(
+                previous: Self.point(12, 3), entries: Self.entries(13...14, term: 3),
+                commit: LogIndex(14)), from: 3)
+        bench.sync()
+        #expect(bench.group.mustReach == nil)
+    }
+
+    @Test func `S-09 without a word of the leader the tail was torn, and the replica votes`() {
+        var bench = Self.withoutTail()
+        bench.take(.suspected(NodeID(2)))
+        bench.hear(4, .voteRequest(last: Self.point(12, 3), isTransfer: false), from: 3)
+        bench.sync()
+        #expect(bench.said == [.voteAnswer(granted: true)])
+    }
+
+    @Test func `S-09 a replica that has what it acknowledged owes nothing`() {
+        var bench = Self.withoutTail()
+        bench.hear(3, .acknowledged(through: Self.point(12, 3)))
+        #expect(bench.group.mustReach == nil)
+        // What a leader of another term says, or a peer that leads nothing, is not heard.
+        bench.hear(2, .acknowledged(through: Self.point(14, 2)))
+        bench.hear(3, .acknowledged(through: Self.point(14, 4)))
+        #expect(bench.group.mustReach == nil)
+    }
+
+    @Test func `S-09 a leader says so to a follower that lacks what it had acknowledged`() {
+        var bench = Bench(
+            1,
+            RaftGroup.Recovered(
+                hardState: HardState(term: Term(1), vote: nil), snapshot: Self.identity(0, 0),
+                entries: Self.entries(1...3, term: 1)))
+        bench.pass(.seconds(20))
+        bench.hear(2, .preVoteAnswer(granted: true))
+        bench.sync()
+        bench.hear(2, .voteAnswer(granted: true))
+        #expect(bench.group.role == .leader)
+        bench.sync()
+        let end = bench.group.log.last
+        for node in [2, 3] as [UInt32] {
+            bench.hear(
+                2, .appendAccepted(match: end, received: end, commit: .zero), from: node)
+        }
+        // Node 3 restarts: its links break, and it is asked where its log ends.
+        bench.take(.suspected(NodeID(3)))
+        bench.take(.restarted(NodeID(3)))
+        bench.hear(
+            2, .appendRefused(previous: end, hint: Self.point(2, 1)), from: 3)
+        #expect(bench.said.contains(.acknowledged(through: LogPoint(index: end, term: Term(2)))))
+    }
+
     // MARK: The state is gone
 
     /// A leader that had just begun was asked for its state, and sent one that every receiver finds

@@ -34,7 +34,8 @@ import Testing
         #expect(
             sums == [
                 "table 78", "snapshot version 1", "snapshot frame 3", "job 277",
-                "identity row 91", "subscription row 0", "system row 28", "notice 6",
+                "identity row 91", "subscription row 0", "index kind 15", "system row 28",
+                "notice 6",
                 "entry version 1",
                 "entry kind 10", "command version 1", "command kind 265", "principal kind 10",
                 "record command version 1", "record command 55", "identity command version 1",

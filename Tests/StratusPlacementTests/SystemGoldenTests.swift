@@ -72,6 +72,29 @@ import Testing
         #expect(try ClusterView(decoding: written) == view)
     }
 
+    @Test func `commands about certificates, and a view with one, read and write as ever`() throws {
+        let commands: [SystemCommand] = [
+            .withdrawCertificate(Bytes(0..<32)), .restoreCertificate(Bytes(0..<32)),
+        ]
+        var writer = ByteWriter()
+        for command in commands {
+            #expect(command.level == .two)
+            writer.write(prefixed: command.encoded())
+        }
+        let golden = try Golden.bytes("system-certificates-1")
+        #expect(Golden.hexadecimal(writer.bytes) == Golden.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for command in commands {
+            #expect(try SystemCommand(decoding: try reader.prefixed()) == command)
+        }
+        var bench = try SystemBench(formed: 1, partitionCount: 2)
+        try bench.apply(commands[0])
+        let view = try bench.view
+        let written = try Golden.bytes("cluster-view-3")
+        #expect(Golden.hexadecimal(view.encoded()) == Golden.hexadecimal(written))
+        #expect(try ClusterView(decoding: written) == view)
+    }
+
     @Test func `a recovery of version 1 reads and writes as ever`() throws {
         let command = SystemCommand.recover(
             ClusterRecovery(

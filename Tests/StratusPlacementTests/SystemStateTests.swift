@@ -80,6 +80,34 @@ import Testing
             try bench.refusal(.join(SystemBench.newcomer(10), tokenHash: late)) == .tokenUnknown)
     }
 
+    @Test func `a certificate is withdrawn and restored (security audit 9)`() throws {
+        var bench = try SystemBench(formed: 3)
+        let one = Bytes(repeating: 1, count: 32)
+        let two = Bytes(repeating: 2, count: 32)
+        #expect(try bench.view.withdrawn == [])
+        #expect(try bench.refusal(.withdrawCertificate(one), as: .user) == .notAllowed)
+        #expect(try bench.refusal(.withdrawCertificate([1, 2])) == .badRequest)
+        #expect(try bench.apply(.withdrawCertificate(two)) == .done(revision: 2))
+        #expect(try bench.apply(.withdrawCertificate(one)) == .done(revision: 3))
+        // Repeated, it changes nothing.
+        #expect(try bench.apply(.withdrawCertificate(one)) == .done(revision: 3))
+        #expect(try bench.view.withdrawn == [one, two])
+        // The rows say the same as the memory.
+        bench.state.forget()
+        #expect(try bench.view.withdrawn == [one, two])
+        #expect(try ClusterView(decoding: bench.view.encoded()) == bench.view)
+        #expect(try bench.apply(.restoreCertificate(two)) == .done(revision: 4))
+        #expect(try bench.apply(.restoreCertificate(two)) == .done(revision: 4))
+        bench.state.forget()
+        #expect(try bench.view.withdrawn == [one])
+        for number in 0..<(ClusterView.withdrawnCountMax - 1) {
+            let fingerprint =
+                [UInt8(number >> 8), UInt8(number & 0xFF)] + Bytes(repeating: 9, count: 30)
+            #expect(try bench.refusal(.withdrawCertificate(fingerprint)) == nil)
+        }
+        #expect(try bench.refusal(.withdrawCertificate(two)) == .tooMany)
+    }
+
     @Test func `M-17 a name, address or key that is taken is refused`() throws {
         var bench = try SystemBench(formed: 3)
         try bench.apply(.addToken(hash: SystemBench.token, expiresMilliseconds: .max))

@@ -68,6 +68,21 @@ import Testing
         return reserve
     }
 
+    /// A short text and a long one, cut.
+    private static func cut(resolvesAssets: Bool) -> ModifyRecords {
+        let long = (0..<1_001).map { "w\($0)" }.joined(separator: " ")
+        var modify = ModifyRecords(
+            database: Bench.privateDatabase, zone: "Shelves",
+            drawnIncarnation: ZoneIncarnation(77),
+            operations: [RecordOperation(.forceDelete, recordName: "c")])
+        modify.words = [("title", "Sea Roads"), ("body", long)].map { field, text in
+            ModifyRecords.CutText(
+                recordName: "c", field: field, words: TextWords(of: .scalar(.string(text))))
+        }
+        modify.resolvesAssets = resolvesAssets
+        return modify
+    }
+
     static let commands: [(name: String, command: RecordCommand)] =
         [
             (
@@ -122,6 +137,16 @@ import Testing
             ),
             ("command-install-schema-1", .schema(.install(AccessTests.schema))),
             ("command-extend-schema-1", .schema(.extend(AccessTests.schema.types))),
+            (
+                "command-install-schema-2",
+                .schema(.install(AccessTests.schema, withLongTexts: true))
+            ),
+            (
+                "command-extend-schema-2",
+                .schema(.extend(AccessTests.schema.types, withLongTexts: true))
+            ),
+            ("command-modify-records-4", .modifyRecords(Self.cut(resolvesAssets: false))),
+            ("command-modify-records-5", .modifyRecords(Self.cut(resolvesAssets: true))),
             ("command-continue-jobs-1", .continueJobs(ContinueJobs(budget: 500))),
             (
                 "command-erase-database-1",

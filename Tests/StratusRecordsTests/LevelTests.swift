@@ -42,6 +42,9 @@ import Testing
                 (IdentityKey.Kind(rawValue: number) != nil)
                     == (NumberFamily.identityRow.level(of: number) != nil), "row \(number)")
             #expect(
+                (FieldIndex.Kind(rawValue: number) != nil)
+                    == (NumberFamily.indexKind.level(of: number) != nil), "index \(number)")
+            #expect(
                 (BucketMail.Kind(rawValue: number) != nil)
                     == (NumberFamily.mail.level(of: number) != nil), "mail \(number)")
         }

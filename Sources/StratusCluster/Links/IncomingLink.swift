@@ -47,7 +47,7 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
     private var protocolVersion = PeerGreeting.protocolMin
     private var name = ""
     private var certificateName: String?
-    private var certificateFingerprint: Bytes = []
+    private(set) var certificateFingerprint: Bytes = []
     private var isJoining = false
 
     init(_ number: UInt64, of links: PeerLinks, from origin: String) {
@@ -70,6 +70,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         self.stream?.close()
         self.stream = nil
     }
+
+    /// The certificate that opened this link is withdrawn.
+    func dropWithdrawn() { self.end(PeerGreeting.withdrawn.text) }
 
     private func end(_ trouble: String?) {
         guard !self.isClosed else { return }
@@ -204,7 +207,11 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
         let verdict = PeerGreeting.answer(
             to: hello, certificateName: self.certificateName, own: self.links.own,
             peers: self.links.peers)
-        switch self.remembered(hello, self.levelled(hello, verdict)) {
+        let isWithdrawn = self.links.isWithdrawn(self.certificateFingerprint)
+        // Whoever shows such a certificate is remembered as nobody.
+        switch isWithdrawn ? verdict : self.remembered(hello, self.levelled(hello, verdict)) {
+        case .success where isWithdrawn:
+            self.refuse(PeerGreeting.withdrawn, hello.name)
         case .success(let welcome):
             self.node = hello.node
             self.greeting = self.links.drawGreeting()
@@ -287,6 +294,9 @@ final class IncomingLink: LinkStreamUser, PeerCreditor, @unchecked Sendable {
                         "the certificate names "
                             + "\(self.certificateName.map { "'\($0)'" } ?? "nobody"), not "
                             + "'\(join.name)'")), of: join)
+        }
+        guard !self.links.isWithdrawn(self.certificateFingerprint) else {
+            return self.finish(.failure(PeerGreeting.withdrawn), of: join)
         }
         self.isJoining = true
         let world = self.links.world

@@ -33,6 +33,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private let outbox: SystemMutex<Outbox>
     private var phase = Phase.resting
     private var stream: (any LinkStream)?
+    /// Of the certificate that the peer has shown on this stream.
+    private var fingerprint: Bytes = []
     private var reader: PeerFrameReader
     private var greeting: Bytes = []
     private var backoff: Duration
@@ -162,6 +164,7 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     private func connect() {
         guard self.phase == .resting else { return }
         self.phase = .connecting
+        self.fingerprint = []
         self.reader = PeerFrameReader(limits: self.links.tuning.frames)
         self.stream = self.links.world.connect(
             to: self.peer.at(self.place), within: self.links.tuning.connectPatience, user: self)
@@ -246,7 +249,17 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
 
     // MARK: LinkStreamUser
 
+    /// The certificate that the peer has shown is withdrawn.
+    func dropWithdrawn() {
+        guard self.stream != nil, self.links.isWithdrawn(self.fingerprint) else { return }
+        self.rest(Self.withdrawn)
+    }
+
+    private static let withdrawn = "shows a certificate that was withdrawn"
+
     func opened(by certificate: LinkCertificate?) {
+        self.fingerprint = certificate?.fingerprint ?? []
+        if self.links.isWithdrawn(self.fingerprint) { return self.rest(Self.withdrawn) }
         // The handshake has checked that the certificate names the peer.
         self.greeting = []
         self.phase = .greeting

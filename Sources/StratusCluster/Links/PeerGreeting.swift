@@ -69,6 +69,10 @@ package struct PeerAddress: Sendable, Hashable {
 
 /// Whether a hello is good. Decides, and does nothing.
 package struct PeerGreeting: Sendable {
+    /// For whoever shows a certificate that an administrator has withdrawn.
+    static let withdrawn = PeerRefusal(
+        .notAdmitted, "an administrator has withdrawn the certificate that it shows")
+
     package static let protocolMin: UInt16 = 1
     package static let protocolMax: UInt16 = 3
     /// The first protocol in which the opener's first message after the welcome lists the starts of

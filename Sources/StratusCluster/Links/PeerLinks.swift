@@ -113,6 +113,7 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
     private let outgoing = Mutex<[LinkKey: OutgoingLink]>([:])
     // Only on the loop.
     private(set) var peers: [PeerAddress] = []
+    private var withdrawn: Set<Bytes> = []
     private var listener: (any LinkListener)?
     private var incoming: [IncomingLink] = []
     private var incomingCount: UInt64 = 0
@@ -179,6 +180,23 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         self.world.perform {
             // A view may still come when the node has stopped talking.
             if !self.isStopped { self.adopt(peers) }
+        }
+    }
+
+    /// Certificates with these fingerprints are refused from now on. Links that one of them opened,
+    /// or answered, are closed.
+    package func setWithdrawn(_ fingerprints: [Bytes]) {
+        self.world.perform {
+            let fingerprints = Set(fingerprints)
+            guard !self.isStopped, fingerprints != self.withdrawn else { return }
+            self.withdrawn = fingerprints
+            for link in self.incoming where self.isWithdrawn(link.certificateFingerprint) {
+                link.dropWithdrawn()
+            }
+            let links = self.outgoing.withLock {
+                $0.values.sorted { $0.peer.node < $1.peer.node }
+            }
+            for link in links { link.dropWithdrawn() }
         }
     }
 
@@ -277,6 +295,8 @@ package final class PeerLinks: PeerSender, @unchecked Sendable {
         for link in self.incoming where link.isClosed { self.admission.close(link.number) }
         self.incoming.removeAll { $0.isClosed }
     }
+
+    func isWithdrawn(_ fingerprint: Bytes) -> Bool { self.withdrawn.contains(fingerprint) }
 
     /// A hello is taken.
     func drawGreeting() -> UInt64 {

@@ -64,6 +64,7 @@ extension ModifyService {
                 // Every bucket's zone is one of its own.
                 rest.drawnIncarnation = ZoneIncarnation(
                     modify.drawnIncarnation.raw &+ UInt64(part.bucket.number))
+                await self.cutWords(of: &rest, by: schema)
                 let outcome = try await self.exchange.submit(
                     .modifyRecords(rest), to: rest.database, schema: schema,
                     part: [2, wave, part.bucket.number]

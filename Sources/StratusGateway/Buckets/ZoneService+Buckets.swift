@@ -7,7 +7,7 @@ extension ZoneService {
     /// All live zones: those of the home, and of each bucket in use.
     func zones(of database: PrivateDatabase) async throws -> [ZoneSummary] {
         let (answers, home) = try await self.exchange.askBuckets(of: database) {
-            try await self.zones(names: nil, in: database.part($0))
+            try await self.allZones(in: database.part($0))
         }
         var zones: [ZoneSummary] = []
         for (_, found) in answers {

@@ -61,6 +61,7 @@ struct ModifyService: Sendable {
                     modify.rules.databaseSizeMax = bounds[parts.number(of: place.database)]
                 }
             }
+            await self.cutWords(of: &modify, by: schema)
             let outcome = try await self.exchange.submit(
                 .modifyRecords(modify), to: place.database, schema: schema
             ).outcome
@@ -101,6 +102,50 @@ struct ModifyService: Sendable {
             return true
         }
         throw .atomicInDefaultZone
+    }
+
+    // MARK: Words
+
+    /// Texts below this size are cut where they are indexed.
+    static let cutTextSizeMin = 4 << 10
+
+    /// Cuts long texts into words here, where nobody else waits: where they are indexed, everybody
+    /// waits for the storage thread.
+    func cutWords(of modify: inout ModifyRecords, by schema: Schema) async {
+        guard self.exchange.handler.router.level.allows(.two) else { return }
+        for operation in modify.operations {
+            for field in operation.fields {
+                guard Self.textSize(field.value) >= Self.cutTextSizeMin,
+                    Self.isSearchable(field.name, of: operation.recordType, in: schema)
+                else { continue }
+                modify.words.append(
+                    ModifyRecords.CutText(
+                        recordName: operation.recordName, field: field.name,
+                        words: TextWords(of: field.value)))
+                await Task.yield()
+            }
+        }
+    }
+
+    private static func textSize(_ value: FieldValue) -> Int {
+        switch value {
+        case .scalar(.string(let text)): text.utf8.count
+        case .list(.string, let elements):
+            elements.reduce(0) { size, element in
+                if case .string(let text) = element { size + text.utf8.count } else { size }
+            }
+        case .scalar, .list, .sealed: 0
+        }
+    }
+
+    /// Whether the field is SEARCHABLE; where the operation names no type, in any type.
+    private static func isSearchable(
+        _ field: String, of type: String?, in schema: Schema
+    ) -> Bool {
+        schema.types.contains { known in
+            (type == nil || known.name == type)
+                && known.field(named: field)?.indexes.contains(.searchable) == true
+        }
     }
 
     // MARK: Compiling

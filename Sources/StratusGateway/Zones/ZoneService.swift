@@ -26,7 +26,7 @@ struct ZoneService: Sendable {
         if let database = self.exchange.spreadDatabase {
             zones = try await self.zones(of: database).map { .zone($0) }
         } else if self.exchange.route.scope != .shared {
-            zones = try await self.zones(names: nil, in: self.exchange.ownDatabase)
+            zones = try await self.allZones(in: self.exchange.ownDatabase)
         }
         return self.zonesAnswer { array in
             for case .zone(let zone) in zones {
@@ -164,6 +164,25 @@ struct ZoneService: Sendable {
             throw RouteError.refused("an outcome of another kind")
         }
         return answered
+    }
+
+    /// Asks for them in pages: a database may have a hundred thousand, and a partition's storage
+    /// thread reads no more of them at once than a page holds.
+    func allZones(in database: DatabaseID) async throws -> [ZoneAnswer] {
+        guard self.exchange.handler.router.level.allows(.two) else {
+            return try await self.zones(names: nil, in: database)
+        }
+        var zones: [ZoneAnswer] = []
+        var after: String?
+        while true {
+            guard
+                case .zonePage(let page, let next) = try await self.exchange.read(
+                    .zonePage(database, after: after, limit: 2_000), at: .database(database))
+            else { throw RouteError.refused("an answer of another kind") }
+            zones += page
+            guard let next else { return zones }
+            after = next
+        }
     }
 
     func zones(names: [String]?, in database: DatabaseID) async throws -> [ZoneAnswer] {

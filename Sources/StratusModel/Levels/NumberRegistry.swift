@@ -46,13 +46,18 @@ extension NumberFamily {
                 ]
             )
         ])
+    /// The kinds of an index, as a partition's copy of a schema lists them.
+    package static let indexKind = NumberFamily(
+        "index kind",
+        [1: "values", 2: "elements", 3: "tokens", 4: "cells", 5: "absence"],
+        later: [(.two, [6: "long texts"])])
     /// The first byte of a key in ``Table/system``.
     package static let systemRow = NumberFamily(
         "system row",
         [
             1: "settings", 2: "node", 3: "replicas", 4: "move", 5: "join token", 6: "notice",
             7: "recovery",
-        ])
+        ], later: [(.two, [60: "withdrawn certificate"])], blocks: [60])
     package static let notice = NumberFamily(
         "notice", [1: "view", 2: "container", 3: "revocation"])
 
@@ -86,9 +91,11 @@ extension NumberFamily {
                     13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
                     25: "lose body", 28: "modify records with assets", 50: "placed",
                     51: "note buckets",
+                    60: "modify records with words", 61: "modify records with words and assets",
+                    62: "install schema with long texts", 63: "extend schema with long texts",
                 ]
             )
-        ], blocks: [20, 25, 28, 50])
+        ], blocks: [20, 25, 28, 50, 60])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -99,7 +106,16 @@ extension NumberFamily {
             7: "undrain", 8: "remove", 9: "configure", 10: "begin move", 11: "finish move",
             12: "abandon move", 13: "notify", 14: "raise feature level", 15: "fence move",
             16: "recover",
-        ], later: [(.two, [17: "form around a converted node"])])
+        ],
+        later: [
+            (
+                .two,
+                [
+                    17: "form around a converted node", 60: "withdraw certificate",
+                    61: "restore certificate",
+                ]
+            )
+        ], blocks: [60])
     package static let mailCommandVersion = NumberFamily("mail command version", [1: "first"])
     package static let mailCommand = NumberFamily(
         "mail command", [1: "deliver", 2: "release", 3: "begin epoch"])
@@ -142,7 +158,8 @@ extension NumberFamily {
             5: "append", 6: "append accepted", 7: "append refused", 8: "probe",
             9: "probe answer", 10: "transfer now", 11: "resigned", 12: "snapshot chunk",
             13: "snapshot answer",
-        ], later: [(.two, [14: "digest", 15: "held ask", 16: "held"])])
+        ], later: [(.two, [14: "digest", 15: "held ask", 16: "held", 60: "acknowledged"])],
+        blocks: [60])
     package static let heartbeatVersion = NumberFamily("heartbeat version", [1: "first"])
     package static let nodeQuestionVersion = NumberFamily("node question version", [1: "first"])
     package static let nodeQuestion = NumberFamily(
@@ -171,9 +188,10 @@ extension NumberFamily {
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
                     20: "asset", 21: "key", 22: "judge with assets",
                     40: "news of a device", 41: "waiting devices", 50: "buckets",
+                    60: "zone page",
                 ]
             )
-        ], blocks: [20, 40, 50])
+        ], blocks: [20, 40, 50, 60])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])
@@ -181,8 +199,8 @@ extension NumberFamily {
         "system query", [1: "view", 2: "notices", 3: "tokens"])
 
     package static let all: [NumberFamily] = [
-        .table, .snapshotVersion, .snapshotFrame, .job, .identityRow, .subscriptionRow, .systemRow,
-        .notice,
+        .table, .snapshotVersion, .snapshotFrame, .job, .identityRow, .subscriptionRow, .indexKind,
+        .systemRow, .notice,
         .entryVersion, .entryKind, .commandVersion, .commandKind, .principalKind,
         .recordCommandVersion, .recordCommand, .identityCommandVersion, .systemCommandVersion,
         .systemCommand, .mailCommandVersion, .mailCommand, .mailVersion, .mail,

@@ -60,6 +60,9 @@ package struct ConsensusMessage: Sendable, Equatable {
         case heldAsk
         /// The sender has every copy that entries through here have named, synced. Feature level 2.
         case held(through: LogIndex)
+        /// "You had acknowledged the log through here." The leader says it to a follower whose log
+        /// ends before that: what the follower took for torn it had promised. Feature level 2.
+        case acknowledged(through: LogPoint)
     }
 
     package var term: Term
@@ -154,6 +157,7 @@ extension ConsensusMessage: CustomStringConvertible {
         case .digest(let index, let digest): "digest t=\(self.term) at=\(index) \(digest)"
         case .heldAsk: "held? t=\(self.term)"
         case .held(let index): "held t=\(self.term) through=\(index)"
+        case .acknowledged(let point): "acknowledged! t=\(self.term) through=\(point)"
         }
     }
 

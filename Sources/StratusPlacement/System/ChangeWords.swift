@@ -14,6 +14,11 @@ package struct ChangeWords: Sendable, Equatable, CustomStringConvertible {
 
     private init(_ change: String) { self.change = change }
 
+    /// A fingerprint as administrators write it.
+    package static func hexadecimal(_ bytes: Bytes) -> String {
+        bytes.map { String(Int($0) + 0x100, radix: 16).suffix(2) }.joined()
+    }
+
     /// - Parameter view: where names are looked up; without one, nodes have their numbers.
     package init(_ command: SystemCommand, in view: ClusterView?) {
         func name(_ id: NodeID) -> String { view?.node(id)?.name ?? "\(id)" }
@@ -51,6 +56,10 @@ package struct ChangeWords: Sendable, Equatable, CustomStringConvertible {
         case .drain(let id, let leaves, _):
             self = about(leaves ? "remove when empty" : "drain", id)
         case .undrain(let id): self = about("undrain", id)
+        case .withdrawCertificate(let fingerprint):
+            self = ChangeWords("withdraw certificate \(Self.hexadecimal(fingerprint))")
+        case .restoreCertificate(let fingerprint):
+            self = ChangeWords("restore certificate \(Self.hexadecimal(fingerprint))")
         case .remove(let id, _): self = about("remove", id)
         case .configure(let id, let weight, let rack):
             self = about(

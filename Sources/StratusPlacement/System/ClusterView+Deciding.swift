@@ -1,3 +1,4 @@
+import StratusCoding
 package import StratusModel
 
 /// Decides how a command changes the view, or why it does nothing. No rows here: `SystemState`
@@ -7,6 +8,7 @@ extension ClusterView {
         case node(NodeID)
         case replicas(GroupID)
         case move(GroupID)
+        case certificate(Bytes)
     }
 
     /// Live nodes of a cluster.
@@ -36,7 +38,30 @@ extension ClusterView {
             return (try self.abandon(group, number, at: index), nil)
         case .raiseFeatureLevel(let level): return (try self.raise(level), nil)
         case .recover(let recovery): return (try self.recover(recovery), nil)
+        case .withdrawCertificate(let fingerprint):
+            return (try self.withdraw(fingerprint), nil)
+        case .restoreCertificate(let fingerprint): return (try self.restore(fingerprint), nil)
         }
+    }
+
+    // MARK: Certificates
+
+    private mutating func withdraw(_ fingerprint: Bytes) throws(SystemRefusal) -> [Change] {
+        guard fingerprint.count == Self.fingerprintSize else { throw SystemRefusal(.badRequest) }
+        if self.withdrawn.contains(fingerprint) { return [] }
+        guard self.withdrawn.count < Self.withdrawnCountMax else {
+            throw SystemRefusal(.tooMany, limit: Self.withdrawnCountMax)
+        }
+        self.withdrawn.append(fingerprint)
+        self.withdrawn.sort { Bytes.isOrdered($0, before: $1) }
+        return [.certificate(fingerprint)]
+    }
+
+    private mutating func restore(_ fingerprint: Bytes) throws(SystemRefusal) -> [Change] {
+        guard fingerprint.count == Self.fingerprintSize else { throw SystemRefusal(.badRequest) }
+        guard self.withdrawn.contains(fingerprint) else { return [] }
+        self.withdrawn.removeAll { $0 == fingerprint }
+        return [.certificate(fingerprint)]
     }
 
     /// - Returns: nil where the formation cannot be meant.

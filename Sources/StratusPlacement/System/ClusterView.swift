@@ -11,6 +11,9 @@ package import StratusModel
 // | …     | count of the system group's replicas, 4 bytes each             |
 // | bytes | placement table, prefixed                                      |
 // | …     | count of moves, each as its row                                |
+//
+// Version 2, where certificates are withdrawn (feature level 2): then their count, each the bytes of
+// a fingerprint, in their order.
 
 /// Nodes, placement and moves: everything about the cluster that a node must know to take part.
 ///
@@ -21,6 +24,13 @@ package struct ClusterView: Sendable, Equatable {
     package internal(set) var systemReplicas: [NodeID]
     package internal(set) var table: PlacementTable
     package internal(set) var moves: [ReplicaMove]
+    /// The fingerprints of certificates that no peer takes any more, in their order.
+    package internal(set) var withdrawn: [Bytes] = []
+
+    /// Withdrawn certificates that are remembered. One that has expired need not be.
+    package static let withdrawnCountMax = 1_000
+    /// SHA-256 of a certificate.
+    package static let fingerprintSize = 32
 
     package func node(_ id: NodeID) -> ClusterNode? { self.nodes.first { $0.id == id } }
     package func move(of group: GroupID) -> ReplicaMove? { self.moves.first { $0.group == group } }
@@ -60,7 +70,7 @@ package struct ClusterView: Sendable, Equatable {
 extension ClusterView {
     package func encoded() -> Bytes {
         var writer = ByteWriter(reserving: 1_024 + self.table.partitionCount * 13)
-        writer.write(1 as UInt8)
+        writer.write(self.withdrawn.isEmpty ? 1 : 2 as UInt8)
         self.settings.write(to: &writer)
         writer.write(count: self.nodes.count)
         for node in self.nodes { node.write(to: &writer) }
@@ -69,13 +79,19 @@ extension ClusterView {
         writer.write(prefixed: self.table.encoded())
         writer.write(count: self.moves.count)
         for move in self.moves { move.write(to: &writer) }
+        if !self.withdrawn.isEmpty {
+            writer.write(count: self.withdrawn.count)
+            for fingerprint in self.withdrawn { writer.write(prefixed: fingerprint) }
+        }
         return writer.bytes
     }
 
     package init(decoding bytes: Bytes) throws(DecodingError) {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
-        guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
+        guard (1...2).contains(version) else {
+            throw DecodingError(.unknownVersion(version), at: 0)
+        }
         self.settings = try ClusterSettings(from: &reader)
         self.nodes = []
         for _ in 0..<(try reader.count(minimumSize: 30)) {
@@ -89,6 +105,9 @@ extension ClusterView {
         self.moves = []
         for _ in 0..<(try reader.count(minimumSize: 5)) {
             self.moves.append(try ReplicaMove(from: &reader))
+        }
+        if version == 2 {
+            for _ in 0..<(try reader.count()) { self.withdrawn.append(try reader.prefixed()) }
         }
         try reader.finish()
     }

@@ -19,6 +19,7 @@ package import StratusModel
 // |       | 13 notify: 1 kind, bytes payload; 14 raise: varint feature level                 |
 // |       | 16 recover: a recovery                                                           |
 // |       | 17 form around a converted node: as 1, then varint feature level, bytes master   |
+// |       | 60 withdraw, 61 restore certificate: bytes fingerprint                           |
 
 /// A command to the system partition.
 package enum SystemCommand: Sendable, Equatable {
@@ -53,6 +54,11 @@ package enum SystemCommand: Sendable, Equatable {
     /// Sent by Stratus itself, for a node that was recovered offline. Applied once for each node
     /// and cluster identity: a later one would undo what has happened since.
     case recover(ClusterRecovery)
+    /// Peers refuse the certificate with this fingerprint from now on, whoever shows it. Feature
+    /// level 2.
+    case withdrawCertificate(Bytes)
+    /// Takes a withdrawal back.
+    case restoreCertificate(Bytes)
 }
 
 /// The initial content of a cluster. Every node of a peer list makes the same one.
@@ -169,6 +175,9 @@ extension SystemCommand {
         case .recover(let recovery):
             writer.write(16 as UInt8)
             recovery.write(to: &writer)
+        case .withdrawCertificate(let fingerprint), .restoreCertificate(let fingerprint):
+            writer.write(self.number)
+            writer.write(prefixed: fingerprint)
         }
         return writer.bytes
     }
@@ -229,6 +238,8 @@ extension SystemCommand {
             formation.converted = Formation.Converted(
                 featureLevel: try reader.number(max: .max), master: try reader.prefixed())
             return .form(formation)
+        case 60: return .withdrawCertificate(try reader.prefixed())
+        case 61: return .restoreCertificate(try reader.prefixed())
         default: throw DecodingError(.malformed, at: 1)
         }
     }

@@ -23,6 +23,8 @@ extension SystemCommand: Levelled {
         case .raiseFeatureLevel: 14
         case .fenceMove: 15
         case .recover: 16
+        case .withdrawCertificate: 60
+        case .restoreCertificate: 61
         }
     }
     package var level: FeatureLevel { NumberFamily.systemCommand.needed(by: self.number) }
@@ -48,6 +50,7 @@ extension SystemOutcome: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
+/// Withdrawn certificates are in a view only where the cluster's level lets them be withdrawn.
 extension ClusterView: FixedLevel {
     package static var level: FeatureLevel { .one }
 }

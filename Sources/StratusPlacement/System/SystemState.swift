@@ -239,6 +239,12 @@ package struct SystemState: ReplicatedState {
             } else {
                 try rows.remove(SystemRows.move(group))
             }
+        case .certificate(let fingerprint):
+            if view.withdrawn.contains(fingerprint) {
+                try rows.put(SystemRows.withdrawn(fingerprint), [1])
+            } else {
+                try rows.remove(SystemRows.withdrawn(fingerprint))
+            }
         }
     }
 

@@ -10,7 +10,8 @@ package import StratusModel
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
 // |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 50 buckets       |
-// |       | (level 2): varint mask, flag and zone summary                                  |
+// |       | (level 2): varint mask, flag and zone summary; 60 zone page: as zones, then     |
+// |       | flag and text name                                                             |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -48,17 +49,12 @@ extension RecordAnswer {
             writer.write(answer.zone)
         case .zones(let answers):
             writer.begin(.zones)
-            writer.bytes.write(count: answers.count)
-            for answer in answers {
-                switch answer {
-                case .zone(let zone):
-                    writer.bytes.write(1 as UInt8)
-                    writer.bytes.write(zone)
-                case .refused(let refusal):
-                    writer.bytes.write(2 as UInt8)
-                    writer.bytes.write(refusal.rawValue)
-                }
-            }
+            writer.write(answers)
+        case .zonePage(let answers, let next):
+            writer.begin(.zonePage)
+            writer.write(answers)
+            writer.bytes.write(flag: next != nil)
+            if let next { writer.bytes.write(text: next) }
         case .zoneChanges(let page):
             writer.begin(.zoneChanges)
             writer.bytes.write(count: page.changes.count)
@@ -173,6 +169,10 @@ extension RecordAnswer {
         switch kind {
         case .lookup: self = .lookup(try reader.lookupAnswer())
         case .zones: self = .zones(try reader.zoneAnswers())
+        case .zonePage:
+            let zones = try reader.zoneAnswers()
+            self = .zonePage(
+                zones, next: try reader.bytes.flag() ? try reader.bytes.text() : nil)
         case .zoneChanges: self = .zoneChanges(try reader.zoneChangesPage())
         case .zoneRefused: self = .zoneRefused(try reader.bytes.zoneRefusal())
         case .databaseChanges: self = .databaseChanges(try reader.databaseChangesPage())
@@ -241,6 +241,7 @@ enum AnswerKind: UInt8 {
     case useWithAssets = 22
     case waitingDevices = 40
     case buckets = 50
+    case zonePage = 60
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.
@@ -270,6 +271,20 @@ struct AnswerWriter {
         self.lastZone = zone
         self.bytes.write(text: zone.name)
         self.bytes.write(text: zone.owner)
+    }
+
+    mutating func write(_ zones: [ZoneAnswer]) {
+        self.bytes.write(count: zones.count)
+        for answer in zones {
+            switch answer {
+            case .zone(let zone):
+                self.bytes.write(1 as UInt8)
+                self.bytes.write(zone)
+            case .refused(let refusal):
+                self.bytes.write(2 as UInt8)
+                self.bytes.write(refusal.rawValue)
+            }
+        }
     }
 
     mutating func write(_ zone: ZoneSummary?) {

@@ -18,6 +18,8 @@ package import StratusModel
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
 // |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
 // |       | 51 note buckets: database, 1 count, varint mask, varint tag floor                |
+// |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
+// |       | 62 install schema, 63 extend schema, both with indexes of long texts             |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. In rows and questions also 1 byte 4, text owner, 1 number, 1 count: a bucket of a
@@ -32,6 +34,10 @@ package import StratusModel
 // | texts | record name, then the present ones: type, tag, parent, short GUID               |
 // | …     | count of reservations, each text target, 1 action, 8 + 8 identity, signed deadline |
 // | …     | fields as in a record row; count of cleared fields, each a text                 |
+//
+// Modify records whose long texts are cut: as 1, then 1 version of the text tables, count of texts,
+// each text record name, text field, 1 form: 1 count of index keys, bytes each; 2 bytes, a word
+// summary.
 //
 // Rules: 1 byte. Of the first edition 1 standard; 0: varints flags, record size, DELETE_SELF
 // referrers, cascade, tombstones; 2: the same and a varint database size. Of the second 3 standard;
@@ -64,16 +70,17 @@ extension RecordCommand {
     private func write(to writer: inout ByteWriter) {
         switch self {
         case .modifyRecords(let modify):
-            writer.write((modify.resolvesAssets ? 28 : 1) as UInt8)
+            writer.write(self.number)
             modify.write(to: &writer)
+            if !modify.words.isEmpty { modify.writeWords(to: &writer) }
         case .modifyZones(let modify):
             writer.write(2 as UInt8)
             modify.write(to: &writer)
-        case .schema(.install(let schema)):
-            writer.write(3 as UInt8)
+        case .schema(.install(let schema, _)):
+            writer.write(self.number)
             writer.write(schema)
-        case .schema(.extend(let types)):
-            writer.write(4 as UInt8)
+        case .schema(.extend(let types, _)):
+            writer.write(self.number)
             writer.write(recordTypes: types)
         case .continueJobs(let jobs):
             writer.write(5 as UInt8)
@@ -188,6 +195,16 @@ extension RecordCommand {
         case 21: self = .holdAssets(try HoldAssets(from: &reader, container: container))
         case 22: self = .putKey(try PutKey(from: &reader, container: container))
         case 25: self = .loseBody(LoseBody(body: try reader.body()))
+        case 60, 61:
+            var modify = try ModifyRecords(from: &reader, container: container)
+            modify.resolvesAssets = kind == 61
+            guard modify.resolvesAssets || !modify.namesAssets else {
+                throw DecodingError(.malformed, at: 2)
+            }
+            try modify.readWords(from: &reader)
+            self = .modifyRecords(modify)
+        case 62: self = .schema(.install(try reader.schema(), withLongTexts: true))
+        case 63: self = .schema(.extend(try reader.recordTypes(), withLongTexts: true))
         case 28:
             var modify = try ModifyRecords(from: &reader, container: container)
             modify.resolvesAssets = true
@@ -238,6 +255,57 @@ extension ModifyRecords {
         self.init(
             database: database, zone: zone, isAtomic: isAtomic, deviceID: deviceID,
             drawnIncarnation: incarnation, rules: rules, operations: operations)
+    }
+}
+
+extension ModifyRecords {
+    fileprivate func writeWords(to writer: inout ByteWriter) {
+        writer.write(TextFolding.version)
+        writer.write(count: self.words.count)
+        for text in self.words {
+            writer.write(text: text.recordName)
+            writer.write(text: text.field)
+            switch text.words {
+            case .few(let keys):
+                writer.write(1 as UInt8)
+                writer.write(count: keys.count)
+                for key in keys { writer.write(prefixed: key) }
+            case .many(let summary):
+                writer.write(2 as UInt8)
+                writer.write(prefixed: summary.row)
+            }
+        }
+    }
+
+    /// Words that were cut by other tables are read and left out: the state cuts them by its own.
+    fileprivate mutating func readWords(from reader: inout ByteReader) throws(DecodingError) {
+        let isOwn = try reader.byte() == TextFolding.version
+        for _ in 0..<(try reader.count(minimumSize: 4)) {
+            let name = try reader.text()
+            let field = try reader.text()
+            let start = reader.offset
+            let words: TextWords
+            switch try reader.byte() {
+            case 1:
+                var keys: [Bytes] = []
+                for _ in 0..<(try reader.count()) {
+                    let key = try reader.prefixed()
+                    if let last = keys.last, !Bytes.isOrdered(last, before: key) {
+                        throw DecodingError(.malformed, at: start)
+                    }
+                    keys.append(key)
+                }
+                guard keys.count <= IndexMaintenance.rowCountMax else {
+                    throw DecodingError(.malformed, at: start)
+                }
+                words = .few(keys)
+            case 2: words = .many(try WordSummary(decoding: try reader.prefixed()))
+            default: throw DecodingError(.malformed, at: start)
+            }
+            if isOwn {
+                self.words.append(CutText(recordName: name, field: field, words: words))
+            }
+        }
     }
 }
 

@@ -8,10 +8,16 @@ extension RecordCommand: Levelled {
     package var number: UInt8 {
         if self.isPlaced { return 50 }
         return switch self {
-        case .modifyRecords(let modify): modify.resolvesAssets ? 28 : 1
+        case .modifyRecords(let modify):
+            switch (modify.words.isEmpty, modify.resolvesAssets) {
+            case (true, false): 1
+            case (true, true): 28
+            case (false, false): 60
+            case (false, true): 61
+            }
         case .modifyZones: 2
-        case .schema(.install): 3
-        case .schema(.extend): 4
+        case .schema(.install(_, let withLongTexts)): withLongTexts ? 62 : 3
+        case .schema(.extend(_, let withLongTexts)): withLongTexts ? 63 : 4
         case .continueJobs: 5
         case .eraseDatabase: 6
         case .reserveReferences(let reserve): reserve.edition == .first ? 7 : 9
@@ -50,6 +56,7 @@ extension RecordQuery: Levelled {
         case .asset: 20
         case .key: 21
         case .buckets: 50
+        case .zonePage: 60
         }
     }
     package var level: FeatureLevel {
@@ -111,7 +118,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets: .two
+        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage: .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }
@@ -160,8 +167,16 @@ extension LinkEnds.Ask: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension IndexedSchema: FixedLevel {
-    package static var level: FeatureLevel { .one }
+extension IndexedSchema: Levelled {
+    package var level: FeatureLevel {
+        self.indexes.reduce(.one) {
+            max($0, NumberFamily.indexKind.needed(by: $1.kind.rawValue))
+        }
+    }
+}
+
+extension WordSummary: FixedLevel {
+    package static var level: FeatureLevel { .two }
 }
 
 extension ModifiedRecords: FixedLevel {

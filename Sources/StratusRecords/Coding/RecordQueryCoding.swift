@@ -11,7 +11,8 @@ package import StratusModel
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
-// |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets (level 2)             |
+// |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets, 60 zone page         |
+// |       | (level 2)                                                                      |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -25,7 +26,8 @@ package import StratusModel
 // command; so does the one whose assets are resolved. Use: nothing more. Subscriptions: flag
 // shared, flag, then a count of IDs. News: 16 token, flag and position. Asset: no database, 16
 // asset. Key: flag and varint version. Waiting devices: no database, flag and prefixed place,
-// varint limit. Buckets: 1 count.
+// varint limit. Buckets: 1 count. Zone page: flag and text
+// name, varint limit.
 
 extension RecordQuery {
     package func encoded() -> Bytes {
@@ -43,6 +45,12 @@ extension RecordQuery {
             writer.write(database)
             writer.write(flag: names != nil)
             if let names { writer.write(texts: names) }
+        case .zonePage(let database, let after, let limit):
+            writer.write(60 as UInt8)
+            writer.write(database)
+            writer.write(flag: after != nil)
+            if let after { writer.write(text: after) }
+            writer.write(count: max(0, limit))
         case .zoneChanges(let ask):
             writer.write(3 as UInt8)
             writer.write(ask.database)
@@ -182,6 +190,10 @@ extension RecordQuery {
         case 41:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .waitingDevices(WaitingDevicesAsk(after: after, limit: try reader.boundedInt()))
+        case 60:
+            let database = try reader.database()
+            let after = try reader.flag() ? try reader.text() : nil
+            ask = .zonePage(database, after: after, limit: try reader.boundedInt())
         case 20: ask = .asset(AssetID(try reader.name()))
         case 21:
             let database = try reader.database()

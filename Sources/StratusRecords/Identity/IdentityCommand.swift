@@ -66,6 +66,9 @@ package enum IdentityQuery: Sendable, Equatable {
     /// Rows of one kind and home by name, after a name; or the last ones, from the end.
     case list(IdentityKey.Kind, home: Bytes, after: Bytes?, limit: Int, descending: Bool = false)
 
+    /// Bytes of rows after which a list's page ends: the row that reaches it is the last.
+    package static let listSizeMax = 1 << 20
+
     package func enveloped() -> Query { Query(kind: .identity, body: self.encoded()) }
 }
 

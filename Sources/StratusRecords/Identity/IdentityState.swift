@@ -10,6 +10,8 @@ enum IdentityState {
     /// One row: an account with its names, a token with its origins.
     static let bodySizeMax = 64 << 10
     static let listCountMax = 1_000
+    /// Bytes of rows after which a list's page ends; fewer rows than asked for, then, are not all.
+    static let listSizeMax = IdentityQuery.listSizeMax
     /// Expired rows that one command removes: more than one can add, so that they never pile up.
     static let expiredCountMax = 8
 
@@ -169,7 +171,7 @@ enum IdentityState {
             var listed: [IdentityAnswer.Listed] = []
             for (key, row) in try rows.rows(
                 .identity, from: start, to: Keys.end(of: prefix), descending: descending,
-                limit: min(limit, Self.listCountMax))
+                limit: min(limit, Self.listCountMax), sizeMax: Self.listSizeMax)
             {
                 listed.append(
                     IdentityAnswer.Listed(

@@ -40,27 +40,46 @@ struct FirstRows {
     mutating func takes(
         _ record: Record, _ name: Bytes, at key: Bytes, _ work: inout ReadWork
     ) -> Bool {
-        let keys = IndexMaintenance.rows(of: record, for: self.indexes, zone: self.zone).map(\.key)
-        work.comparisonCount += keys.count + self.ranges.count
+        // A text has either rows for its words or one for all of them: in one field's indexes,
+        // the row that summarises it is its only one.
+        if self.isOneText, self.ranges.contains(where: { $0.range.isSummary(key) }) {
+            self.decided[name] = .some(key)
+            return true
+        }
+        let rows = IndexMaintenance.rows(of: record, for: self.indexes, zone: self.zone)
+        work.comparisonCount += rows.count + self.ranges.count
         for index in self.indexes {
             work.cutByteCount += Self.textSize(record.value(of: index.field))
         }
-        let first = self.first(of: keys)
+        let first = self.first(of: rows)
         self.decided[name] = .some(first)
         return first == key
     }
 
+    private var isOneText: Bool {
+        self.indexes.allSatisfy {
+            $0.field == self.indexes[0].field && ($0.kind == .tokens || $0.kind == .longTexts)
+        }
+    }
+
     /// One walk over both: neither is gone through again for the other.
-    private func first(of keys: [Bytes]) -> Bytes? {
+    ///
+    /// A summary that does not admit its record was passed over, and is no row of it here.
+    private func first(of rows: [IndexRow]) -> Bytes? {
         var best: (number: Int, key: Bytes)?
         var position = 0
         for (range, number) in self.ranges {
-            while position < keys.count, Bytes.isOrdered(keys[position], before: range.lower) {
+            while position < rows.count,
+                Bytes.isOrdered(rows[position].key, before: range.lower)
+            {
                 position += 1
             }
-            guard position < keys.count else { break }
-            if number < best?.number ?? .max, Bytes.isOrdered(keys[position], before: range.upper) {
-                best = (number, keys[position])
+            guard position < rows.count else { break }
+            let row = rows[position]
+            if number < best?.number ?? .max, Bytes.isOrdered(row.key, before: range.upper),
+                (try? range.admits(row.row)) ?? true
+            {
+                best = (number, row.key)
             }
         }
         return best?.key
@@ -68,5 +87,12 @@ struct FirstRows {
 
     private static func textSize(_ value: FieldValue?) -> Int {
         Tokeniser.texts(value).reduce(0) { $0 + $1.utf8.count }
+    }
+}
+
+extension KeyRange {
+    /// Whether the key is in this range, and its row summarises a long text.
+    fileprivate func isSummary(_ key: Bytes) -> Bool {
+        self.index.kind == .longTexts && self.contains(key)
     }
 }

@@ -20,8 +20,11 @@ package enum IndexMaintenance {
     package static let rowCountMax = 1_000
 
     /// The difference between what `old` has and what `new` shall have. Nil: no record.
+    ///
+    /// - Parameter words: the words of texts of `new` that were cut already, by field.
     package static func changes(
-        in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?
+        in schema: IndexedSchema, zone: ZoneScope, from old: Record?, to new: Record?,
+        words: [String: TextWords] = [:]
     ) -> IndexChanges {
         if let old, let new, old.type == new.type {
             // Most saves change few fields, and deriving rows is most of what a save costs.
@@ -29,12 +32,16 @@ package enum IndexMaintenance {
                 !Self.isUnchanged($0, from: old, to: new)
             }
             return Self.difference(
-                from: Self.rows(of: old, for: indexes, zone: zone),
-                to: Self.rows(of: new, for: indexes, zone: zone))
+                from: Self.rows(of: old, for: indexes, zone: zone, keysOnly: true),
+                to: Self.rows(of: new, for: indexes, zone: zone, words: words))
         }
         return Self.difference(
-            from: old.map { Self.rows(of: $0, in: schema, zone: zone) } ?? [],
-            to: new.map { Self.rows(of: $0, in: schema, zone: zone) } ?? [])
+            from: old.map {
+                Self.rows(of: $0, for: schema.indexes(of: $0.type), zone: zone, keysOnly: true)
+            } ?? [],
+            to: new.map {
+                Self.rows(of: $0, for: schema.indexes(of: $0.type), zone: zone, words: words)
+            } ?? [])
     }
 
     private static func difference(from before: [IndexRow], to after: [IndexRow]) -> IndexChanges {
@@ -69,20 +76,33 @@ package enum IndexMaintenance {
     }
 
     /// The rows of some indexes of the record's type, sorted by key.
+    ///
+    /// - Parameters:
+    ///   - words: the words of texts that were cut already, by field.
+    ///   - keysOnly: the rows of long texts are empty: only their keys are wanted, and no long text
+    ///     is cut to its end.
     package static func rows(
-        of record: Record, for indexes: some Sequence<FieldIndex>, zone: ZoneScope
+        of record: Record, for indexes: some Sequence<FieldIndex>, zone: ZoneScope,
+        words: [String: TextWords] = [:], keysOnly: Bool = false
     ) -> [IndexRow] {
         var rows: [IndexRow] = []
-        for index in indexes { Self.append(index, of: record, zone: zone, to: &rows) }
+        for index in indexes {
+            Self.append(
+                index, of: record, zone: zone, words: words[index.field], keysOnly: keysOnly,
+                to: &rows)
+        }
         rows.sort { Bytes.isOrdered($0.key, before: $1.key) }
         return rows
     }
 
     private static func append(
-        _ index: FieldIndex, of record: Record, zone: ZoneScope, to rows: inout [IndexRow]
+        _ index: FieldIndex, of record: Record, zone: ZoneScope, words: TextWords?,
+        keysOnly: Bool, to rows: inout [IndexRow]
     ) {
         let start = IndexKey.start(zone, index.number)
         let value = index.systemField == nil ? Self.value(of: index, in: record) : nil
+        // Words are of a value of the index's type: of another, this index has none.
+        let words = value == nil ? nil : words
         switch index.kind {
         case .values:
             guard let comparable = Self.comparable(index, value, record) else { return }
@@ -108,9 +128,20 @@ package enum IndexMaintenance {
                 Self.distinct(elements, home: zone.id), hasValue: true, name: record.name,
                 start: start, to: &rows)
         case .tokens:
-            Self.append(
-                Self.wordKeys(of: value), hasValue: false, name: record.name, start: start,
-                to: &rows)
+            let keys: [Bytes]?
+            switch words {
+            case .few(let few)?: keys = few
+            case .many?: keys = nil
+            case nil: keys = TextWords.keys(of: value)
+            }
+            Self.append(keys, hasValue: false, name: record.name, start: start, to: &rows)
+        case .longTexts:
+            // Almost every text is short, and found to be so without a summary.
+            if words == nil, TextWords.keys(of: value) != nil { return }
+            let key = start + record.name.utf8
+            if keysOnly { return rows.append(IndexRow(key: key)) }
+            guard case .many(let summary) = words ?? TextWords(of: value) else { return }
+            rows.append(IndexRow(key: key, row: summary.row))
         }
     }
 
@@ -140,24 +171,6 @@ package enum IndexMaintenance {
             if distinct.count > Self.rowCountMax { return nil }
         }
         return distinct.sorted { Bytes.isOrdered($0, before: $1) }
-    }
-
-    /// Cuts no further than it takes to tell that there are too many. Words that share their first
-    /// 240 bytes share a key.
-    private static func wordKeys(of value: FieldValue?) -> [Bytes]? {
-        var words = Set<Bytes>()
-        var keys = Set<Bytes>()
-        for text in Tokeniser.texts(value) {
-            Tokeniser.visit(text) { word in
-                guard words.insert(word).inserted else { return true }
-                var key = Bytes()
-                OrderedKey.append(text: word, to: &key)
-                keys.insert(key)
-                return keys.count <= Self.rowCountMax
-            }
-            if keys.count > Self.rowCountMax { return nil }
-        }
-        return keys.sorted { Bytes.isOrdered($0, before: $1) }
     }
 
     /// Whether both records have the same rows in the index. False also where that is not plain.

@@ -8,9 +8,20 @@ struct KeyRange: Sendable {
     var lower: Bytes
     /// Excluded.
     var upper: Bytes
+    /// Of rows that summarise long texts: those of texts without these words are passed over.
+    var sought: SoughtWords?
 
     func contains(_ key: Bytes) -> Bool {
         !Bytes.isOrdered(key, before: self.lower) && Bytes.isOrdered(key, before: self.upper)
+    }
+
+    /// Whether the row's record may match: false only for a long text without the words.
+    func admits(_ row: Bytes) throws(StoreError) -> Bool {
+        guard let sought = self.sought else { return true }
+        let summary = try decodingRow("word summary") { () throws(DecodingError) in
+            try WordSummary(decoding: row)
+        }
+        return summary.mayHold(sought)
     }
 }
 
@@ -274,10 +285,14 @@ struct PathPlanner {
     private func wordPaths(
         _ words: [Bytes], all: Bool, _ indexes: [FieldIndex]
     ) -> [IndexPath] {
-        func ranges(_ words: some Sequence<Bytes>) -> [KeyRange] {
-            indexes.flatMap { index in
-                words.map { self.exact(.text($0), index, marker: IndexKey.present) }
-                    + [self.tooMany(index)]
+        // A search of several fields for all words may find each in another field.
+        let sought = SoughtWords(words, all: all)
+        func ranges(_ some: some Sequence<Bytes>) -> [KeyRange] {
+            let wanted =
+                all && indexes.count > 1 ? SoughtWords(some, all: false) : sought
+            return indexes.flatMap { index in
+                some.map { self.exact(.text($0), index, marker: IndexKey.present) }
+                    + [self.long(index, wanted)]
             }
         }
         if words.isEmpty { return [IndexPath(access: .ranges([]), rank: 0)] }
@@ -285,6 +300,17 @@ struct PathPlanner {
         return words.prefix(Self.pathCountMax).map {
             IndexPath(access: .ranges(ranges([$0])), rank: 30)
         }
+    }
+
+    /// The records whose texts have too many words for the index: by what their words are, where
+    /// that is known.
+    private func long(_ index: FieldIndex, _ sought: SoughtWords) -> KeyRange {
+        guard let summaries = self.ready(.longTexts, index.field) else {
+            return self.tooMany(index)
+        }
+        var range = self.whole(summaries)
+        range.sought = sought
+        return range
     }
 
     private func tooMany(_ index: FieldIndex) -> KeyRange {

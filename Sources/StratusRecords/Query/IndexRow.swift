@@ -13,9 +13,11 @@ package import StratusModel
 // |        | elements: 01 and the ordered value; 02 for an empty list; 03 for a list of too many |
 // |        | tokens: 01 and the word as ordered text; 03 for a text of too many                  |
 // |        | cells: 8 bytes, the grid code, big-endian                                           |
+// |        | long texts: nothing                                                                 |
 // | name   | the record's name, to the end                                                       |
 //
-// The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754.
+// The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754; and
+// for long texts: a word summary (`TextWords.swift`).
 
 /// A zone, and the prefix of its index rows.
 package struct ZoneScope: Sendable, Hashable {
@@ -57,7 +59,7 @@ enum IndexKey {
     /// The offset of the record's name in a key of this index; nil for a key of another index.
     static func nameStart(in key: Bytes, of index: FieldIndex, after start: Int) -> Int? {
         switch index.kind {
-        case .absence:
+        case .absence, .longTexts:
             return start
         case .cells:
             return Self.fixed(8, in: key, after: start)

@@ -236,10 +236,14 @@ struct OrderedZone {
                 let width = IndexKey.start(self.target.zone, range.index.number).count
                 var lower = range.lower
                 while true {
+                    let rest = max(1, self.spentMax - self.reader.touchCount)
                     let chunk = try self.reader.indexRows(
-                        from: lower, to: range.upper,
-                        limit: min(256, max(1, self.spentMax - self.reader.touchCount)))
+                        from: lower, to: range.upper, limit: min(256, rest),
+                        sizeMax: range.sought == nil ? .max : rest * ReadWork.bytesPerTouch)
                     for row in chunk {
+                        self.reader.counters.work.comparisonCount +=
+                            range.sought?.words.count ?? 0
+                        guard try range.admits(row.row) else { continue }
                         guard
                             let start = IndexKey.nameStart(
                                 in: row.key, of: range.index, after: width)

@@ -23,9 +23,11 @@ struct QueryReader {
     var touchCount: Int { self.counters.work.touchCount }
     var isLate: Bool { self.time?.isOver ?? false }
 
-    /// Returns up to `limit` rows of `[lower, upper)` in key order, or from the end.
+    /// Returns up to `limit` rows of `[lower, upper)` in key order, or from the end; the row that
+    /// reaches `sizeMax` bytes is the last.
     mutating func indexRows(
-        from lower: Bytes, to upper: Bytes, descending: Bool = false, limit: Int
+        from lower: Bytes, to upper: Bytes, descending: Bool = false, limit: Int,
+        sizeMax: Int = .max
     ) throws(StoreError) -> [IndexRow] {
         // An empty range must not become "to the end of the table".
         guard limit > 0, upper.isEmpty || Bytes.isOrdered(lower, before: upper) else { return [] }
@@ -36,7 +38,7 @@ struct QueryReader {
         ) { key, row in
             found.append(IndexRow(key: Bytes(copying: key), row: Bytes(copying: row)))
             size += key.byteCount + row.byteCount
-            return found.count < limit ? .next : .stop
+            return found.count < limit && size < sizeMax ? .next : .stop
         }
         self.counters.indexRowCount += found.count
         self.counters.work.seekCount += 1
@@ -55,15 +57,20 @@ struct QueryReader {
             guard Bytes.isOrdered(range.lower, before: range.upper) else { continue }
             guard self.touchCount < touchCountMax, !self.isLate else { return cap }
             let before = count
+            let sizeMax = (touchCountMax - self.touchCount) * ReadWork.bytesPerTouch
+            var size = 0
             try unsafe self.rows.scan(
                 .index, from: range.lower.span.bytes, to: range.upper.span.bytes,
                 descending: false
-            ) { _, _ in
+            ) { _, row in
                 count += 1
-                return count < cap ? .next : .stop
+                size += row.byteCount
+                return count < cap && size < sizeMax ? .next : .stop
             }
             self.counters.work.seekCount += 1
+            self.counters.work.byteCount += size
             self.counters.work.rowCount += count - before
+            if size >= sizeMax { return cap }
             self.counters.indexRowCount += count - before
         }
         return count

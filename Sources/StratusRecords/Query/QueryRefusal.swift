@@ -57,6 +57,10 @@ extension QueryRefusal {
         .invalid("More than \(limit) zones to sort records of: ask in one zone, or without a sort")
     }
 
+    static func tooManyZones(toAsk limit: Int) -> QueryRefusal {
+        .invalid("More than \(limit) zones: ask in one zone")
+    }
+
     static let markerInvalid = QueryRefusal.invalid("Invalid continuation marker")
 
     private static func name(of type: FieldType) -> String {

@@ -88,11 +88,13 @@ package enum TextFolding {
     }
 }
 
-/// Code points and what they become: sorted, searched by halving.
+/// Code points and what they become: sorted, searched by halving. A bit for each code point of the
+/// first plane says whether there is anything to find: most become themselves.
 private struct ScalarMap: Sendable {
     private var keys: [UInt32] = []
     private var starts: [UInt32] = []
     private var values: [UInt32] = []
+    private var isMapped = [UInt64](repeating: 0, count: 0x1_0000 / 64)
 
     init(_ table: String) {
         var parser = TableParser(table)
@@ -100,6 +102,7 @@ private struct ScalarMap: Sendable {
         while let gap = parser.number() {
             key += gap
             self.keys.append(key)
+            if key < 0x1_0000 { self.isMapped[Int(key / 64)] |= 1 << UInt64(key % 64) }
             self.starts.append(UInt32(self.values.count))
             while parser.continues() { self.values.append(parser.number() ?? 0) }
         }
@@ -107,6 +110,7 @@ private struct ScalarMap: Sendable {
     }
 
     func mapped(_ key: UInt32) -> ArraySlice<UInt32>? {
+        if key < 0x1_0000, self.isMapped[Int(key / 64)] & 1 << UInt64(key % 64) == 0 { return nil }
         var low = 0
         var high = self.keys.count
         while low < high {
@@ -118,10 +122,11 @@ private struct ScalarMap: Sendable {
     }
 }
 
-/// Runs of code points of one class.
+/// Runs of code points of one class. Those of the first plane have a byte each: text is cut by them.
 private struct ScalarClasses: Sendable {
     private var starts: [UInt32] = [0]
     private var values: [UInt8] = [0]
+    private var first: Bytes = []
 
     init(_ table: String) {
         var parser = TableParser(table)
@@ -131,9 +136,16 @@ private struct ScalarClasses: Sendable {
             self.starts.append(start)
             self.values.append(parser.continues() ? UInt8(parser.number() ?? 0) : 0)
         }
+        var first = Bytes(repeating: 0, count: 0x1_0000)
+        for (position, start) in self.starts.enumerated() where start < 0x1_0000 {
+            let end = position + 1 < self.starts.count ? self.starts[position + 1] : 0x1_0000
+            for key in start..<min(end, 0x1_0000) { first[Int(key)] = self.values[position] }
+        }
+        self.first = first
     }
 
     func value(of key: UInt32) -> UInt8 {
+        if key < 0x1_0000 { return self.first[Int(key)] }
         var low = 0
         var high = self.starts.count
         while low < high {

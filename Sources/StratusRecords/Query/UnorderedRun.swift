@@ -183,13 +183,14 @@ struct UnorderedRun {
             }
             while true {
                 let wanted = max(8, self.limit + 1 - self.records.count)
+                let rest = max(1, self.touchCountMax - self.reader.touchCount)
                 let chunk = try self.reader.indexRows(
-                    from: lower, to: range.upper,
-                    limit: min(wanted, max(1, self.touchCountMax - self.reader.touchCount)))
+                    from: lower, to: range.upper, limit: min(wanted, rest),
+                    sizeMax: range.sought == nil ? .max : rest * ReadWork.bytesPerTouch)
                 for row in chunk {
                     let position = QueryPosition.unordered(
                         zone: target.zone.prefix, path: choice, range: number, last: row.key)
-                    if let record = try self.record(of: row, range.index, target, &first),
+                    if let record = try self.record(of: row, range, target, &first),
                         let next = self.take(record, self.reader.recordRow, at: position)
                     {
                         return next
@@ -205,8 +206,11 @@ struct UnorderedRun {
 
     /// The record an index row names, if the query accepts it and finds it here first.
     private mutating func record(
-        of row: IndexRow, _ index: FieldIndex, _ target: QueryTarget, _ first: inout FirstRows?
+        of row: IndexRow, _ range: KeyRange, _ target: QueryTarget, _ first: inout FirstRows?
     ) throws(StoreError) -> Record? {
+        self.reader.counters.work.comparisonCount += range.sought?.words.count ?? 0
+        guard try range.admits(row.row) else { return nil }
+        let index = range.index
         let width = IndexKey.start(target.zone, index.number).count
         guard let start = IndexKey.nameStart(in: row.key, of: index, after: width) else {
             throw StoreError(.unreadable, "index row")
@@ -254,5 +258,7 @@ struct UnorderedRun {
 
 extension FieldIndex {
     /// Whether one record may have many rows in it.
-    fileprivate var hasManyRows: Bool { self.kind == .elements || self.kind == .tokens }
+    fileprivate var hasManyRows: Bool {
+        self.kind == .elements || self.kind == .tokens || self.kind == .longTexts
+    }
 }

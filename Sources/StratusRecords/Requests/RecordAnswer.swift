@@ -4,6 +4,8 @@ package import StratusModel
 package enum RecordAnswer: Sendable, Equatable {
     case lookup(LookupAnswer)
     case zones([ZoneAnswer])
+    /// `next`: the name after which the next page begins; nil: there is none.
+    case zonePage([ZoneAnswer], next: String?)
     case zoneChanges(ZoneChangesPage)
     /// Why this one zone cannot answer: an item's error in `changes/zone`.
     case zoneRefused(ZoneRefusal)

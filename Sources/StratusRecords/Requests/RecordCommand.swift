@@ -52,6 +52,22 @@ package struct ModifyRecords: Sendable, Equatable {
     /// The default zone, should this be its first write, begins above this tag. Other than 0:
     /// feature level 2.
     package var tagFloor: UInt64 = 0
+    /// The words of long texts, which a gateway has cut so that no storage thread must. Where they
+    /// are missing the state cuts them itself. Feature level 2.
+    package var words: [CutText] = []
+
+    /// The words of one field of one record of the batch.
+    package struct CutText: Sendable, Equatable {
+        package var recordName: String
+        package var field: String
+        package var words: TextWords
+
+        package init(recordName: String, field: String, words: TextWords) {
+            self.recordName = recordName
+            self.field = field
+            self.words = words
+        }
+    }
 
     package init(
         database: DatabaseID, zone: String = ZoneID.defaultName, isAtomic: Bool = false,
@@ -105,9 +121,11 @@ package struct ModifyZones: Sendable, Equatable {
 package enum SchemaCommand: Sendable, Equatable {
     /// Takes the container's schema as it is at its home. An older version than the held one is
     /// ignored: the outcome names the version that stands.
-    case install(Schema)
+    ///
+    /// `withLongTexts` (feature level 2): texts of many words get an index of their own.
+    case install(Schema, withLongTexts: Bool = false)
     /// Adds types, fields and indexes at the container's home; the first type of a field wins.
-    case extend([RecordType])
+    case extend([RecordType], withLongTexts: Bool = false)
 }
 
 /// One bounded slice of the partition's jobs: purging deleted zones, long cascades, old tombstones,

@@ -7,6 +7,9 @@ package struct RecordQuery: Sendable, Equatable {
         case lookup(RecordLookup)
         /// `names` nil: every live zone, the default zone included.
         case zones(DatabaseID, names: [String]?)
+        /// Live zones after a name, `limit` at most or fewer; without a name the default zone comes
+        /// first. Feature level 2.
+        case zonePage(DatabaseID, after: String?, limit: Int)
         case zoneChanges(ZoneChangesAsk)
         case databaseChanges(DatabaseChangesAsk)
         case page(QueryPageAsk)

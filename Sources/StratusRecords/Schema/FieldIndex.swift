@@ -17,6 +17,9 @@ package struct FieldIndex: Sendable, Hashable {
         case cells = 4
         /// One row for each record that has *no* value: a sorted query must not lose it.
         case absence = 5
+        /// One row for each record whose text has too many words for `tokens`: a summary of them.
+        /// Feature level 2.
+        case longTexts = 6
     }
 
     package enum State: UInt8, Sendable, Hashable {
@@ -49,7 +52,9 @@ package struct FieldIndex: Sendable, Hashable {
     }
 
     /// The index rows a definition asks for, without number and state.
-    static func kinds(for definition: FieldDefinition) -> [Kind] {
+    ///
+    /// - Parameter withLongTexts: whether texts of many words get an index of their own.
+    static func kinds(for definition: FieldDefinition, withLongTexts: Bool) -> [Kind] {
         let indexes = definition.indexes
         let type = definition.type
         guard !type.isEncrypted, type.scalar != .asset else { return [] }
@@ -59,7 +64,10 @@ package struct FieldIndex: Sendable, Hashable {
         } else if !indexes.isDisjoint(with: [.queryable, .sortable]) {
             kinds.append(type.scalar == .location ? .cells : .values)
         }
-        if indexes.contains(.searchable), type.scalar == .string { kinds.append(.tokens) }
+        if indexes.contains(.searchable), type.scalar == .string {
+            kinds.append(.tokens)
+            if withLongTexts { kinds.append(.longTexts) }
+        }
         if indexes.contains(.sortable), !type.isList,
             SystemField(mappedName: definition.name)?.isAlwaysPresent != true
         {

@@ -11,9 +11,11 @@ extension RecordState {
 
     /// A page of a zone's feed. It reads as many rows as the page is long, wherever in the feed it
     /// is.
-    mutating func zoneChanges(_ ask: ZoneChangesAsk, over rows: borrowing some RowReader)
-        throws(StoreError) -> Bytes
-    {
+    ///
+    /// A page also ends where the meter is spent: filtered pages read records that they leave out.
+    mutating func zoneChanges(
+        _ ask: ZoneChangesAsk, _ meter: ReadMeter, over rows: borrowing some RowReader
+    ) throws(StoreError) -> Bytes {
         func refused(_ refusal: ZoneRefusal) -> Bytes {
             RecordAnswer.zoneRefused(refusal).encoded()
         }
@@ -29,7 +31,7 @@ extension RecordState {
                 ask.reverse || zone.honours(after)
             else { return refused(.positionExpired) }
         }
-        var page = FeedPage(ask, zone: zone)
+        var page = FeedPage(ask, zone: zone, meter)
         while page.wantsMore {
             let chunk = page.nextChunk
             let found = try rows.rows(
@@ -59,9 +61,9 @@ extension RecordState {
 
     // MARK: changes/database
 
-    func databaseChanges(_ ask: DatabaseChangesAsk, over rows: borrowing some RowReader)
-        throws(StoreError) -> RecordAnswer
-    {
+    func databaseChanges(
+        _ ask: DatabaseChangesAsk, _ meter: ReadMeter, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
         guard let database = try StoredRows.database(ask.database, over: rows) else {
             if let after = ask.after, after != .start { return .zoneRefused(.positionExpired) }
             return .databaseChanges(
@@ -79,18 +81,21 @@ extension RecordState {
         // does not change again while it goes through the pages.
         let floor = ask.after == nil ? database.turn : after.floor
         let limit = min(ask.limit <= 0 ? Self.pageCountMax : ask.limit, Self.pageCountMax)
+        // The first row may be of a turn that was seen: two bring the page further.
+        let turnCountMax = max(2, min(Self.pageTouchMax, meter.restCount))
         let found = try rows.rows(
             .zone, from: Keys.turn(database.number, max(after.turn, 1)),
-            to: Keys.turn(database.number, database.turn + 1), limit: Self.pageTouchMax)
+            to: Keys.turn(database.number, database.turn + 1), limit: turnCountMax)
+        var hasMoved = false
         var page = DatabaseChangesPage(
             changes: [], position: DatabasePosition(turn: after.turn, tag: after.tag),
-            moreComing: found.count == Self.pageTouchMax)
+            moreComing: found.count == turnCountMax)
         if found.isEmpty, after.turn < database.turn {
             // All zones were erased, and positions before that have expired. This one has not.
             page.position = DatabasePosition(turn: database.turn, tag: ChangeTag(0))
         }
         for (key, row) in found {
-            if page.changes.count == limit {
+            if page.changes.count == limit || hasMoved && meter.isSpent {
                 page.moreComing = true
                 break
             }
@@ -101,6 +106,7 @@ extension RecordState {
             // The zone whose turn it was may have gone on in that turn.
             if turn == after.turn, zone.lastTag <= after.tag.raw { continue }
             page.position = DatabasePosition(turn: turn, tag: ChangeTag(zone.lastTag))
+            hasMoved = true
             let isNew = turn <= floor
             if zone.isDeleted {
                 if isNew { continue }
@@ -184,6 +190,7 @@ private struct FeedPage: FixedLevel {
     private let id: ZoneID
     private let limit: Int
     private let types: Set<String>
+    private let meter: ReadMeter
     private var changes = AnswerWriter()
     private var changeCount = 0
     private var touchCount = 0
@@ -192,7 +199,8 @@ private struct FeedPage: FixedLevel {
     private var lastTag: ChangeTag?
     private var isAtEnd = false
 
-    init(_ ask: ZoneChangesAsk, zone: ZoneRow) {
+    init(_ ask: ZoneChangesAsk, zone: ZoneRow, _ meter: ReadMeter) {
+        self.meter = meter
         self.ask = ask
         self.zone = zone
         self.id = ZoneID(name: ask.zone, owner: ask.database.owner)
@@ -204,6 +212,7 @@ private struct FeedPage: FixedLevel {
     var isFull: Bool {
         self.changeCount >= self.limit || self.touchCount >= RecordState.pageTouchMax
             || self.touchSize >= RecordState.answerSizeMax
+            || self.touchCount > 0 && self.meter.isSpent
     }
 
     var wantsMore: Bool { !self.isFull && !self.isAtEnd }
@@ -213,7 +222,7 @@ private struct FeedPage: FixedLevel {
     /// The next rows to read, in the direction of the page. One row more than the page holds tells
     /// whether more is to come.
     var nextChunk: (from: Bytes, to: Bytes, limit: Int) {
-        let limit = self.limit - self.changeCount + 1
+        let limit = min(self.limit - self.changeCount, self.meter.restCount) + 1
         let start = Keys.zoneStart(self.zone.number)
         let last = self.lastTag ?? self.ask.after?.tag
         if self.ask.reverse {

@@ -4,7 +4,7 @@ import StratusModel
 extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.
     mutating func page(
-        _ ask: QueryPageAsk, _ principal: Principal, within time: ReadTime?,
+        _ ask: QueryPageAsk, _ principal: Principal, within time: ReadTime?, _ meter: ReadMeter,
         over rows: borrowing some RowReader
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes { RecordAnswer.refused(refusal).encoded() }
@@ -34,6 +34,14 @@ extension RecordState {
                 return refused(RequestRefusal(.zoneNotFound, name))
             }
         } else {
+            // Every one of their rows is read before the page begins.
+            let most = UInt64(max(8, ask.touchCountMax))
+            if let database = try self.cache.database(ask.database, over: rows),
+                database.zoneCount > most
+            {
+                let refusal = QueryRefusal.tooManyZones(toAsk: Int(clamping: most))
+                return refused(RequestRefusal(.queryInvalid, refusal.reason))
+            }
             for (name, zone) in try self.liveZones(of: ask.database, over: rows) {
                 scopes.append(self.scope(of: zone, name, in: ask.database))
             }
@@ -47,6 +55,7 @@ extension RecordState {
             after = rest
         }
         let limit = ask.limit <= 0 ? Self.pageCountMax : min(ask.limit, Self.pageCountMax)
+        let before = meter.work.touchCount
         var request = QueryPageRequest(
             ask.predicate, zones: scopes, limit: limit, after: after,
             touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
@@ -72,7 +81,7 @@ extension RecordState {
                 writer.bytes.write(prefixed: Self.marker(next, of: incarnation))
             }
             writer.write(summary)
-            writer.bytes.write(count: found.counters.work.touchCount)
+            writer.bytes.write(count: before + found.counters.work.touchCount)
             return writer.bytes.bytes
         case .failure(.typeUnknown(let type)):
             return refused(RequestRefusal(.typeUnknown, type))

@@ -7,6 +7,8 @@ extension RecordState {
     /// The same for a look-up. One answer is one piece of the storage thread's work, and everybody
     /// else waits for it.
     static let lookupSizeMax = 1 << 20
+    /// The work, as ``ReadWork`` counts it, after which a read that comes in pages ends its page.
+    package static let readTouchCountMax = 10_000
 
     package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
         throws(StoreError) -> QueryAnswer
@@ -17,6 +19,16 @@ extension RecordState {
     package mutating func answer(
         _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
     ) throws(StoreError) -> QueryAnswer {
+        try self.answer(query, within: time, ReadMeter(within: time), over: rows)
+    }
+
+    /// - Parameter meter: counts what the answer costs, and bounds it. The pages of queries bring a
+    ///   bound of their own, and end it by `time`.
+    package mutating func answer(
+        _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
+        over source: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
+        let rows = MeteredRows(copy source, meter)
         if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
         if query.kind == .mail { return try self.outbox(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
@@ -29,16 +41,21 @@ extension RecordState {
         }
         switch query.ask {
         case .lookup(let ask):
-            return QueryAnswer(body: try self.lookup(ask, query.principal, over: rows))
+            return QueryAnswer(body: try self.lookup(ask, query.principal, meter, over: rows))
         case .zones(let database, let names):
             return QueryAnswer(
                 body: try self.zones(of: database, names: names, over: rows).encoded())
+        case .zonePage(let database, let after, let limit):
+            let page = try self.zonePage(
+                of: database, after: after, limit: limit, meter, over: rows)
+            return QueryAnswer(body: page.encoded())
         case .zoneChanges(let ask):
-            return QueryAnswer(body: try self.zoneChanges(ask, over: rows))
+            return QueryAnswer(body: try self.zoneChanges(ask, meter, over: rows))
         case .databaseChanges(let ask):
-            return QueryAnswer(body: try self.databaseChanges(ask, over: rows).encoded())
+            return QueryAnswer(body: try self.databaseChanges(ask, meter, over: rows).encoded())
         case .page(let ask):
-            return QueryAnswer(body: try self.page(ask, query.principal, within: time, over: rows))
+            return QueryAnswer(
+                body: try self.page(ask, query.principal, within: time, meter, over: rows))
         case .judge(let ask):
             return QueryAnswer(
                 body: try self.judge(ask, query.principal, over: rows).encoded())
@@ -56,7 +73,8 @@ extension RecordState {
                 of: database, isShared: isShared, names: names, query.principal, over: rows)
             return QueryAnswer(body: answer.encoded())
         case .news(let ask):
-            return QueryAnswer(body: try self.news(ask, query.principal, over: rows).encoded())
+            return QueryAnswer(
+                body: try self.news(ask, query.principal, meter, over: rows).encoded())
         case .waitingDevices(let ask):
             let answer = try self.waitingDevices(ask, query.principal, over: rows)
             return QueryAnswer(body: answer.encoded())
@@ -74,7 +92,8 @@ extension RecordState {
     // MARK: records/lookup
 
     private mutating func lookup(
-        _ ask: RecordLookup, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: RecordLookup, _ principal: Principal, _ meter: ReadMeter,
+        over rows: borrowing some RowReader
     ) throws(StoreError) -> Bytes {
         func refused(_ refusal: RequestRefusal) -> Bytes {
             RecordAnswer.refused(refusal).encoded()
@@ -94,8 +113,12 @@ extension RecordState {
         var writer = AnswerWriter()
         writer.begin(.lookup)
         writer.bytes.write(count: ask.names.count)
-        for name in ask.names {
-            guard writer.bytes.bytes.count < Self.lookupSizeMax else {
+        for (position, name) in ask.names.enumerated() {
+            // Rows that the caller may not see are read, too, and are in no answer.
+            guard
+                position == 0
+                    || writer.bytes.bytes.count < Self.lookupSizeMax && !meter.isSpent
+            else {
                 writer.bytes.write(3 as UInt8)
                 continue
             }
@@ -158,6 +181,49 @@ extension RecordState {
 
     // MARK: zones/list, zones/lookup
 
+    /// The live zones of a database after a name, by name; the default zone first, whether or not
+    /// it was ever written.
+    private func zonePage(
+        of id: DatabaseID, after: String?, limit: Int, _ meter: ReadMeter,
+        over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        var zones: [ZoneAnswer] = []
+        var last = after
+        let database = try StoredRows.database(id, over: rows)
+        if after == nil {
+            var zone: ZoneRow?
+            if let database {
+                zone = try StoredRows.zone(ZoneID.defaultName, in: database.number, over: rows)
+            }
+            let isLive = zone.map { !$0.isDeleted } ?? false
+            zones.append(
+                .zone((isLive ? zone ?? .unwritten : .unwritten).summary(name: ZoneID.defaultName)))
+        }
+        guard let database else { return .zonePage(zones, next: nil) }
+        let prefix = Keys.zonePrefix(database.number)
+        let most = min(max(1, limit), Self.pageTouchMax)
+        var isFirst = true
+        while zones.count < most, isFirst || !meter.isSpent {
+            isFirst = false
+            let start = last.map { prefix + $0.utf8 + [0] } ?? prefix
+            let count = min(most - zones.count, meter.restCount)
+            let found = try rows.rows(.zone, from: start, to: Keys.end(of: prefix), limit: count)
+            for (key, row) in found {
+                guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
+                    throw StoreError(.unreadable, "zone key")
+                }
+                last = name
+                let zone = try StoredRows.zone(decoding: row)
+                if !zone.isDeleted, name != ZoneID.defaultName {
+                    zones.append(.zone(zone.summary(name: name)))
+                }
+            }
+            if found.count < count { return .zonePage(zones, next: nil) }
+        }
+        // Behind the default zone alone every name follows.
+        return .zonePage(zones, next: last ?? "")
+    }
+
     private func zones(
         of id: DatabaseID, names: [String]?, over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
@@ -199,7 +265,7 @@ extension RecordQuery {
     var database: DatabaseID? {
         switch self.ask {
         case .lookup(let ask): ask.database
-        case .zones(let database, _): database
+        case .zones(let database, _), .zonePage(let database, _, _): database
         case .zoneChanges(let ask): ask.database
         case .databaseChanges(let ask): ask.database
         case .page(let ask): ask.database

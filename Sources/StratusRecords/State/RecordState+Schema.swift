@@ -8,14 +8,16 @@ extension RecordState {
     ) throws(StoreError) -> RecordOutcome {
         let held = try self.cache.schema(command.container, over: rows)
         switch change {
-        case .install(let schema):
+        case .install(let schema, let withLongTexts):
             let heldVersion = held?.schema.version ?? 0
             guard schema.version > heldVersion else { return .schema(version: heldVersion) }
             if let reason = SchemaRules.check(schema) {
                 return .refused(RequestRefusal(.schemaConflict, reason))
             }
-            return try self.install(schema, over: held, of: command.container, rows: &rows)
-        case .extend(let types):
+            return try self.install(
+                schema, over: held, of: command.container, withLongTexts: withLongTexts,
+                rows: &rows)
+        case .extend(let types, let withLongTexts):
             let schema = held?.schema ?? Schema()
             if command.container.environment == .production,
                 let reason = Self.productionRefusal(schema, types)
@@ -28,7 +30,9 @@ extension RecordState {
             case .success(let extended) where extended.version == schema.version:
                 return .schema(version: schema.version)
             case .success(let extended):
-                return try self.install(extended, over: held, of: command.container, rows: &rows)
+                return try self.install(
+                    extended, over: held, of: command.container, withLongTexts: withLongTexts,
+                    rows: &rows)
             }
         }
     }
@@ -36,7 +40,7 @@ extension RecordState {
     /// Takes a newer schema, and leaves to jobs what its indexes ask for.
     private mutating func install(
         _ schema: Schema, over held: IndexedSchema?, of container: ContainerReference,
-        rows: inout some RowStore
+        withLongTexts: Bool, rows: inout some RowStore
     ) throws(StoreError) -> RecordOutcome {
         let isReset = held.map { SchemaRules.isReset(from: $0.schema, to: schema) } ?? false
         if !isReset, let reason = held?.conflict(with: schema) {
@@ -46,7 +50,8 @@ extension RecordState {
         var indexed = held ?? IndexedSchema()
         let dropped = indexed.install(
             schema,
-            over: isReset ? .erased : isEmpty ? .none : held == nil ? .unchecked : .checked)
+            over: isReset ? .erased : isEmpty ? .none : held == nil ? .unchecked : .checked,
+            withLongTexts: withLongTexts)
         try rows.put(.schema, Keys.schema(container), indexed.encoded())
         self.cache.remember(indexed, of: container)
         if !indexed.building.isEmpty {

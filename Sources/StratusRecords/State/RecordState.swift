@@ -146,6 +146,9 @@ package struct RecordState: ReplicatedState {
         let isKept = try batch.run(over: rows)
         let isChanged = isKept && batch.edit.hasChanges
         if isChanged {
+            for text in modify.words {
+                batch.edit.words[text.recordName, default: [:]][text.field] = text.words
+            }
             if numbers.isDrawn {
                 try numbers.write(into: &rows)
                 try rows.put(.database, Keys.database(modify.database), edit.database.encoded())

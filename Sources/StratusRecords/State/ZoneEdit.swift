@@ -29,6 +29,8 @@ struct ZoneEdit {
     var outbound: [Outbound: RequestIdentity?] = [:]
     /// The mails to other buckets, in order. The code that flushes the edit posts them.
     var mails: [BucketMail] = []
+    /// The words of texts that a gateway has cut, by record and field.
+    var words: [String: [String: TextWords]] = [:]
     /// Stored bytes of the records read and written so far.
     private(set) var touchedSize = 0
     /// The storage that the zone will use after this edit.
@@ -216,7 +218,8 @@ struct ZoneEdit {
             try self.write(name, touched, turn: turn, into: &rows)
             guard let schema else { continue }
             let changes = IndexMaintenance.changes(
-                in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live)
+                in: schema, zone: scope, from: touched.original?.live, to: touched.current?.live,
+                words: self.words[name] ?? [:])
             if self.bugs.contains(.indexRowLeftBehind), touched.current?.live == nil { continue }
             for key in changes.removed { try rows.remove(.index, key) }
             for row in changes.put { try rows.put(.index, row.key, row.row) }

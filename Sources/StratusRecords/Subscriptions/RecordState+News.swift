@@ -13,7 +13,8 @@ extension RecordState {
     /// events as they were written, so that a filter which is wrong fails a question and nothing
     /// that is replicated.
     mutating func news(
-        _ ask: NewsAsk, _ principal: Principal, over rows: borrowing some RowReader
+        _ ask: NewsAsk, _ principal: Principal, _ meter: ReadMeter,
+        over rows: borrowing some RowReader
     ) throws(StoreError) -> RecordAnswer {
         let subscriber = principal.userRecordName
         let start = NewsPosition(number: 0)
@@ -41,9 +42,18 @@ extension RecordState {
         }
         let events = try rows.rows(
             .event, from: Keys.event(database.number, first),
-            to: Keys.event(database.number, watch.nextEvent), limit: Self.newsEventCountMax)
+            to: Keys.event(database.number, watch.nextEvent), limit: Self.newsEventCountMax,
+            sizeMax: Self.lookupSizeMax)
+        // An event holds its records' fields, so 256 of them may be many megabytes.
+        let isAll =
+            events.count < Self.newsEventCountMax
+            && events.reduce(0) { $0 + $1.row.count } < Self.lookupSizeMax
         var work = Self.newsWorkMax
-        for (key, row) in events {
+        for (place, (key, row)) in events.enumerated() {
+            if place > 0, meter.isSpent {
+                news.hasMore = true
+                return .news(news)
+            }
             let number = try Keys.number(key, at: 4)
             let event = try decodingRow("event") { () throws(DecodingError) in
                 try NewsEvent(decoding: row, owner: ask.database.owner)
@@ -64,7 +74,7 @@ extension RecordState {
             case .nobody: news.position = NewsPosition(number: number)
             }
         }
-        if events.count < Self.newsEventCountMax {
+        if isAll {
             // Everything was looked at, the numbers without an event too.
             news.position = NewsPosition(number: watch.nextEvent - 1)
         }

@@ -15,15 +15,21 @@ package struct SimulatedState: ReplicatedState {
     private var system = SystemState()
     private let node: NodeID
     private let bugs: PlantedBugs
+    private let readTouchCountMax: Int
+    /// The cost of the last step of a page, beyond its bound: a record with its feed row, or a zone
+    /// and the search for its position, of the small worlds here.
+    private static let readSlack = 60
 
     /// - Parameters:
     ///   - partitionCount: of records: among how many groups buckets are.
     ///   - deletedZoneCountMax: of records: how many deleted zones a database remembers.
     package init(
         _ content: Content, node: NodeID, partitionCount: Int = 1,
-        deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax, bugs: PlantedBugs
+        deletedZoneCountMax: UInt64 = RecordState.Bounds().deletedZoneCountMax,
+        readTouchCountMax: Int = RecordState.readTouchCountMax, bugs: PlantedBugs
     ) {
         self.content = content
+        self.readTouchCountMax = readTouchCountMax
         var bounds = RecordState.Bounds()
         bounds.partitionCount = partitionCount
         bounds.deletedZoneCountMax = deletedZoneCountMax
@@ -55,9 +61,25 @@ package struct SimulatedState: ReplicatedState {
         case .registers: try self.registers.answer(query, over: rows)
         case .records where query.kind == .reference:
             try self.links(query, over: rows)
-        case .records: try self.records.answer(query, over: rows)
+        case .records: try self.metered(query, over: rows)
         case .system: try self.system.answer(query, over: rows)
         }
+    }
+
+    /// No page passes its bound by more than one step.
+    private mutating func metered(
+        _ query: Query, over rows: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
+        let meter = ReadMeter(touchCountMax: self.readTouchCountMax)
+        let answer = try self.records.answer(query, within: nil, meter, over: rows)
+        // Mail and questions about jobs come in no pages.
+        if query.kind == .records, let ask = try? RecordQuery(decoding: query.body), ask.ask.isPaged
+        {
+            precondition(
+                meter.work.touchCount <= self.readTouchCountMax + Self.readSlack,
+                "a read took \(meter.work), its bound is \(self.readTouchCountMax): \(ask)")
+        }
+        return answer
     }
 
     /// Answers a question that no client can ask: both ends of the references that leave a bucket.
@@ -91,5 +113,17 @@ package struct SimulatedState: ReplicatedState {
         self.registers.forget()
         self.records.forget()
         self.system.forget()
+    }
+}
+
+extension RecordQuery.Ask {
+    /// Whether the answer may end before everything is told, so that it is asked again.
+    fileprivate var isPaged: Bool {
+        switch self {
+        case .lookup, .zoneChanges, .databaseChanges, .zonePage: true
+        case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .asset,
+            .key:
+            false
+        }
     }
 }

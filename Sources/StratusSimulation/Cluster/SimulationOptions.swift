@@ -1,5 +1,6 @@
 import StratusConsensus
 package import StratusModel
+import StratusRecords
 
 /// The make-up of one run: its cluster, its load, and what goes wrong. It is drawn from the seed
 /// (swarm testing: each kind of fault is off in about half of the runs), then changed by hand if
@@ -139,6 +140,8 @@ package struct SimulationOptions: Sendable, Equatable {
     /// A client that hears nothing asks again after so many milliseconds.
     package var patienceMilliseconds: ClosedRange<Int64> = 200...1_500
     package var spareSegmentMax = 2
+    /// The work after which a read of records ends its page. Small bounds end every page.
+    package var readTouchCountMax = RecordState.readTouchCountMax
     /// Half of the faults strike whoever leads.
     package var aimsAtLeaders = false
     /// Half of them strike a node whose disk is at work.

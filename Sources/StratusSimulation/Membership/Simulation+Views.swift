@@ -12,7 +12,8 @@ extension Simulation {
             self.placed != nil && group == .system
                 ? .system : self.records == nil ? .registers : .records, node: node.id,
             partitionCount: self.records?.buckets?.partitionCount ?? 1,
-            deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group), bugs: self.bugs)
+            deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group),
+            readTouchCountMax: self.options.readTouchCountMax, bugs: self.bugs)
     }
 
     func applied(

@@ -73,7 +73,7 @@ struct RecordLedger {
             }
             return self.apply(modify, by: command.principal, at: milliseconds, outcome)
         case .modifyZones(let modify): return self.apply(modify, outcome)
-        case .schema(.install(let schema)):
+        case .schema(.install(let schema, _)):
             self.schemaVersion = max(self.schemaVersion, schema.version)
             self.counts["schemas", default: 0] += 1
             return outcome == .schema(version: self.schemaVersion)

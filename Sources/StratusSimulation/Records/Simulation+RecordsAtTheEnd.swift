@@ -148,15 +148,23 @@ extension Simulation {
     private func lookAll(
         _ place: RecordModel.Place, _ names: [String], _ replica: Replica
     ) -> Result<[String: Record], Violation> {
-        let answer = self.ask(
-            .lookup(RecordLookup(database: place.database, zone: place.zone, names: names)),
-            of: replica)
-        guard case .lookup(let found)? = answer else {
-            return .failure(.init("I-5 records", "\(String(describing: answer))"))
-        }
         var records: [String: Record] = [:]
-        for case (let name, .found(let record)) in zip(names, found.items) {
-            records[name] = record
+        var open = names
+        while !open.isEmpty {
+            let answer = self.ask(
+                .lookup(RecordLookup(database: place.database, zone: place.zone, names: open)),
+                of: replica)
+            guard case .lookup(let found)? = answer else {
+                return .failure(.init("I-5 records", "\(String(describing: answer))"))
+            }
+            for case (let name, .found(let record)) in zip(open, found.items) {
+                records[name] = record
+            }
+            let left = zip(open, found.items).filter { $1 == .deferred }.map(\.0)
+            guard left.count < open.count else {
+                return .failure(.init("I-5 records", "a look-up answers nothing"))
+            }
+            open = left
         }
         return .success(records)
     }

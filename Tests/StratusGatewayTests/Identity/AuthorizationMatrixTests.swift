@@ -126,6 +126,9 @@ import Testing
 
     private enum Who: String, CaseIterable {
         case nobody, unknownToken, apiToken, brokenUser, expiredUser, signedOutUser, disabledUser
+        /// Disabled and enabled again; signed in before the password was set anew (security audit
+        /// 8).
+        case enabledAgainUser, newPasswordUser
         case user, otherUser, roleMember, serverKey, halfSignature, administrator, peer
 
         /// 401, 421, or let through.
@@ -134,7 +137,9 @@ import Testing
             // An administrator's token and a peer's frames are no credentials here.
             case .nobody, .unknownToken, .halfSignature, .administrator, .peer: .refused(401)
             case .apiToken: scope == .public && need == .reader ? .passed : .refused(421)
-            case .brokenUser, .expiredUser, .signedOutUser, .disabledUser: .refused(421)
+            case .brokenUser, .expiredUser, .signedOutUser, .disabledUser, .enabledAgainUser,
+                .newPasswordUser:
+                .refused(421)
             case .user, .otherUser, .roleMember: .passed
             // Judged by a signature over this very request, which the test cannot make: refused.
             case .serverKey: .refused(401)
@@ -203,7 +208,11 @@ import Testing
         for container in containers {
             var street = Street()
             for other in containers { street.api[other] = try await town.apiToken(in: other) }
-            for who in [Who.user, .otherUser, .roleMember, .signedOutUser, .disabledUser] {
+            let signedIn: [Who] = [
+                .user, .otherUser, .roleMember, .signedOutUser, .disabledUser, .enabledAgainUser,
+                .newPasswordUser,
+            ]
+            for who in signedIn {
                 let id = try await town.account(
                     "\(who.rawValue)@\(container.container).\(container.environment.name)")
                 let token = try await town.signIn(id, in: container)
@@ -214,6 +223,12 @@ import Testing
                     try await town.accounts.closeSession(session.session, of: id)
                 case .disabledUser:
                     _ = try await town.accounts.change(id) { $0.status = .disabled }
+                case .enabledAgainUser:
+                    #expect(try await town.accounts.disable(id))
+                    _ = try await town.accounts.change(id) { $0.status = .active }
+                case .newPasswordUser:
+                    _ = try await town.accounts.setPassword(
+                        Secret("another password"), of: id)
                 case .roleMember:
                     try await town.access.changeUser(
                         town.recordName(id, in: container), account: id, in: container
