@@ -40,7 +40,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case rowCacheKept, identityNotAsked, removedLinkNotTold
     case restatedReferenceNotRenewed, forgottenZoneExpiresNothing, midwayTokenTrusted
     // Zones in buckets.
-    case zoneBeforeBit, maskFromMemory, zoneHashedByOwner, oldCountsMask, cutPageAdvances
+    case zoneBeforeBit, maskFromMemory, oldCountsMask, cutPageAdvances
     case moreComingOfLastBucket, expiredPartRestarted, erasureStopsAtHome, recoveredMaskKept
     // Assets.
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace

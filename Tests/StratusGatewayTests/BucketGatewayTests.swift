@@ -218,7 +218,7 @@ import Testing
         #expect(BucketUses.bounds(of: [0, 50], quota: 45) == [1, 45])
 
         let uses = BucketUses(countMax: 2)
-        let database = Self.database
+        let database = SpreadParts(Self.database.parts[0].whole, bucketCount: Self.count)
         var now = MonotonicTime(nanoseconds: 0)
         #expect(uses.sizes(of: database, at: now) == nil)
         #expect(uses.keep([1, nil, 3, 4], of: database, at: now) == [1, 0, 3, 4])

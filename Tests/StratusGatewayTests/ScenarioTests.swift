@@ -1,3 +1,6 @@
+import StratusHTTP
+import StratusIdentity
+import StratusModel
 import Testing
 import WireScenarios
 
@@ -7,4 +10,36 @@ import WireScenarios
     @Test(arguments: Scenario.all) func `in process`(scenario: Scenario) async throws {
         try await scenario.run(over: InProcess())
     }
+
+    /// The answers are the same, but for what `Docs/internals/zones.md` says.
+    @Test(arguments: Scenario.all)
+    func `in process, with custom zones in four buckets`(scenario: Scenario) async throws {
+        try await scenario.run(
+            over: InProcess(
+                authenticator: LayoutAuthenticator(ContainerLayout(zoneBucketCount: 4))))
+    }
+}
+
+/// The development users, in containers that are spread.
+struct LayoutAuthenticator: Authenticator {
+    private let development = DevelopmentAuthenticator()
+    private let layout: ContainerLayout
+
+    init(_ layout: ContainerLayout) { self.layout = layout }
+
+    func needsBody(_ head: RequestHead) -> Bool { self.development.needsBody(head) }
+
+    func authenticate(_ request: PresentedRequest) async throws(AuthenticationRefusal)
+        -> Authentication
+    {
+        var authentication = try await self.development.authenticate(request)
+        authentication.layout = self.layout
+        return authentication
+    }
+
+    func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
+        await self.development.refusalWithoutUser(request)
+    }
+
+    func layout(of container: ContainerReference) async throws -> ContainerLayout { self.layout }
 }

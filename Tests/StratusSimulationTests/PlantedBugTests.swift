@@ -109,6 +109,12 @@ struct PlantedBugTests {
         .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
         .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
         .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
+        .zoneBeforeBit: "PartedFeedPropertyTests", .maskFromMemory: "PartedFeedPropertyTests",
+        .cutPageAdvances: "PartedFeedPropertyTests",
+        .moreComingOfLastBucket: "PartedFeedPropertyTests",
+        .expiredPartRestarted: "PartedFeedPropertyTests",
+        .erasureStopsAtHome: "PartedFeedPropertyTests", .oldCountsMask: "ZoneBucketTests",
+        .recoveredMaskKept: "ZoneBucketTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

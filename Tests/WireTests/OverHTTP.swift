@@ -7,17 +7,22 @@ final class OverHTTP: Wire {
     let server: ServerProcess
     /// The number of buckets of each container's public database.
     private let bucketCount: Int
+    /// The same of each private database.
+    private let zoneBucketCount: Int
     private let containerCount = Atomic(0)
 
-    init(_ server: ServerProcess, bucketCount: Int = 1) {
+    init(_ server: ServerProcess, bucketCount: Int = 1, zoneBucketCount: Int = 1) {
         self.server = server
         self.bucketCount = bucketCount
+        self.zoneBucketCount = zoneBucketCount
     }
 
     /// One server for all conversations: each has its own container. It ends with this process.
     static let strict = Task { OverHTTP(try await ServerProcess(schema: "strict")) }
     /// The same server, and containers whose public records are spread.
     static let spread = Task { OverHTTP(try await strict.value.server, bucketCount: 4) }
+    /// The same server, and containers whose owners' custom zones are spread.
+    static let zoned = Task { OverHTTP(try await strict.value.server, zoneBucketCount: 4) }
 
     func connect() throws -> Socket {
         try Socket(
@@ -45,10 +50,13 @@ final class OverHTTP: Wire {
 
     func makeContainer() async throws -> String {
         let number = self.containerCount.add(1, ordering: .relaxed).newValue
-        let container = "iCloud.wire.n\(number).in\(self.bucketCount)"
-        if self.bucketCount > 1 {
+        let container = "iCloud.wire.n\(number).in\(self.bucketCount).by\(self.zoneBucketCount)"
+        if self.bucketCount > 1 || self.zoneBucketCount > 1 {
+            let zones =
+                self.zoneBucketCount > 1
+                ? #","placement":"zone","zoneBuckets":\#(self.zoneBucketCount)"# : ""
             let status = try self.administer(
-                "POST", container, body: #"{"buckets":\#(self.bucketCount)}"#)
+                "POST", container, body: #"{"buckets":\#(self.bucketCount)\#(zones)}"#)
             guard status == 201 else {
                 throw ServerProcess.Failure(description: "no container: \(status)")
             }

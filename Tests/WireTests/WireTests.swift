@@ -19,6 +19,12 @@ struct WireTests {
             over: scenario.isAlsoOfPublicRecords ? InPublic(wire) : wire as any Wire)
     }
 
+    /// The answers are the same, but for what is said in `Docs/internals/zones.md` to be another.
+    @Test(arguments: Scenario.all)
+    func `over HTTP, with custom zones in four buckets`(scenario: Scenario) async throws {
+        try await scenario.run(over: try await OverHTTP.zoned.value)
+    }
+
     /// A second development user exists because a test of permissions needs two people (decision
     /// 0052).
     @Test

@@ -156,7 +156,9 @@ package struct PlantedBugSearch {
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
-            .jointLeftWithoutCopies:
+            .jointLeftWithoutCopies, .zoneBeforeBit, .maskFromMemory,
+            .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
+            .erasureStopsAtHome, .recoveredMaskKept:
             nil
         }
     }

@@ -359,6 +359,51 @@ import Testing
         }
     }
 
+    @Test func `a descriptor, format 4`() throws {
+        var descriptor = ContainerDescriptor(
+            state: .erasing, createdMilliseconds: 1_000, deletedMilliseconds: 2_000,
+            generation: 300, zoneBucketCount: 16)
+        let bytes = try #require(Hexadecimal.bytes("0402d00fa01fac020110"))
+        #expect(descriptor.encoded() == bytes)
+        #expect(try ContainerDescriptor(decoding: bytes) == descriptor)
+
+        descriptor = ContainerDescriptor(
+            state: .resetting, createdMilliseconds: 1_000, generation: 300, publicBucketCount: 8,
+            zoneBucketCount: 4)
+        var reset = ContainerDescriptor.Reset(begunMilliseconds: 2_000)
+        reset.lastUser = "_a"
+        descriptor.reset = reset
+        let resetting = try #require(Hexadecimal.bytes("0404d00f00ac020804a01f00025f61"))
+        #expect(descriptor.encoded() == resetting)
+        #expect(try ContainerDescriptor(decoding: resetting) == descriptor)
+        // No zone buckets, one, too many; no public ones; a reset without its place.
+        for bad in [
+            "0401d00f00ac020100", "0401d00f00ac020101", "0401d00f00ac020141",
+            "0401d00f00ac020004", "0404d00f00ac020804", "0401d00f00ac0201",
+        ] {
+            #expect(throws: (any Error).self) {
+                try ContainerDescriptor(decoding: try #require(Hexadecimal.bytes(bad)))
+            }
+        }
+    }
+
+    @Test func `the layout is kept, and told with each request's credentials`() async throws {
+        let town = Neighbourhood(isOpen: true)
+        let registry = town.authenticator.registry
+        guard
+            case .created(let first) = try await registry.create(
+                Neighbourhood.container, buckets: 8, zoneBuckets: 4)
+        else {
+            Issue.record("not created")
+            return
+        }
+        #expect(first.layout == ContainerLayout(publicBucketCount: 8, zoneBucketCount: 4))
+        #expect(try await registry.layout(of: Neighbourhood.container) == first.layout)
+        #expect(
+            try await town.authenticator.layout(of: Neighbourhood.container) == first.layout)
+        #expect(try await registry.layout(of: Neighbourhood.production) == ContainerLayout())
+    }
+
     @Test func `a descriptor, format 3`() throws {
         var descriptor = ContainerDescriptor(
             state: .erasing, createdMilliseconds: 1_000, deletedMilliseconds: 2_000,
