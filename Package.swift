@@ -340,7 +340,8 @@ let package = Package(
     ]
 )
 
-// An image is built from the sources alone, so that a changed test rebuilds nothing: Deploy/Dockerfile.
+// An image is built from the sources alone, so that a changed test rebuilds nothing: see
+// Deploy/Dockerfile.
 if Context.environment["STRATUS_WITHOUT_TESTS"] != nil {
     package.targets.removeAll { $0.type == .test || $0.path?.hasPrefix("Tests/") == true }
 }

@@ -10,7 +10,7 @@ enum SupportPages {
     static let routes: [AdminRoute] = [
         AdminRoute(
             "GET", "/v1/support", need: .node,
-            answer: "status, configuration, versions, metrics and last log lines of the node, as files"
+            answer: "status, configuration, versions, metrics and last log lines, as files"
         ) { Self.answer(await $0.control.supportFiles()) },
         AdminRoute(
             "GET", "/v1/cluster/nodes/{node}/support", need: .cluster,

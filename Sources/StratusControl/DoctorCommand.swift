@@ -10,8 +10,8 @@ struct DoctorCommand {
     let client: AdminClient
     let isJSON: Bool
 
-    /// - Parameter patience: how long to go on while there are findings. A node that does not answer
-    ///   is waited for as well.
+    /// - Parameter patience: how long to go on while there are findings. A node that does not
+    ///   answer is waited for as well.
     func run(waiting patience: Duration) async throws(AdminClient.Failure) -> ExitCode {
         var bar = ProgressBar(
             "Waiting until the doctor finds nothing",

@@ -12,7 +12,7 @@ final class Certificates: Sendable {
     let admin: TLSContextSource?
     private let ends: Mutex<[String: Int64]>
 
-    /// When the certificate of a listener ends, in seconds since 1970; 0 where it speaks plain HTTP.
+    /// When the certificate of a listener ends, in seconds since 1970; 0 where it has none.
     func end(of listener: String) -> Int64 { self.ends.withLock { $0[listener] ?? 0 } }
 
     init(_ settings: ConfigurationSettings) throws(NodeFailure) {

@@ -5,8 +5,8 @@ import StratusProcess
 import StratusRuntime
 import StratusTLS
 
-/// `stratus cluster certificates`: makes what a cluster needs before its first node starts, and what
-/// its administrators need to reach it from other machines.
+/// `stratus cluster certificates`: makes what a cluster needs before its first node starts, and
+/// what its administrators need to reach it from other machines.
 ///
 /// | In the directory | For |
 /// | --- | --- |
