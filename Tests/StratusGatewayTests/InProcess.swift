@@ -26,6 +26,8 @@ final class MemoryRouter: PartitionRouter {
     let lead = Mutex<Int64>(0)
     /// The facts of the last command to a database.
     let last = Mutex<(deadline: Int64, mayRunLater: Bool)>((0, false))
+    /// The numbers of the records' commands so far, in order.
+    let numbers = Mutex<[UInt8]>([])
     var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
@@ -42,6 +44,9 @@ final class MemoryRouter: PartitionRouter {
     ) async throws(RouteError) -> Outcome {
         if case .database = key {
             self.last.withLock { $0 = (command.deadlineMilliseconds, mayRunLater) }
+        }
+        if command.kind == .records, command.body.count > 1 {
+            self.numbers.withLock { $0.append(command.body[1]) }
         }
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {

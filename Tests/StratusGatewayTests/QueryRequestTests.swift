@@ -50,6 +50,31 @@ import Testing
                 + "ask in several queries")
     }
 
+    @Test
+    func `a long text is cut by the gateway, and found by any of its words (security audit 2)`()
+        async throws
+    {
+        let wire = InProcess()
+        let caller = Caller(wire: wire, container: try await wire.makeContainer())
+        let long = (0..<3_000).map { "w\($0)" }.joined(separator: " ")
+        let repeated = String(repeating: "sea roads ", count: 1_000)
+        for (name, text) in [("short", "w7 sea"), ("long", long), ("repeated", repeated)] {
+            try await caller.create(name, fields: ["title": ["value": .string(text)]])
+        }
+        // A short text is cut where it is indexed.
+        #expect(wire.router.numbers.withLock { $0.suffix(3) } == [1, 60, 60])
+        for (word, names) in [
+            ("w7", ["long", "short"]), ("w2999", ["long"]), ("sea", ["repeated", "short"]),
+            ("nosuchword", []),
+        ] {
+            let found = try await caller.ask(
+                "private/records/query",
+                ["query": Self.query("title", "CONTAINS_ANY_TOKENS", .string(word))])
+            #expect(
+                found["records"].elements.compactMap { $0["recordName"].text }.sorted() == names)
+        }
+    }
+
     @Test func `the bound of operands is a setting`() async throws {
         var limits = Limits()
         limits.queryOperandCountMax = 2

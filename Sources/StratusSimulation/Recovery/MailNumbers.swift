@@ -4,7 +4,9 @@ import StratusRecords
 
 /// How far the mail of one partition has come, by its rows. Between a checker and a partition of
 /// one process; never stored, never sent.
-struct MailNumbers: Equatable {
+struct MailNumbers: Equatable, FixedLevel {
+    static var level: FeatureLevel { .one }
+
     /// In the order of the groups that were asked about.
     var posted: [UInt64] = []
     var received: [UInt64] = []

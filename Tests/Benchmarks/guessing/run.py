@@ -14,8 +14,8 @@ Both experiments of the security audit of November 2026, against one node on the
     accounts    an address whose owner does not want to be found, and one that nobody has, in drawn order. As in the audit,
                 the least of ten requests of each are compared in several hundred draws. (Finding 5)
 
-Not told apart from chance is: fewer digits right than chance gives in one run of 2,000, and Welch's |t| < 4.5 between the
-requests of the two kinds, without the slowest tenth; of the draws, as many on either side as 4.5 standard deviations allow.
+Not told apart from chance is: fewer digits right than chance gives in one run of 2,000, and Yuen's |t| < 4.5 between the
+requests of the two kinds, without their slower halves; of the draws, as many on either side as 4.5 standard deviations allow.
 --requests is divided: eight tenths for the digits, the rest for accounts. --seconds ends the program early, and it says so.
 
 STRATUS_BINARY names another program than .build/release/stratus.
@@ -89,19 +89,25 @@ class Caller:
         return part
 
 
-def trimmed(times):
-    """Without the slowest tenth, which other work of the machine makes."""
-    return sorted(times)[:max(1, len(times) * 9 // 10)]
+def kept(times):
+    """Without the slower half, which other work of the machine makes."""
+    return sorted(times)[:max(2, len(times) // 2)]
 
 
-def moments(times):
-    mean = sum(times) / len(times)
-    return mean, sum((one - mean) ** 2 for one in times) / max(1, len(times) - 1), len(times)
+def level(times):
+    return sum(kept(times)) / len(kept(times))
 
 
-def welch(one, other):
-    (first, var1, count1), (second, var2, count2) = moments(trimmed(one)), moments(trimmed(other))
-    return (first - second) / math.sqrt(max(1e-30, var1 / count1 + var2 / count2))
+def spread(times):
+    """The variance of ``level``: Yuen's, by the times as if the slower half were as slow as the slowest that is kept."""
+    some = kept(times)
+    all_of_them = some + [some[-1]] * (len(times) - len(some))
+    mean = sum(all_of_them) / len(all_of_them)
+    return sum((one - mean) ** 2 for one in all_of_them) / max(1, len(some) * (len(some) - 1))
+
+
+def yuen(one, other):
+    return (level(one) - level(other)) / math.sqrt(max(1e-30, spread(one) + spread(other)))
 
 
 def right_by_chance(count, probability=1 / 10, rare=1 / 2_000):
@@ -133,7 +139,7 @@ def guess(caller, secret, each, draw, until):
             times[digit].append(took)
             if number % 64 == 0 and time.monotonic() > until:
                 return right, good, bad, True
-        means = {digit: moments(trimmed(taken))[0] for digit, taken in times.items()}
+        means = {digit: level(taken) for digit, taken in times.items()}
         middle = sorted(means.values())[5]
         right.append(max(means, key=lambda digit: abs(means[digit] - middle)) == secret[place])
         good += times[secret[place]]
@@ -154,7 +160,7 @@ def digits(node, people, requests, draw, until, save):
         found, good, bad, isCut = guess(caller, secret, each, draw, time.monotonic() + (until - time.monotonic()) / (secrets - number))
         right += found
         if good:
-            t.append(welch(good, bad))
+            t.append(yuen(good, bad))
     bound = right_by_chance(len(right))
     holds = bool(right) and sum(right) < bound and all(abs(one) < T_MAX for one in t)
     print(f"digits: {sum(right)} of {len(right)} right, chance gives fewer than {bound}; {each} requests for each digit of each place; "
@@ -165,10 +171,10 @@ def digits(node, people, requests, draw, until, save):
 def control(node, people, draw, until, save):
     secret = f"{draw.randrange(10_000):04}"
     save(secret)
-    right, good, bad, _ = guess(Caller(node, people["alice"]), secret, 25, draw, until)
-    t = welch(good, bad) if good else 0
+    right, good, bad, _ = guess(Caller(node, people["alice"]), secret, 50, draw, until)
+    t = yuen(good, bad) if good else 0
     holds = len(right) == 4 and all(right) and abs(t) > T_MAX
-    print(f"control: {sum(right)} of {len(right)} right with 25 requests for each, t {t:.1f}: "
+    print(f"control: {sum(right)} of {len(right)} right with 50 requests for each, t {t:.1f}: "
           f"{'the method works' if holds else 'THE METHOD FINDS NOTHING'}", flush=True)
     return holds, {"right": sum(right), "t": round(t, 2)}
 
@@ -200,7 +206,7 @@ def accounts(node, people, requests, draw, until):
         done += 1
         if time.monotonic() > until:
             break
-    t = welch(times["hidden"], times["nobody"])
+    t = yuen(times["hidden"], times["nobody"])
     slack = T_MAX * math.sqrt(done) / 2
     holds = abs(t) < T_MAX and abs(higher - done / 2) <= slack
     print(f"accounts: the one that exists was slower in {higher} of {done} draws, chance gives {done / 2:.0f} ± {slack:.0f}; t {t:.1f}: "
