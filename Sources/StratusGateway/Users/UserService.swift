@@ -218,6 +218,7 @@ struct UserService: Sendable {
     private func find(_ asks: [Lookup]) async throws -> [(ask: Lookup, found: Found?)] {
         let subjects = asks.map { self.subject(of: $0) }
         let others = Set(subjects.compactMap { $0 }).count
+        let begun = self.exchange.handler.world.now
         if others > 0, let people = self.exchange.handler.people {
             let container = self.exchange.route.container
             let caller =
@@ -247,8 +248,25 @@ struct UserService: Sendable {
             }
             entries.append((ask, found))
         }
+        if others > 0 { await self.awaitEvenTime(since: begun, subjectCount: others) }
         return entries
     }
+
+    /// The answer leaves at a time that the work does not decide. A row that is there takes some
+    /// microseconds more to read than one that is not, and several hundred requests told the two
+    /// apart.
+    private func awaitEvenTime(since begun: MonotonicTime, subjectCount: Int) async {
+        let step = Self.answerDelay + Self.answerDelayOfSubject * subjectCount
+        var end = begun + step
+        let now = self.exchange.handler.world.now
+        // The work took longer, for whatever reason: the next step, then.
+        while end < now { end = end + step }
+        try? await Task.sleep(for: end - now)
+    }
+
+    /// Many times what looking one person up takes.
+    static let answerDelay = Duration.milliseconds(20)
+    static let answerDelayOfSubject = Duration.milliseconds(5)
 
     /// Nil: nobody else is asked about.
     private func subject(of ask: Lookup) -> Subject? {

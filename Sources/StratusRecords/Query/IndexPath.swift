@@ -8,7 +8,8 @@ struct KeyRange: Sendable {
     var lower: Bytes
     /// Excluded.
     var upper: Bytes
-    /// Of rows that summarise long texts: those of texts without these words are passed over.
+    /// The words that a long text must have. Its row is passed over if it summarises a text
+    /// without them.
     var sought: SoughtWords?
 
     func contains(_ key: Bytes) -> Bool {

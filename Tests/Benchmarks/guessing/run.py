@@ -12,7 +12,8 @@ Both experiments of the security audit of November 2026, against one node on the
                 others. To his advantage he then learns the right digit, and goes on with it. (Finding 3)
     control     the same by Alice, who may read her record: shows that the method finds digits where time tells them
     accounts    an address whose owner does not want to be found, and one that nobody has, in drawn order. As in the audit,
-                the least of ten requests of each are compared in several hundred draws. (Finding 5)
+                the least of ten requests of each are compared in several hundred draws. (Finding 5) The limit of 100 look-ups
+                a minute for each user is lifted: with it there would be five draws a minute
 
 Not told apart from chance is: fewer digits right than chance gives in one run of 2,000, and Yuen's |t| < 4.5 between the
 requests of the two kinds, without their slower halves; of the draws, as many on either side as 4.5 standard deviations allow.
@@ -37,7 +38,8 @@ class Node:
         self.log = open(os.path.join(place, "log"), "w")
         self.process = subprocess.Popen(
             [PROGRAM, "dev", "--data", os.path.join(place, "data"), "--listen", "127.0.0.1:0", "--json"],
-            stdout=subprocess.PIPE, stderr=self.log, text=True)
+            stdout=subprocess.PIPE, stderr=self.log, text=True,
+            env={**os.environ, "STRATUS_LIMITS_USER_LOOKUP_RATE_MAX": "0"})
         self.facts = json.loads(self.process.stdout.readline())
         url = urllib.parse.urlsplit(self.facts["url"])
         self.address, self.token = (url.hostname, url.port), self.facts["apiToken"]
@@ -219,6 +221,7 @@ def main():
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--only", choices=["digits", "accounts"])
     parser.add_argument("--json")
     options = parser.parse_args()
     print(f"seed {options.seed}, {options.requests} requests, {options.seconds:.0f} s at most, {PROGRAM}")
@@ -247,9 +250,12 @@ def main():
         # Somebody who has used the container, and does not want to be found.
         hidden = Caller(node, people["hidden"])
         hidden.send(hidden.request("records/query", {"query": {"recordType": "Secret"}}))
-        results = {"control": control(node, people, draw, begun + options.seconds, save)}
-        results["digits"] = digits(node, people, options.requests * 8 // 10, draw, begun + options.seconds * 0.75, save)
-        results["accounts"] = accounts(node, people, options.requests * 2 // 10, draw, begun + options.seconds)
+        results = {}
+        if options.only != "accounts":
+            results["control"] = control(node, people, draw, begun + options.seconds, save)
+            results["digits"] = digits(node, people, options.requests * 8 // 10, draw, begun + options.seconds * 0.75, save)
+        if options.only != "digits":
+            results["accounts"] = accounts(node, people, options.requests * 2 // 10, draw, begun + options.seconds)
     finally:
         node.end()
     took = time.monotonic() - begun

@@ -197,6 +197,24 @@ import Testing
         #expect(users.allSatisfy { $0["userRecordName"].text == street.ann.name })
     }
 
+    @Test func `security audit 5: a look-up answers at a time that its work does not decide`()
+        async throws
+    {
+        let street = try await self.street()
+        for (name, count) in [("bob", 1), ("nobody", 1), ("many", 6)] {
+            let addresses = (0..<count).map { number -> JSON in
+                ["emailAddress": .string("\(name)\(number == 0 ? "" : "\(number)")@example.org")]
+            }
+            let clock = ContinuousClock()
+            let begun = clock.now
+            _ = try await street.town.post(
+                "public/users/lookup/email", ["users": .array(addresses)],
+                api: street.api, user: street.ann.token)
+            let least = Duration.milliseconds(20 + 5 * count)
+            #expect(clock.now - begun >= least, "\(name)")
+        }
+    }
+
     @Test func `security audit 5: look-ups count per caller`() async throws {
         let street = try await self.street()
         func ask(_ range: Range<Int>, as token: String) async throws -> WireAnswer {
