@@ -76,6 +76,7 @@ package struct UserArchive: Sendable {
             steps.append(.feed(owned, zone: zone, after: nil, restartCount: 0))
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
+        steps.append(.keyValues(owned, after: nil))
         steps.append(.record(open.part(of: user), name: user))
         for type in types where type != RecordState.userType {
             for part in open.parts {

@@ -99,7 +99,7 @@ package enum ControlProgram {
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
             + [UpgradeCommands.definition]
-            + ContainerCommands.definitions
+            + ContainerCommands.definitions + KeyValueCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(
                     "log-level", "Show or change what the node writes to its log",

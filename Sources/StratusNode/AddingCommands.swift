@@ -39,6 +39,7 @@ package enum AddingCommands {
             false
         // Without its key nothing could be read that a database holds already.
         case .putKey, .loseBody: false
+        case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }
         }
     }
 }

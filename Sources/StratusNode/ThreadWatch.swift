@@ -117,6 +117,9 @@ final class ThreadWatch: Sendable {
         case .schema(let container): return "the schema of \(container.container)"
         case .asset(let asset): return "a look for \(asset)"
         case .key(let ask): return "a look for a key of \(Self.text(ask.database))"
+        case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
+        case .keyValueDevices(let database):
+            return "key-value devices of \(Self.text(database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         }
     }

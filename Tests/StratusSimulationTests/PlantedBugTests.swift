@@ -109,6 +109,9 @@ struct PlantedBugTests {
         .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
         .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
         .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
+        .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
+        .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
+        .storeOverfilled: "KeyValuePropertyTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

@@ -78,10 +78,10 @@ extension NumberFamily {
                 [
                     11: "recover, second edition", 12: "modify subscriptions",
                     13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
-                    25: "lose body", 28: "modify records with assets",
+                    25: "lose body", 28: "modify records with assets", 40: "modify key values",
                 ]
             )
-        ], blocks: [20, 25, 28])
+        ], blocks: [20, 25, 28, 40])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -160,10 +160,11 @@ extension NumberFamily {
                 .two,
                 [
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
-                    20: "asset", 21: "key", 22: "judge with assets",
+                    20: "asset", 21: "key", 22: "judge with assets", 40: "key values",
+                    41: "key-value devices",
                 ]
             )
-        ], blocks: [20])
+        ], blocks: [20, 40])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

@@ -9,7 +9,8 @@ package import StratusModel
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
-// |       | with assets: see `AssetAnswerCoding.swift`                                      |
+// |       | with assets: see `AssetAnswerCoding.swift`, 40 key values: see                   |
+// |       | `KeyValueCoding.swift`, 41 devices: count, each text, varint batch, signed time   |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -145,6 +146,17 @@ extension RecordAnswer {
             writer.begin(.key)
             writer.bytes.write(flag: key != nil)
             if let key { writer.bytes.write(key) }
+        case .keyValues(let page):
+            writer.begin(.keyValues)
+            writer.bytes.write(page)
+        case .keyValueDevices(let devices):
+            writer.begin(.keyValueDevices)
+            writer.bytes.write(count: devices.count)
+            for device in devices {
+                writer.bytes.write(text: device.device)
+                writer.bytes.write(varint: device.lastBatch)
+                writer.bytes.write(signed: device.lastSeenMilliseconds)
+            }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -197,6 +209,18 @@ extension RecordAnswer {
         case .asset:
             self = .asset(try reader.bytes.flag() ? try reader.bytes.storedAsset() : nil)
         case .key: self = .key(try reader.bytes.flag() ? try reader.bytes.databaseKey() : nil)
+        case .keyValues: self = .keyValues(try reader.bytes.keyValuesPage())
+        case .keyValueDevices:
+            var devices: [KeyValueDevice] = []
+            for _ in 0..<(try reader.bytes.count(minimumSize: 3)) {
+                let name = try reader.bytes.text()
+                let batch = try reader.bytes.varint()
+                devices.append(
+                    KeyValueDevice(
+                        device: name, lastBatch: batch,
+                        lastSeenMilliseconds: try reader.bytes.signed()))
+            }
+            self = .keyValueDevices(devices)
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -222,6 +246,8 @@ enum AnswerKind: UInt8 {
     case asset = 20
     case key = 21
     case useWithAssets = 22
+    case keyValues = 40
+    case keyValueDevices = 41
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

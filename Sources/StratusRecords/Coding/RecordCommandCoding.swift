@@ -13,7 +13,8 @@ package import StratusModel
 // |       | 11 recover, of the second edition (nothing follows), 12 modify subscriptions,    |
 // |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
-// |       | 28 modify records whose assets are resolved: else as 1                          |
+// |       | 28 modify records whose assets are resolved: else as 1,                         |
+// |       | 40 modify key values: see `KeyValueCoding.swift`                                |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -85,6 +86,9 @@ extension RecordCommand {
         case .loseBody(let lose):
             writer.write(25 as UInt8)
             writer.write(body: lose.body)
+        case .modifyKeyValues(let modify):
+            writer.write(40 as UInt8)
+            modify.write(to: &writer)
         }
         return writer.bytes
     }
@@ -131,6 +135,8 @@ extension RecordCommand {
             var modify = try ModifyRecords(from: &reader, container: container)
             modify.resolvesAssets = true
             self = .modifyRecords(modify)
+        case 40:
+            self = .modifyKeyValues(try ModifyKeyValues(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -23,6 +23,7 @@ extension RecordCommand: Levelled {
         case .holdAssets: 21
         case .putKey: 22
         case .loseBody: 25
+        case .modifyKeyValues: 40
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -46,6 +47,8 @@ extension RecordQuery: Levelled {
         case .news: 13
         case .asset: 20
         case .key: 21
+        case .keyValues: 40
+        case .keyValueDevices: 41
         }
     }
     package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
@@ -98,7 +101,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .asset, .key: .two
+        case .subscriptions, .news, .asset, .key, .keyValues, .keyValueDevices: .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }
@@ -109,7 +112,7 @@ extension RecordOutcome: Levelled {
     /// New kinds are outcomes of new commands only.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost: .two
+        case .subscriptions, .pinned, .held, .key, .bodyLost, .keyValues: .two
         default: .one
         }
     }
@@ -193,6 +196,14 @@ extension KeyRow: FixedLevel {
 
 extension AssetUse: FixedLevel {
     package static var level: FeatureLevel { .two }
+}
+
+extension KeyValueUse: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}
+
+extension KeyValueDeviceRow: FixedLevel {
+    static var level: FeatureLevel { .two }
 }
 
 extension RecordRow: FixedLevel {

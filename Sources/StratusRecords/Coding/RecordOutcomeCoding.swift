@@ -9,7 +9,8 @@ package import StratusModel
 // | 1     | format, 1                                                                      |
 // | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
 // |       | 8 subscriptions (level 2),                                                     |
-// |       | 20…25 about assets: see `AssetAnswerCoding.swift`                              |
+// |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
+// |       | 40 key values: see `KeyValueCoding.swift`                                      |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -75,6 +76,9 @@ extension RecordOutcome {
         case .bodyLost(let isThere):
             writer.write(25 as UInt8)
             writer.write(flag: isThere)
+        case .keyValues(let modified):
+            writer.write(40 as UInt8)
+            writer.write(modified)
         }
         return writer.bytes
     }
@@ -127,6 +131,7 @@ extension RecordOutcome {
         case 21: self = .held(try reader.heldAssets())
         case 22: self = .key(try reader.databaseKey())
         case 25: self = .bodyLost(try reader.flag())
+        case 40: self = .keyValues(try reader.modifiedKeyValues())
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -10,7 +10,8 @@ package import StratusModel
 // | 1     | ask: 1 lookup, 2 zones, 3 zone changes, 4 database changes, 5 page, 6 schema,   |
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
-// |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2)             |
+// |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
+// |       | 40 key values (`KeyValueCoding.swift`), 41 their devices, a database (level 2)     |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -102,6 +103,12 @@ extension RecordQuery {
             writer.write(ask.database)
             writer.write(flag: ask.version != nil)
             if let version = ask.version { writer.write(varint: UInt64(version)) }
+        case .keyValues(let ask):
+            writer.write(40 as UInt8)
+            writer.write(ask)
+        case .keyValueDevices(let database):
+            writer.write(41 as UInt8)
+            writer.write(database)
         }
         return writer.bytes
     }
@@ -165,6 +172,8 @@ extension RecordQuery {
             ask = .key(
                 KeyAsk(
                     database: database, version: try reader.flag() ? try reader.number32() : nil))
+        case 40: ask = .keyValues(try reader.keyValuesAsk())
+        case 41: ask = .keyValueDevices(try reader.database())
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

@@ -25,6 +25,8 @@ package enum RecordAnswer: Sendable, Equatable {
     case asset(StoredAsset?)
     /// Nil: the database has no such key.
     case key(DatabaseKey?)
+    case keyValues(KeyValuesPage)
+    case keyValueDevices([KeyValueDevice])
     case refused(RequestRefusal)
 }
 

@@ -27,6 +27,7 @@ package enum RecordCommand: Sendable, Equatable {
     case putKey(PutKey)
     /// Stratus' own.
     case loseBody(LoseBody)
+    case modifyKeyValues(ModifyKeyValues)
 }
 
 /// `records/modify`: operations on one zone.

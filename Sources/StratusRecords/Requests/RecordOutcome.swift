@@ -21,6 +21,7 @@ package enum RecordOutcome: Sendable, Equatable {
     case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)
+    case keyValues(ModifiedKeyValues)
 }
 
 /// The results of a `records/modify`, one per operation, in order.

@@ -29,6 +29,9 @@ package struct RecordQuery: Sendable, Equatable {
         case asset(AssetID)
         /// A key of a database. For Stratus itself.
         case key(KeyAsk)
+        case keyValues(KeyValuesAsk)
+        /// The devices that have changed the key-value store.
+        case keyValueDevices(DatabaseID)
     }
 
     package var principal: Principal

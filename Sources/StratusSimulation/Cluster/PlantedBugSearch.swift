@@ -156,7 +156,8 @@ package struct PlantedBugSearch {
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
-            .jointLeftWithoutCopies:
+            .jointLeftWithoutCopies, .deviceClockTrusted, .olderValueWins, .removalForgotten,
+            .batchTakenAgain, .storeOverfilled:
             nil
         }
     }

@@ -36,6 +36,7 @@ extension RecordCommand {
         case .eraseDatabase(let erase): erase.database
         case .pinAsset(let pin): pin.database
         case .holdAssets(let hold): hold.database
+        case .modifyKeyValues(let modify): modify.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
             .loseBody, .modifySubscriptions, .followNews:
             nil

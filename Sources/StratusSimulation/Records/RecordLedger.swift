@@ -88,7 +88,7 @@ struct RecordLedger {
             return nil
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .modifySubscriptions, .followNews:
+            .modifySubscriptions, .followNews, .modifyKeyValues:
             return "nobody asks for this"
         }
     }
