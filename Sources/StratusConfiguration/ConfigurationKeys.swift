@@ -317,6 +317,11 @@ extension ConfigurationKey {
             "limits.recordSizeMax", .size(1 << 10...16 << 20), .size(.mebibytes(1)), reloads: true,
             "The size of one record's fields, without assets. CloudKit's limit is 1 MiB."),
         ConfigurationKey(
+            "limits.keyValueSizeMax", .size(1 << 10...8 << 20), .size(.mebibytes(1)), reloads: true,
+            "The bytes that the values of one user's key-value store may have in all, and each of "
+                + "them alone. A change beyond it is refused, and the key keeps its value. Use the "
+                + "same value on every node."),
+        ConfigurationKey(
             "limits.privateDatabaseSizeMax", .size(0...1 << 50), .size(ByteCount(0)), reloads: true,
             "The quota of one user's private records in one container. A save beyond it is "
                 + "refused with 413 QUOTA_EXCEEDED; existing records stay, and may shrink. Use the "
@@ -358,6 +363,11 @@ extension ConfigurationKey {
             "How many people one user may look up in a minute at this node, by address or "
                 + "record name. A burst may be twice as large. Beyond it the answer is 429 "
                 + "THROTTLED. 0: no limit."),
+        ConfigurationKey(
+            "limits.keyValueRateMax", .integer(0...1_000_000), .integer(0), reloads: true,
+            "How many batches of changes one user may send to a key-value store in a minute at "
+                + "this node. A burst may be twice as large. Beyond it the answer is 429 THROTTLED. "
+                + "0: no limit."),
         ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new connection is answered 503 and "

@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusHTTP
 import StratusModel
 import StratusRecords
@@ -30,6 +31,8 @@ final class ArchiveLines: ResponseBody {
                 if !records.isEmpty { return self.lines(records, in: scope) }
             case .subscriptions(let found, let scope):
                 if !found.isEmpty { return self.lines(found, in: scope) }
+            case .keyValues(let entries, let scope):
+                if !entries.isEmpty { return try self.lines(entries, in: scope) }
             case .begunAgain(let zone, let scope):
                 return self.line(about: zone, in: scope, "begunAgain")
             case .incomplete(let zone, let scope):
@@ -62,6 +65,32 @@ final class ArchiveLines: ResponseBody {
                 $0.member("database", scope.name)
                 $0.key("subscription")
                 self.form.subscription(subscription, &$0)
+            }
+            lines += writer.finish()
+            lines.append(0x0A)
+        }
+        return lines
+    }
+
+    /// A key that stands on two lines changed while the archive was written: the later line counts.
+    private func lines(
+        _ entries: [KeyValuesPage.Entry], in scope: DatabaseScope
+    ) throws -> Bytes {
+        var lines = Bytes()
+        for entry in entries {
+            var writer = JSONWriter()
+            try writer.object { (object) throws in
+                object.member("database", scope.name)
+                object.key("keyValue")
+                try object.object { (item) throws in
+                    item.member("key", entry.key)
+                    if let value = entry.value {
+                        item.key("value")
+                        item.write(try PropertyListValue(decoding: value))
+                    } else {
+                        item.member("removed", true)
+                    }
+                }
             }
             lines += writer.finish()
             lines.append(0x0A)

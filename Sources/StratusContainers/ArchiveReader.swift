@@ -41,6 +41,32 @@ struct ArchiveReader: Sendable {
         return found.compactMap(\.self)
     }
 
+    /// A page of a key-value store.
+    func keyValues(of database: DatabaseID, after: FeedPosition?) async throws -> KeyValuesPage {
+        guard self.store.router.level.allows(.two) else {
+            let start = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
+            return KeyValuesPage(
+                isFromStart: true, entries: [], position: start, moreComing: false,
+                use: KeyValueUse())
+        }
+        let ask = KeyValuesAsk(database: database, after: after)
+        guard
+            case .keyValues(let page) = try await self.ask(
+                .keyValues(ask), at: .database(database))
+        else { throw RouteError.refused("no key values where some were asked for") }
+        return page
+    }
+
+    /// The devices that have changed a key-value store.
+    func keyValueDevices(of database: DatabaseID) async throws -> [KeyValueDevice] {
+        guard self.store.router.level.allows(.two) else { return [] }
+        guard
+            case .keyValueDevices(let devices) = try await self.ask(
+                .keyValueDevices(database), at: .database(database))
+        else { throw RouteError.refused("no devices where some were asked for") }
+        return devices
+    }
+
     /// Removes all that a user is subscribed to in a database that is not the user's own.
     func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
         guard self.store.router.level.allows(.two), database.recordBucket == nil else { return }

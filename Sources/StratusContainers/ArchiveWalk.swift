@@ -8,11 +8,13 @@ struct ArchiveWalk: Sendable {
         case type(DatabaseID, String, after: Bytes?, creator: String?)
         case record(DatabaseID, name: String)
         case subscriptions(DatabaseID, isShared: Bool, user: String)
+        case keyValues(DatabaseID, after: FeedPosition?)
     }
 
     enum Piece: Sendable {
         case records([Record], DatabaseScope)
         case subscriptions([Subscription], DatabaseScope)
+        case keyValues([KeyValuesPage.Entry], DatabaseScope)
         /// The walk of the zone has begun again: discard what it returned before, since everything
         /// follows again.
         case begunAgain(ZoneID, DatabaseScope)
@@ -51,6 +53,17 @@ struct ArchiveWalk: Sendable {
             // Those of all zones are in every part, and the home tells of them.
             if database.zoneBucket != nil { found.removeAll { $0.zone == nil } }
             return .subscriptions(found, isShared ? .shared : database.scope)
+            return .subscriptions(
+                try await self.reader.subscriptions(of: user, in: database, isShared: isShared),
+                isShared ? .shared : database.scope)
+        case .keyValues(let database, let after):
+            let page = try await self.reader.keyValues(of: database, after: after)
+            if page.moreComing {
+                self.steps[0] = .keyValues(database, after: page.position)
+            } else {
+                self.steps.removeFirst()
+            }
+            return .keyValues(page.entries, database.scope)
         }
     }
 

@@ -81,6 +81,7 @@ package struct UserArchive: Sendable {
             }
         }
         for type in types { steps.append(.type(owned, type, after: nil, creator: nil)) }
+        steps.append(.keyValues(owned, after: nil))
         steps.append(.record(open.part(of: user), name: user))
         for type in types where type != RecordState.userType {
             for part in open.parts {

@@ -131,6 +131,10 @@ struct ControlCommands {
             return try await PushCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
+        case let path where KeyValueCommands.serves(path):
+            return try await KeyValueCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where IdentityCommands.serves(path):
             return try await IdentityCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

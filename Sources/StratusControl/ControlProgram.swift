@@ -106,7 +106,7 @@ package enum ControlProgram {
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
             + [UpgradeCommands.definition, SupportCommand.definition]
-            + ContainerCommands.definitions
+            + ContainerCommands.definitions + KeyValueCommands.definitions
             + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(
                     "log-level", "Show or change what the node writes to its log",

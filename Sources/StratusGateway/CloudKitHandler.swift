@@ -42,6 +42,10 @@ package final class CloudKitHandler: HTTPHandler {
     private let rates: RequestRates?
     /// Look-ups of people, by caller.
     let userLookUps: RequestThrottle?
+    /// Nil where nobody counts (tests of everything else).
+    let keyValueCounters: KeyValueCounters?
+    /// Syncs of key-value stores that bring changes, by user.
+    let keyValueSyncs: RequestThrottle?
 
     /// - Parameter tokenKey: 32 secret bytes, the same on every node and over every restart: what
     ///   clients' sync tokens are sealed with.
@@ -56,7 +60,8 @@ package final class CloudKitHandler: HTTPHandler {
         limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
         people: SignInService? = nil, assets: AssetKit? = nil,
         operations: OperationTable = .standard, polls: HeldPolls = HeldPolls(),
-        push: PushRegistry? = nil, log: Log = .silent()
+        push: PushRegistry? = nil, keyValueCounters: KeyValueCounters? = nil,
+        log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
@@ -70,6 +75,8 @@ package final class CloudKitHandler: HTTPHandler {
         self.settings = settings
         self.rates = RequestRates(settings)
         self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
+        self.keyValueCounters = keyValueCounters
+        self.keyValueSyncs = settings.keyValueRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.limits = limits
         self.people = people
         self.assets = assets

@@ -99,6 +99,16 @@ struct Exchange {
             owner: self.route.scope == .public ? "" : self.caller)
     }
 
+    /// The caller's private database, whatever the path names.
+    var privateDatabase: DatabaseID {
+        DatabaseID(container: self.route.container, scope: .private, owner: self.caller)
+    }
+
+    /// Refuses what older members of the cluster do not know.
+    func requireLevel(_ level: FeatureLevel) throws(RouteError) {
+        guard self.handler.router.level.allows(level) else { throw .upgrading }
+    }
+
     /// Refuses a caller without a user. A caller with only an API token may read what the world may
     /// read, and nothing else.
     func requireUser() async throws {
@@ -229,6 +239,7 @@ struct Exchange {
         switch command {
         case .modifyRecords(let modify): self.handler.stirred(modify.database)
         case .modifyZones(let modify): self.handler.stirred(modify.database)
+        case .modifyKeyValues(let modify): self.handler.stirred(modify.database)
         default: break
         }
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)

@@ -9,7 +9,8 @@ package struct OperationTable: Sendable {
     package static let standard = OperationTable(
         RecordService.operations, QueryService.operations, ZoneService.operations,
         FeedService.operations, SubscriptionService.operations, TokenService.operations,
-        UserService.operations, UsageService.operations, AssetService.operations)
+        UserService.operations, UsageService.operations, AssetService.operations,
+        KeyValueService.operations, AccountService.operations)
 
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]

@@ -8,6 +8,8 @@ package struct Limits: Sendable, Equatable {
     /// means no quota.
     package var privateDatabaseSizeMax: ByteCount = ByteCount(0)
     package var publicDatabaseSizeMax: ByteCount = ByteCount(0)
+    /// The values of one key-value store in all, and one of them.
+    package var keyValueSizeMax: ByteCount = .mebibytes(1)
     /// Record and zone names.
     package var nameLengthMax = 255
     /// DELETE_SELF referrers of one target.

@@ -46,6 +46,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
     case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack
     case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
+    // The key-value store.
+    case deviceClockTrusted, olderValueWins, removalForgotten, batchTakenAgain, storeOverfilled
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.

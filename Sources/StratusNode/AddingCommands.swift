@@ -41,6 +41,7 @@ package enum AddingCommands {
         case .putKey, .loseBody: false
         // The creation that follows it is refused.
         case .noteBuckets: false
+        case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }
         }
     }
 }

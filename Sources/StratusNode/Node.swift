@@ -157,13 +157,15 @@ package final class Node: Sendable {
             gateway.tokenRequestRateMax = rate("limits.tokenRequestRateMax")
             gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
             gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
+            gateway.keyValueRateMax = rate("limits.keyValueRateMax")
             let limits = NodePlan.limits(settings)
             return Gateway(
                 cloudKit: CloudKitHandler(
                     router: router, authenticator: authenticator, world: world,
                     tokenKey: tokenKey, feeds: feeds, settings: gateway, limits: limits,
                     bodies: bodies, answers: cluster.answers, people: people, assets: kit,
-                    polls: polls, push: registry, log: log),
+                    polls: polls, push: registry,
+                    keyValueCounters: KeyValueCounters(state.metrics), log: log),
                 assets: AssetHandler(
                     kit, router: router, world: world, limits: limits, log: log))
         }

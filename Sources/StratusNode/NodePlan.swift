@@ -54,6 +54,7 @@ package struct NodePlan: Sendable {
         limits.bufferedAnswerSizeMax = settings.size("limits.bufferedAnswerSizeMax")
         limits.operationCountMax = settings.integer("limits.operationCountMax")
         limits.recordSizeMax = settings.size("limits.recordSizeMax")
+        limits.keyValueSizeMax = settings.size("limits.keyValueSizeMax")
         limits.privateDatabaseSizeMax = settings.size("limits.privateDatabaseSizeMax")
         limits.publicDatabaseSizeMax = settings.size("limits.publicDatabaseSizeMax")
         limits.queryTouchCountMax = settings.integer("limits.queryTouchCountMax")

@@ -120,6 +120,9 @@ final class ThreadWatch: Sendable {
         case .asset(let asset): return "a look for \(asset)"
         case .key(let ask): return "a look for a key of \(Self.text(ask.database))"
         case .buckets(let ask): return "the buckets in use of \(Self.text(ask.database)) \(who)"
+        case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
+        case .keyValueDevices(let database):
+            return "key-value devices of \(Self.text(database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         }
     }

@@ -88,7 +88,8 @@ import Testing
     @Test func `what reads without being told what has a GET`() {
         let readers: Set<String> = [
             "zones/list", "users/current", "users/caller", "users/discover",
-            "users/lookup/contacts", "usage", "subscriptions/list",
+            "users/lookup/contacts", "usage", "subscriptions/list", "values",
+            "account",
         ]
         for operation in OperationTable.standard.operations {
             #expect(operation.methods.contains(named: "POST"))

@@ -212,7 +212,7 @@ import Testing
                         database: Bench.publicDatabase, subscriber: Bench.owner,
                         token: Bytes(repeating: 0, count: 16), .forget))
             ),
-        ] + AssetGoldens.commands
+        ] + AssetGoldens.commands + KeyValueGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -259,7 +259,7 @@ import Testing
                 "outcome-subscriptions-1",
                 .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
             ),
-        ] + AssetGoldens.outcomes
+        ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -324,7 +324,7 @@ import Testing
                         database: Bench.publicDatabase, zone: ZoneID.defaultName, isAtomic: false,
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
-        ] + AssetGoldens.queries
+        ] + AssetGoldens.queries + KeyValueGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -375,7 +375,7 @@ import Testing
                         event: .zone("Shelves", ChangeTag(9))))),
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
-        ] + AssetGoldens.answers
+        ] + AssetGoldens.answers + KeyValueGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

@@ -115,6 +115,9 @@ struct PlantedBugTests {
         .expiredPartRestarted: "PartedFeedPropertyTests",
         .erasureStopsAtHome: "PartedFeedPropertyTests", .oldCountsMask: "ZoneBucketTests",
         .recoveredMaskKept: "ZoneBucketTests",
+        .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
+        .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
+        .storeOverfilled: "KeyValuePropertyTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

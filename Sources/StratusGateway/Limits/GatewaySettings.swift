@@ -34,6 +34,9 @@ package struct GatewaySettings: Sendable, Equatable {
     package var addressRequestRateMax: Int?
     /// People that one user may look up in a minute at this node; nil: as many as come.
     package var userLookUpRateMax: Int? = 100
+    /// Batches of changes that one user may send to a key-value store in a minute at this node;
+    /// nil: as many as come.
+    package var keyValueRateMax: Int?
 
     package init() {}
 

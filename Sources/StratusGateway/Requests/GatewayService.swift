@@ -1,15 +1,20 @@
+package import StratusModel
+
 /// Operations whose paths begin alike: `/<root>/<container>/<environment>/`, then perhaps a
 /// database, then the operation's name.
 package struct GatewayService: Sendable, Hashable {
     /// The root path, with a slash at both ends.
     package let root: String
-    /// Whether a database follows the environment. Where none does, the public one is meant.
+    /// Whether a database follows the environment.
     package let namesDatabase: Bool
+    /// The database that is meant where none is named.
+    package let scope: DatabaseScope
 
-    package init(root: String, namesDatabase: Bool) {
+    package init(root: String, namesDatabase: Bool, scope: DatabaseScope = .public) {
         precondition(root.count > 2 && root.first == "/" && root.last == "/")
         self.root = root
         self.namesDatabase = namesDatabase
+        self.scope = scope
     }
 
     /// CloudKit Web Services.
@@ -17,6 +22,13 @@ package struct GatewayService: Sendable, Hashable {
 
     /// What belongs to a device of a user: the tokens of notifications.
     package static let device = GatewayService(root: "/device/1/", namesDatabase: false)
+
+    /// The key-value store of the caller.
+    package static let keyValue = GatewayService(
+        root: "/kvs/1/", namesDatabase: false, scope: .private)
+
+    /// What the caller's key-value store and documents have in common.
+    package static let ubiquity = GatewayService(root: "/ubiquity/1/", namesDatabase: false)
 
     /// Names of the database service stand alone; those of other services follow the service's
     /// first word.

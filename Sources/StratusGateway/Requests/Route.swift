@@ -30,7 +30,7 @@ package struct Route: Sendable {
         guard let environment = Environment(name: environmentText) else {
             throw .unknownEnvironment(environmentText)
         }
-        var scope = DatabaseScope.public
+        var scope = section.service.scope
         if section.service.namesDatabase {
             let scopeText = String(decoding: scopeName, as: UTF8.self)
             guard let named = DatabaseScope(name: scopeText) else {

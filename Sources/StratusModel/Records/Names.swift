@@ -11,6 +11,19 @@ package struct ZoneID: Sendable, Hashable, Comparable {
     package static let defaultName = "_defaultZone"
     package var isDefault: Bool { self.name == Self.defaultName }
 
+    /// The zone of a private database that holds its key-value store.
+    package static let keyValueName = "_kv"
+    /// The zone of a private database that holds its documents.
+    package static let documentsName = "_documents"
+
+    /// Whether a service of its own keeps what is in the zone. No operation on records or zones
+    /// sees such a zone.
+    package static func isReserved(_ name: String) -> Bool {
+        name == Self.keyValueName || name == Self.documentsName
+    }
+
+    package var isReserved: Bool { Self.isReserved(self.name) }
+
     package static func < (one: Self, other: Self) -> Bool {
         (one.owner, one.name) < (other.owner, other.name)
     }

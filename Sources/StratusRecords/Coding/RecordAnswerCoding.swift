@@ -11,7 +11,8 @@ package import StratusModel
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
 // |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 50 buckets       |
 // |       | (level 2): varint mask, flag and zone summary; 60 zone page: as zones, then     |
-// |       | flag and text name                                                             |
+// |       | flag and text name; 70 key values: see `KeyValueCoding.swift`, 71 devices: count, |
+// |       | each text, varint batch, signed time                                           |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -151,6 +152,17 @@ extension RecordAnswer {
             writer.begin(.buckets)
             writer.bytes.write(varint: answer.mask.raw)
             writer.write(answer.zone)
+        case .keyValues(let page):
+            writer.begin(.keyValues)
+            writer.bytes.write(page)
+        case .keyValueDevices(let devices):
+            writer.begin(.keyValueDevices)
+            writer.bytes.write(count: devices.count)
+            for device in devices {
+                writer.bytes.write(text: device.device)
+                writer.bytes.write(varint: device.lastBatch)
+                writer.bytes.write(signed: device.lastSeenMilliseconds)
+            }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -214,6 +226,18 @@ extension RecordAnswer {
                 BucketsAnswer(
                     mask: mask,
                     zone: try reader.bytes.flag() ? try reader.bytes.zoneSummary() : nil))
+        case .keyValues: self = .keyValues(try reader.bytes.keyValuesPage())
+        case .keyValueDevices:
+            var devices: [KeyValueDevice] = []
+            for _ in 0..<(try reader.bytes.count(minimumSize: 3)) {
+                let name = try reader.bytes.text()
+                let batch = try reader.bytes.varint()
+                devices.append(
+                    KeyValueDevice(
+                        device: name, lastBatch: batch,
+                        lastSeenMilliseconds: try reader.bytes.signed()))
+            }
+            self = .keyValueDevices(devices)
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -242,6 +266,8 @@ enum AnswerKind: UInt8 {
     case waitingDevices = 40
     case buckets = 50
     case zonePage = 60
+    case keyValues = 70
+    case keyValueDevices = 71
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -14,6 +14,7 @@ package import StratusModel
 // |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
 // |       | 28 modify records whose assets are resolved: else as 1,                          |
+// |       | 40 modify key values: see `KeyValueCoding.swift`,                                |
 // |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
 // |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
@@ -118,6 +119,9 @@ extension RecordCommand {
             writer.write(51 as UInt8)
             writer.write(partOf: note.database)
             writer.write(note.buckets)
+        case .modifyKeyValues(let modify):
+            writer.write(40 as UInt8)
+            modify.write(to: &writer)
         }
     }
 
@@ -217,6 +221,8 @@ extension RecordCommand {
             }
             self = .noteBuckets(
                 NoteBuckets(database: database, buckets: try reader.zoneBuckets()))
+        case 40:
+            self = .modifyKeyValues(try ModifyKeyValues(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }
     }

@@ -31,6 +31,7 @@ extension RecordCommand: Levelled {
         case .putKey: 22
         case .loseBody: 25
         case .noteBuckets: 51
+        case .modifyKeyValues: 40
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -57,6 +58,8 @@ extension RecordQuery: Levelled {
         case .key: 21
         case .buckets: 50
         case .zonePage: 60
+        case .keyValues: 70
+        case .keyValueDevices: 71
         }
     }
     package var level: FeatureLevel {
@@ -118,7 +121,9 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage: .two
+        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
+            .keyValues, .keyValueDevices:
+            .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }
@@ -129,7 +134,7 @@ extension RecordOutcome: Levelled {
     /// New kinds are outcomes of new commands only.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted: .two
+        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues: .two
         default: .one
         }
     }
@@ -221,6 +226,14 @@ extension KeyRow: FixedLevel {
 
 extension AssetUse: FixedLevel {
     package static var level: FeatureLevel { .two }
+}
+
+extension KeyValueUse: FixedLevel {
+    package static var level: FeatureLevel { .two }
+}
+
+extension KeyValueDeviceRow: FixedLevel {
+    static var level: FeatureLevel { .two }
 }
 
 extension RecordRow: FixedLevel {

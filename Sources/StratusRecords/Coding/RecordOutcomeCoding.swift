@@ -10,6 +10,7 @@ package import StratusModel
 // | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
 // |       | 8 subscriptions (level 2),                                                     |
 // |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
+// |       | 40 key values: see `KeyValueCoding.swift`,                                     |
 // |       | 50 buckets noted (level 2): varint mask                                        |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
@@ -79,6 +80,9 @@ extension RecordOutcome {
         case .bucketsNoted(let mask):
             writer.write(50 as UInt8)
             writer.write(varint: mask.raw)
+        case .keyValues(let modified):
+            writer.write(40 as UInt8)
+            writer.write(modified)
         }
         return writer.bytes
     }
@@ -132,6 +136,7 @@ extension RecordOutcome {
         case 22: self = .key(try reader.databaseKey())
         case 25: self = .bodyLost(try reader.flag())
         case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
+        case 40: self = .keyValues(try reader.modifiedKeyValues())
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -12,7 +12,7 @@ package import StratusModel
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
 // |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets, 60 zone page         |
-// |       | (level 2)                                                                      |
+// |       | 70 key values (`KeyValueCoding.swift`), 71 their devices, a database (level 2)     |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -127,6 +127,12 @@ extension RecordQuery {
             writer.write(50 as UInt8)
             writer.write(ask.database)
             writer.write(UInt8(clamping: ask.count))
+        case .keyValues(let ask):
+            writer.write(70 as UInt8)
+            writer.write(ask)
+        case .keyValueDevices(let database):
+            writer.write(71 as UInt8)
+            writer.write(database)
         }
         return writer.bytes
     }
@@ -208,6 +214,8 @@ extension RecordQuery {
                 database.bucket == nil
             else { throw DecodingError(.malformed, at: start) }
             ask = .buckets(BucketsAsk(database: database, count: count))
+        case 70: ask = .keyValues(try reader.keyValuesAsk())
+        case 71: ask = .keyValueDevices(try reader.database())
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

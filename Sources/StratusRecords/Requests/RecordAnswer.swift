@@ -29,6 +29,8 @@ package enum RecordAnswer: Sendable, Equatable {
     /// Nil: the database has no such key.
     case key(DatabaseKey?)
     case buckets(BucketsAnswer)
+    case keyValues(KeyValuesPage)
+    case keyValueDevices([KeyValueDevice])
     case refused(RequestRefusal)
 }
 

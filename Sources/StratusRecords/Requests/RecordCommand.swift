@@ -29,6 +29,7 @@ package enum RecordCommand: Sendable, Equatable {
     case loseBody(LoseBody)
     /// The gateway's: before zones are made in buckets of a private database.
     case noteBuckets(NoteBuckets)
+    case modifyKeyValues(ModifyKeyValues)
 }
 
 /// `records/modify`: operations on one zone.

@@ -23,6 +23,7 @@ package enum RecordOutcome: Sendable, Equatable {
     case bodyLost(Bool)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
+    case keyValues(ModifiedKeyValues)
 }
 
 /// The results of a `records/modify`, one per operation, in order.

@@ -36,6 +36,9 @@ package struct RecordQuery: Sendable, Equatable {
         case key(KeyAsk)
         /// The buckets of a private database that are in use, and its default zone.
         case buckets(BucketsAsk)
+        case keyValues(KeyValuesAsk)
+        /// The devices that have changed the key-value store.
+        case keyValueDevices(DatabaseID)
     }
 
     package var principal: Principal

@@ -38,7 +38,8 @@ extension RecordState {
                 let purge = Job.purge(zone.number, hasAssets: zone.assetRecordCount > 0)
                 try rows.put(.job, purge.key, purge.encoded())
                 progress.recordCount += zone.recordCount
-                if name != ZoneID.defaultName {
+                // These three are in nobody's count of zones.
+                if name != ZoneID.defaultName, !ZoneID.isReserved(name) {
                     database.heldElsewhere = database.heldElsewhere - zone.held
                     database.zoneCount -= 1
                     progress.zoneCount += 1

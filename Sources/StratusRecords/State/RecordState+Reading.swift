@@ -84,6 +84,10 @@ extension RecordState {
             return QueryAnswer(body: try self.key(ask, query.principal, over: rows).encoded())
         case .buckets(let ask):
             return QueryAnswer(body: try self.buckets(ask, over: rows).encoded())
+        case .keyValues(let ask):
+            return QueryAnswer(body: try self.keyValues(ask, over: rows).encoded())
+        case .keyValueDevices(let database):
+            return QueryAnswer(body: try self.keyValueDevices(of: database, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -151,16 +155,17 @@ extension RecordState {
             .read, schema?.type(named: type), creator: creator, in: database, principal)
     }
 
+    /// Nil for reserved zones too.
     mutating func liveZone(_ name: String, of id: DatabaseID, over rows: borrowing some RowReader)
         throws(StoreError) -> ZoneRow?
     {
-        guard let database = try self.cache.database(id, over: rows),
+        guard !ZoneID.isReserved(name), let database = try self.cache.database(id, over: rows),
             let zone = try self.cache.zone(name, in: database.number, over: rows), !zone.isDeleted
         else { return nil }
         return zone
     }
 
-    /// Every live zone of a database, by name.
+    /// Every live zone of a database but the reserved ones, by name.
     func liveZones(of id: DatabaseID, over rows: borrowing some RowReader) throws(StoreError)
         -> [(name: String, zone: ZoneRow)]
     {
@@ -174,7 +179,7 @@ extension RecordState {
             guard let name = String(validating: key[prefix.count...], as: UTF8.self) else {
                 throw StoreError(.unreadable, "zone key")
             }
-            if !zone.isDeleted { zones.append((name, zone)) }
+            if !zone.isDeleted, !ZoneID.isReserved(name) { zones.append((name, zone)) }
         }
         return zones
     }
@@ -236,7 +241,7 @@ extension RecordState {
             var answers: [ZoneAnswer] = []
             for name in names {
                 var zone: ZoneRow?
-                if let database {
+                if let database, !ZoneID.isReserved(name) {
                     zone = try StoredRows.zone(name, in: database.number, over: rows)
                 }
                 if let zone, !zone.isDeleted {
@@ -275,6 +280,8 @@ extension RecordQuery {
         case .news(let ask): ask.database
         case .key(let ask): ask.database
         case .buckets(let ask): ask.database
+        case .keyValues(let ask): ask.database
+        case .keyValueDevices(let database): database
         case .schema, .jobs, .work, .asset, .waitingDevices: nil
         }
     }

@@ -111,6 +111,9 @@ package struct RecordState: ReplicatedState {
         case .putKey(let put):
             let outcome = try self.apply(put, of: command, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .modifyKeyValues(let modify):
+            let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
@@ -180,6 +183,7 @@ package struct RecordState: ReplicatedState {
             database = try numbers.database(over: rows)
         }
         let zone: ZoneRow
+        if ZoneID.isReserved(modify.zone) { return (nil, nil) }
         let known = try self.cache.zone(modify.zone, in: database.number, over: rows)
         if let known, !known.isDeleted {
             zone = known

@@ -239,6 +239,8 @@ struct ZoneEdit {
     private func writeNews(
         into rows: inout some RowStore, cache: inout RowCache
     ) throws(StoreError) {
+        // Nobody can subscribe to a zone that records do not see.
+        if self.id.isReserved { return }
         let number = self.database.number
         guard var news = try NewsEdit(number, cache: &cache, over: rows) else { return }
         let changed = self.touched.values.filter { $0.original?.tag != $0.current?.tag }.sorted {
@@ -281,7 +283,7 @@ struct ZoneEdit {
     private mutating func takeTurn(in rows: inout some RowStore, cache: inout RowCache)
         throws(StoreError) -> UInt64
     {
-        if self.id.isDefault { return 0 }
+        if self.id.isDefault || self.id.isReserved { return 0 }
         if self.database.turnZone == self.id.name { return self.zone.turn }
         try self.database.advance(to: self.id.name, &self.zone, in: &rows)
         try rows.put(.database, Keys.database(self.databaseID), self.database.encoded())

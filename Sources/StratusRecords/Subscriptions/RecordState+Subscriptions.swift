@@ -226,7 +226,9 @@ struct SubscriptionEdit {
         if known?.subscription == subscription { return .saved }
         if subscription.kind == .zone {
             let zone = try cache.zone(subscription.zone ?? "", in: self.database, over: rows)
-            guard let zone, !zone.isDeleted else { return .zoneNotFound }
+            guard let zone, !zone.isDeleted, !ZoneID.isReserved(subscription.zone ?? "") else {
+                return .zoneNotFound
+            }
         }
         // It fires from here on.
         let row = SubscriptionRow(since: self.watch.nextEvent, subscription).encoded()

@@ -158,7 +158,8 @@ package struct PlantedBugSearch {
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies, .zoneBeforeBit, .maskFromMemory,
             .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
-            .erasureStopsAtHome, .recoveredMaskKept:
+            .erasureStopsAtHome, .recoveredMaskKept, .deviceClockTrusted, .olderValueWins,
+            .removalForgotten, .batchTakenAgain, .storeOverfilled:
             nil
         }
     }

@@ -31,7 +31,9 @@ extension RecordCommand {
     /// The one whose zones or assets it changes.
     var changedDatabase: DatabaseID? {
         switch self {
-        case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets: self.database
+        case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets,
+            .modifyKeyValues:
+            self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
             .loseBody, .modifySubscriptions, .followNews, .noteBuckets:
             nil

@@ -19,6 +19,7 @@ import Testing
         var need: GatewayOperation.Need
         var scopes: GatewayOperation.Scopes
         var body: JSON = [:]
+        var method = "POST"
     }
 
     private static let everywhere: GatewayOperation.Scopes = [.public, .private, .shared]
@@ -90,6 +91,14 @@ import Testing
             need: .user, scopes: everywhere, body: ["apnsEnvironment": "development"]),
         "device/tokens/register": Line(
             need: .user, scopes: everywhere, body: ["apnsToken": "AAAA"]),
+        "kvs/values": Line(need: .user, scopes: .private, method: "GET"),
+        "kvs/sync": Line(
+            need: .user, scopes: .private,
+            body: [
+                "device": "d", "batch": 1, "now": 1,
+                "changes": [["key": "k", "at": 1, "value": ["integer": 1]]],
+            ]),
+        "ubiquity/account": Line(need: .reader, scopes: .public, method: "GET"),
         "assets/upload": Line(
             need: .user, scopes: [.public, .private],
             body: ["tokens": [["recordType": "Book", "fieldName": "cover"]]]),
@@ -253,14 +262,16 @@ import Testing
                 for operation in OperationTable.standard.operations {
                     let line = try #require(Self.lines[operation.label])
                     for scope in DatabaseScope.allCases {
-                        // A device's path names no database: the public one is meant.
-                        if operation.service == .device, scope != .public { continue }
+                        // A path that names no database means the service's.
+                        if !operation.service.namesDatabase, scope != operation.service.scope {
+                            continue
+                        }
                         for who in Who.allCases {
                             // Signing out would change who the user is for the cells after it.
                             if operation.name == "users/signOut" { continue }
                             let answer = try await self.ask(
                                 town, operation.name, line.body, scope, who, street, target,
-                                in: operation.service)
+                                in: operation.service, method: line.method)
                             let expected = self.expected(
                                 line, scope, who, isHome: target == home)
                             let cell =
@@ -293,17 +304,17 @@ import Testing
     private func ask(
         _ town: Neighbourhood, _ operation: String, _ body: JSON, _ scope: DatabaseScope,
         _ who: Who, _ street: Street, _ target: ContainerReference,
-        in service: GatewayService = .database
+        in service: GatewayService = .database, method: String = "POST"
     ) async throws -> WireAnswer {
         let query = self.query(who, street, target)
         var path = town.path("\(scope.name)/\(operation)", in: target)
-        if service == .device {
+        if !service.namesDatabase {
             path = path.replacing("/database/1/", with: service.root).replacing(
-                "/public/", with: "/")
+                "/\(scope.name)/", with: "/")
         }
         return try await town.send(
             WireRequest(
-                method: "POST",
+                method: method,
                 target: path
                     + (query.isEmpty ? "" : "?" + query),
                 headers: self.headers(who),

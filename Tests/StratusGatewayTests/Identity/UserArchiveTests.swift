@@ -95,6 +95,51 @@ import Testing
         #expect(!zones.text.contains("Shelves"))
     }
 
+    @Test func `an archive holds the key-value store, and an erasure takes it`() async throws {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let token = try await town.signIn(ann)
+        func sync(_ body: JSON) async throws -> WireAnswer {
+            try await town.send(
+                WireRequest(
+                    method: "POST",
+                    target: town.path("sync").replacing("/database/1/", with: "/kvs/1/")
+                        + "?ckAPIToken=\(api)&ckWebAuthToken=\(token)", headers: [],
+                    body: Array(body.description.utf8)))
+        }
+        let answer = try await sync([
+            "device": "d", "batch": 1, "now": 10,
+            "changes": [
+                ["key": "theme", "at": 5, "value": ["string": "dark"]],
+                ["key": "gone", "at": 5, "removed": true],
+            ],
+        ])
+        #expect(answer.status == 200, "\(answer)")
+        let archive = UserArchive(town.service.directory)
+        let lines = try await self.lines(
+            try #require(try await archive.export(ann, in: Neighbourhood.container)))
+        let stored = lines.compactMap { $0["keyValue"] }
+        #expect(stored.count == 1)
+        #expect(stored.first["key"].text == "theme")
+        #expect(stored.first["value"]["string"].text == "dark")
+
+        let store = try #require(
+            try await UserKeyValues(ann, in: Neighbourhood.container, town.service.directory))
+        #expect(try await store.content().values.map(\.key) == ["theme"])
+        #expect(try await store.change("theme", to: nil) == nil)
+        #expect(try await store.content().values.isEmpty)
+        #expect(try await store.devices().map(\.device) == ["administrator", "d"])
+        #expect(
+            try await store.change("k", to: Bytes(repeating: 0, count: 2 << 20)) == .valueTooLarge)
+
+        let receipt = try #require(try await archive.erase(ann, settling: .zero))
+        // The rows of two keys, and of the person's own record.
+        #expect(receipt.zoneCount == 0 && receipt.recordCount == 3)
+        #expect(try await store.content().use == KeyValueUse())
+    }
+
     /// A private zone of `count` records, and where it is.
     private func shelves(_ count: Int, of email: String, in town: Neighbourhood) async throws
         -> (AccountID, DatabaseID)

@@ -1,0 +1,385 @@
+import StratusCluster
+import StratusCoding
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+
+/// The caller's key-value store: a device sends what it changed, and hears what others did.
+struct KeyValueService: Sendable {
+    let exchange: Exchange
+
+    /// The longest wait of a `sync` that has nothing to tell.
+    static let waitMax: Duration = .seconds(55)
+    /// Seconds that a client should leave between two batches of changes.
+    static let pause = 5
+    /// Pages that one answer is made of: a store is small, so that is more than there are.
+    private static let pageCountMax = 256
+
+    static let operations = [
+        GatewayOperation(
+            "values", of: .keyValue, methods: [.get, .post], in: .private, needs: .user
+        ) { exchange, _ in try await KeyValueService(exchange: exchange).values() },
+        GatewayOperation(
+            "sync", of: .keyValue, in: .private, needs: .user, patience: .held,
+            .collected { .json(try await KeyValueService(exchange: $0).sync($1)) }),
+    ]
+
+    /// `GET values`: every key with its value.
+    func values() async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let found = try await self.read(after: nil, until: self.exchange.deadline)
+        var writer = JSONWriter(reserving: 4_096)
+        try writer.object { (object) throws in
+            object.key("values")
+            try object.object { (values) throws in
+                for entry in found.sorted {
+                    guard let value = entry.value else { continue }
+                    values.key(entry.key)
+                    values.write(try PropertyListValue(decoding: value))
+                }
+            }
+            self.writeEnd(of: found, to: &object)
+        }
+        return writer.finish()
+    }
+
+    // MARK: sync
+
+    /// A request to `sync`, read and checked.
+    private struct Ask {
+        var device: String
+        var batch: UInt64?
+        var changes: [ModifyKeyValues.Change] = []
+        var nowMilliseconds: Int64 = 0
+        /// Nil: nothing was heard yet, or what was heard is of another store.
+        var after: FeedPosition?
+        var identityToken: String?
+        var wait: Duration
+        var refused: [(key: String, error: ClientError)] = []
+    }
+
+    /// `POST sync`: takes the device's changes, and answers with what changed since its token.
+    func sync(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        var ask = try self.ask(input)
+        let identity = self.exchange.identityToken
+        if let known = ask.identityToken, known != identity {
+            // Another person's changes are nobody's here.
+            let found = try await self.read(after: nil, until: self.exchange.deadline)
+            return try self.answer(found, ask, reason: "accountChange")
+        }
+        let isFirst = ask.after == nil
+        var told: [String] = []
+        if !ask.changes.isEmpty {
+            try self.checkRate()
+            told = try await self.take(&ask, isFirst: isFirst)
+        }
+        var found = try await self.read(
+            after: ask.after, keys: told, until: self.exchange.deadline)
+        if found.isEmpty, ask.changes.isEmpty, ask.refused.isEmpty, ask.wait > .zero {
+            found = try await self.waited(ask, found)
+        }
+        if !found.isFromStart, let batch = ask.batch, !ask.changes.isEmpty {
+            // What stands because this very request brought it is no news.
+            found.entries = found.entries.filter {
+                $0.value.device != ask.device || $0.value.batch != batch
+            }
+        }
+        let reason =
+            found.isFromStart ? "initialSync" : found.entries.isEmpty ? "none" : "serverChange"
+        return try self.answer(found, ask, reason: reason)
+    }
+
+    private func ask(_ input: Input) throws -> Ask {
+        let device = try input.requiredString("device")
+        guard KeyValueStore.isDevice(device) else {
+            throw InputRefusal.unexpectedInput(key: "device")
+        }
+        var ask = Ask(device: device, wait: try Self.wait(input))
+        ask.identityToken = try input.string("identityToken")
+        if let token = try input.string("token") { ask.after = try self.position(token) }
+        let elements =
+            input["changes"] == nil
+            ? [] : try input.requiredElements("changes", limit: KeyValueStore.changeCountMax)
+        guard !elements.isEmpty else { return ask }
+        guard let batch = input["batch"] else { throw InputRefusal.missingKey("batch") }
+        guard let now = input["now"] else { throw InputRefusal.missingKey("now") }
+        guard let number = batch.wholeInt64, number > 0 else {
+            throw InputRefusal.unexpectedInput(key: "batch")
+        }
+        guard let milliseconds = now.wholeInt64 else {
+            throw InputRefusal.unexpectedInput(key: "now")
+        }
+        ask.batch = UInt64(number)
+        ask.nowMilliseconds = milliseconds
+        for element in elements {
+            let item = try Input(element, at: "changes")
+            let key = try item.requiredString("key")
+            do {
+                ask.changes.append(try Self.change(item, key: key))
+            } catch let refusal as PropertyListReader.Refusal {
+                ask.refused.append((key, ClientError(.badRequest, refusal.reason)))
+            }
+        }
+        return ask
+    }
+
+    private static func wait(_ input: Input) throws(InputRefusal) -> Duration {
+        guard let wait = input["wait"] else { return .zero }
+        guard let seconds = wait.double, seconds >= 0 else {
+            throw .unexpectedInput(key: "wait")
+        }
+        return min(Self.waitMax, .milliseconds(Int64(min(seconds, 3_600) * 1_000)))
+    }
+
+    private static func change(_ item: Input, key: String) throws -> ModifyKeyValues.Change {
+        guard let at = item["at"] else { throw InputRefusal.missingKey("at") }
+        guard let milliseconds = at.wholeInt64 else {
+            throw InputRefusal.unexpectedInput(key: "at")
+        }
+        let isRemoved = try item.flag("removed") ?? false
+        guard KeyValueStore.isKey(key) else {
+            throw PropertyListReader.Refusal(
+                reason: "a key has 1 to \(KeyValueStore.keySizeMax) bytes")
+        }
+        guard isRemoved != (item["value"] != nil) else {
+            throw PropertyListReader.Refusal(
+                reason: "a change has either a 'value' or 'removed': true")
+        }
+        let value = try item["value"].map { try PropertyListReader.value($0).encoded() }
+        return ModifyKeyValues.Change(key: key, atMilliseconds: milliseconds, value: value)
+    }
+
+    /// Nil where the token is of another store: then nothing is known of this one.
+    private func position(_ token: String) throws(InputRefusal) -> FeedPosition? {
+        do throws(InputRefusal) {
+            return try FeedToken(
+                .zone, text: token, at: self.place, openedWith: self.exchange.cipher
+            ).feedPosition
+        } catch .unknownTokenType {
+            return nil
+        }
+    }
+
+    private var place: FeedPlace {
+        FeedPlace(
+            container: self.exchange.route.container, scope: .private,
+            owner: self.exchange.caller, zone: ZoneID.keyValueName)
+    }
+
+    private func checkRate() throws {
+        let container = self.exchange.route.container
+        let caller =
+            "\(self.exchange.caller) \(container.environment.name) \(container.container)"
+        if let wait = self.exchange.handler.keyValueSyncs?.wait(
+            of: caller, at: self.exchange.handler.world.now)
+        {
+            throw ClientError(
+                .throttled, "too many batches of changes, retry later",
+                retryAfter: ClientError.seconds(wait))
+        }
+    }
+
+    /// Submits the changes. What is refused is noted in `ask`.
+    /// - Returns: the keys whose state the client must be told, whatever it has heard before.
+    private func take(_ ask: inout Ask, isFirst: Bool) async throws -> [String] {
+        let limit = self.exchange.handler.limits.keyValueSizeMax
+        var draws = self.exchange.draws()
+        let command = RecordCommand.modifyKeyValues(
+            ModifyKeyValues(
+                database: self.exchange.privateDatabase, device: ask.device,
+                batch: ask.batch ?? 0, nowMilliseconds: ask.nowMilliseconds, isFirst: isFirst,
+                drawnIncarnation: draws.incarnation(),
+                rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
+        let outcome = try await self.exchange.submit(
+            command, to: self.exchange.privateDatabase, schema: Schema()
+        ).outcome
+        guard case .keyValues(let modified) = outcome else {
+            throw RouteError.refused("an outcome of another kind")
+        }
+        self.exchange.handler.keyValueCounters?.note(modified, count: ask.changes.count)
+        for refused in modified.refused {
+            ask.refused.append((refused.key, ClientError(refused.reason, limit)))
+        }
+        if modified.isRepeat { return ask.changes.map(\.key) }
+        return zip(ask.changes, modified.results).filter { $1 != .taken }.map(\.0.key)
+    }
+
+    /// Waits until something changes, for as long as the client wants to.
+    private func waited(_ ask: Ask, _ before: Found) async throws -> Found {
+        let handler = self.exchange.handler
+        let end = handler.world.now + ask.wait
+        let name = handler.tokens.identity(
+            of: self.place.circumstances(0x22, Bytes(ask.device.utf8)))
+        self.exchange.turn.leave()
+        guard let seat = await handler.seats.take(Bytes(name.uuid.utf8)) else { return before }
+        seat.watch([self.exchange.privateDatabase])
+        var found = before
+        while !Task.isCancelled, !seat.isTold, handler.world.now < end {
+            // A partition that is away is asked again.
+            if let now = try? await self.read(
+                after: ask.after, until: handler.world.now + .seconds(5))
+            {
+                found = now
+                if !found.isEmpty || found.isFromStart { break }
+            }
+            let interval = PollService.interval(watchCount: handler.seats.watchCount)
+            await seat.wait(for: min(interval, end - handler.world.now))
+        }
+        if !found.isEmpty { try await self.judgeAgain() }
+        return found
+    }
+
+    /// Whoever has waited may have been signed out meanwhile.
+    private func judgeAgain() async throws {
+        let exchange = self.exchange
+        let now = try await exchange.handler.authenticator.authenticate(
+            PresentedRequest(
+                head: exchange.head, container: exchange.route.container, scope: .private,
+                isSecure: exchange.isSecure))
+        guard now.principal.userRecordName == exchange.caller else {
+            throw await exchange.handler.authenticator.refusalWithoutUser(
+                PresentedRequest(
+                    head: exchange.head, container: exchange.route.container, scope: .private,
+                    isSecure: exchange.isSecure))
+        }
+    }
+
+    // MARK: Reading
+
+    /// What a read of the store has found, in as many pages as it took.
+    private struct Found {
+        /// By the bytes of their keys: keys that Unicode calls equal are two keys.
+        var entries: [Bytes: KeyValuesPage.Entry] = [:]
+        var isFromStart = false
+        var position = FeedPosition(incarnation: ZoneIncarnation(0), tag: ChangeTag(0))
+        var moreComing = false
+        var use = KeyValueUse()
+
+        var isEmpty: Bool { self.entries.isEmpty }
+        var sorted: [KeyValuesPage.Entry] {
+            self.entries.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+        }
+    }
+
+    private func read(
+        after: FeedPosition?, keys: [String] = [], until deadline: MonotonicTime
+    ) async throws -> Found {
+        var found = Found()
+        var ask = KeyValuesAsk(
+            database: self.exchange.privateDatabase, after: after, keys: keys)
+        for _ in 0..<Self.pageCountMax {
+            let page = try await self.page(ask, until: deadline)
+            if page.isFromStart {
+                // Also where a position has expired between two pages.
+                found.entries = [:]
+                found.isFromStart = true
+            }
+            for entry in page.entries { found.entries[Bytes(entry.key.utf8)] = entry }
+            found.position = page.position
+            found.use = page.use
+            found.moreComing = page.moreComing
+            guard page.moreComing else { break }
+            ask.after = page.position
+            ask.keys = []
+        }
+        return found
+    }
+
+    private func page(
+        _ ask: KeyValuesAsk, until deadline: MonotonicTime
+    ) async throws -> KeyValuesPage {
+        let exchange = self.exchange
+        exchange.turn.leave()
+        let query = RecordQuery(principal: exchange.principal, .keyValues(ask))
+        var answer = try await exchange.handler.router.read(
+            query.enveloped(), at: .database(ask.database), deadline: deadline)
+        try exchange.room.keep(&answer)
+        await exchange.turn.take(for: answer.body.count)
+        guard case .keyValues(let page) = try exchange.decoded(answer) else {
+            throw RouteError.refused("an answer of another kind")
+        }
+        // A client that waits asks often.
+        if page.entries.isEmpty { exchange.room.drop(answer.share) }
+        return page
+    }
+
+    // MARK: Answers
+
+    private func answer(_ found: Found, _ ask: Ask, reason: String) throws -> Bytes {
+        var writer = JSONWriter(reserving: 1_024)
+        try writer.object { (object) throws in
+            object.member("reason", reason)
+            object.key("changes")
+            try object.array { (array) throws in
+                for entry in found.sorted {
+                    try array.object { (item) throws in
+                        item.member("key", entry.key)
+                        if let value = entry.value {
+                            item.key("value")
+                            item.write(try PropertyListValue(decoding: value))
+                        } else {
+                            item.member("removed", true)
+                        }
+                    }
+                }
+            }
+            object.key("refused")
+            object.array { array in
+                for (key, error) in ask.refused {
+                    array.object {
+                        $0.member("key", key)
+                        $0.member("serverErrorCode", error.code.rawValue)
+                        $0.member("reason", error.reason)
+                    }
+                }
+            }
+            self.writeEnd(of: found, to: &object)
+            object.member("pause", Self.pause)
+        }
+        return writer.finish()
+    }
+
+    private func writeEnd(of found: Found, to object: inout JSONWriter) {
+        object.member(
+            "token",
+            FeedToken(found.position).text(at: self.place, sealedWith: self.exchange.cipher))
+        object.member("moreComing", found.moreComing)
+        object.member("identityToken", self.exchange.identityToken)
+        object.key("usage")
+        object.write(found.use, self.exchange.handler.limits)
+    }
+}
+
+extension JSONWriter {
+    mutating func write(_ use: KeyValueUse, _ limits: Limits) {
+        self.object {
+            $0.member("keys", Int64(clamping: use.keyCount))
+            $0.member("bytes", Int64(clamping: use.size))
+            $0.member("keysMax", KeyValueRules().keyCountMax)
+            $0.member("bytesMax", limits.keyValueSizeMax.raw)
+        }
+    }
+}
+
+extension ClientError {
+    init(_ refusal: KeyValueRefusal, _ limit: ByteCount) {
+        self =
+            switch refusal {
+            case .keyInvalid:
+                Self(.badRequest, "a key has 1 to \(KeyValueStore.keySizeMax) bytes")
+            case .valueTooLarge:
+                Self(.quotaExceeded, "valueTooLarge: a value has at most \(limit.raw) bytes")
+            case .storeFull:
+                Self(.quotaExceeded, "storeFull: all values have at most \(limit.raw) bytes")
+            case .tooManyKeys:
+                Self(
+                    .quotaExceeded,
+                    "tooManyKeys: a store has at most \(KeyValueRules().keyCountMax) keys")
+            }
+    }
+}
