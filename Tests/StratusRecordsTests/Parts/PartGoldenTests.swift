@@ -137,21 +137,21 @@ import Testing
         }
         let erase = RecordCommand.eraseDatabase(EraseDatabase(database: Bench.privateDatabase))
             .encoded()
-        #expect(!isMalformed([1, 40, 3, 4, 0] + erase[1...]))
+        #expect(!isMalformed([1, 50, 3, 4, 0] + erase[1...]))
         // Another number than the count has, none, a floor for what makes no zone, nothing said.
-        #expect(isMalformed([1, 40, 4, 4, 0] + erase[1...]))
-        #expect(isMalformed([1, 40, 0, 1, 0] + erase[1...]))
-        #expect(isMalformed([1, 40, 3, 4, 1] + erase[1...]))
-        #expect(isMalformed([1, 40, 0, 0, 0] + erase[1...]))
+        #expect(isMalformed([1, 50, 4, 4, 0] + erase[1...]))
+        #expect(isMalformed([1, 50, 0, 1, 0] + erase[1...]))
+        #expect(isMalformed([1, 50, 3, 4, 1] + erase[1...]))
+        #expect(isMalformed([1, 50, 0, 0, 0] + erase[1...]))
         // Placed twice; a public database; a command without a database.
-        #expect(isMalformed([1, 40, 3, 4, 0, 40, 3, 4, 0] + erase[1...]))
+        #expect(isMalformed([1, 50, 3, 4, 0, 50, 3, 4, 0] + erase[1...]))
         let open = RecordCommand.eraseDatabase(EraseDatabase(database: Bench.publicDatabase))
             .encoded()
-        #expect(isMalformed([1, 40, 3, 4, 0] + open[1...]))
-        #expect(isMalformed([1, 40, 3, 4, 0, 8]))
+        #expect(isMalformed([1, 50, 3, 4, 0] + open[1...]))
+        #expect(isMalformed([1, 50, 3, 4, 0, 8]))
         // A bucket where builds of level 1 would look for it.
         #expect(isMalformed([1, 6, 4, 1, 0x61, 3, 4, 0]))
-        #expect(RecordCommand.kind(of: [1, 40, 3, 4, 0] + erase[1...]) == 6)
-        #expect(RecordCommand.kind(of: erase) == 6 && RecordCommand.kind(of: [1, 40, 3]) == nil)
+        #expect(RecordCommand.kind(of: [1, 50, 3, 4, 0] + erase[1...]) == 6)
+        #expect(RecordCommand.kind(of: erase) == 6 && RecordCommand.kind(of: [1, 50, 3]) == nil)
     }
 }
