@@ -481,7 +481,7 @@ import Testing
                         reasons: .all, fields: ["title"], content: Bytes(content.utf8)),
                     isShared: false, event: .record(.updated, record, omitted: []))
             ).bytes()
-            #expect(bytes.count <= PushPayload.sizeMax)
+            #expect(bytes.count <= 4_096)
             return try JSON(parsing: bytes)
         }
         let pruned = try payload(content)
