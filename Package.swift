@@ -290,8 +290,8 @@ let package = Package(
             name: "StratusGatewayTests",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
-                "StratusAssets", "StratusCluster", "StratusIdentity", "StratusContainers",
-                "StratusGateway",
+                "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
+                "StratusContainers", "StratusGateway",
                 "StratusSimulation", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],

@@ -34,7 +34,8 @@ package struct PushTarget: Sendable, Hashable, Comparable {
     }
 }
 
-/// Names a lane: one APNs host with one team and key, or the origin of one Web Push service.
+/// Names a lane: one APNs host with the key of one container, or the origin of one Web Push
+/// service.
 package struct LaneName: Sendable, Hashable, Comparable, CustomStringConvertible {
     package enum Provider: String, Sendable {
         case apns
@@ -42,7 +43,7 @@ package struct LaneName: Sendable, Hashable, Comparable, CustomStringConvertible
     }
 
     package var provider: Provider
-    /// APNs: the host's address, team and key; Web Push: the origin.
+    /// APNs: the host's address, team, key and container; Web Push: the origin.
     package var place: String
 
     package init(_ provider: Provider, _ place: String) {

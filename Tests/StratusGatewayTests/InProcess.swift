@@ -136,6 +136,7 @@ final class InProcess: Wire {
     let world: SimulatedWorld
     let router: MemoryRouter
     let handler: CloudKitHandler
+    let pushKeys: PushKeys
     private let containerCount = Atomic(0)
 
     init(
@@ -145,10 +146,21 @@ final class InProcess: Wire {
     ) {
         self.world = SimulatedWorld(seed: 5)
         self.router = MemoryRouter(world: self.world)
+        self.pushKeys = Self.pushKeys(self.router, self.world)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: authenticator, world: self.world,
             tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits,
-            operations: operations)
+            operations: operations,
+            push: PushRegistry(keys: self.pushKeys, allowsPrivate: false))
+    }
+
+    static func pushKeys(_ router: MemoryRouter, _ world: any World) -> PushKeys {
+        let master = Bytes(repeating: 9, count: 32)
+        let store = IdentityStore(
+            router: router, world: world, keys: IdentityKeys(master: master))
+        return PushKeys(
+            store: store,
+            containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
     }
 
     /// A second handler over the partitions of a first one.
@@ -156,6 +168,7 @@ final class InProcess: Wire {
         // Another seed: a restarted process does not draw the identities of the first again.
         self.world = SimulatedWorld(seed: 6)
         self.router = first.router
+        self.pushKeys = Self.pushKeys(self.router, self.world)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
             tokenKey: Bytes(repeating: 9, count: 32))

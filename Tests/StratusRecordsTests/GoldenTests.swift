@@ -212,6 +212,30 @@ import Testing
                         database: Bench.publicDatabase, subscriber: Bench.owner,
                         token: Bytes(repeating: 0, count: 16), .forget))
             ),
+            (
+                "command-follow-news-4",
+                .followNews(
+                    FollowNews(
+                        database: Bench.publicDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16), as: .device, .begin))
+            ),
+            (
+                "command-follow-news-5",
+                .followNews(
+                    FollowNews(
+                        database: Bench.privateDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16), as: .device,
+                        .advance(
+                            from: NewsPosition(number: 4, subscription: "a"),
+                            to: NewsPosition(number: 300), spent: nil)))
+            ),
+            (
+                "command-follow-news-6",
+                .followNews(
+                    FollowNews(
+                        database: Bench.privateDatabase, subscriber: Bench.owner,
+                        token: Bytes(1...16), .leave))
+            ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
 
     static let subscription = Subscription(
@@ -314,6 +338,9 @@ import Testing
             .subscriptions(Bench.privateDatabase, isShared: true, names: nil),
             .subscriptions(Bench.publicDatabase, isShared: false, names: ["a"]),
             .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16))),
+            .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16), as: .device)),
+            .waitingDevices(WaitingDevicesAsk()),
+            .waitingDevices(WaitingDevicesAsk(after: [5, 1, 2], limit: 7)),
             .news(
                 NewsAsk(
                     database: Bench.privateDatabase, token: Bytes(1...16),
@@ -359,6 +386,14 @@ import Testing
                     end: MergePlace(key: [9], marker: []))),
             .placedPage(PlacedPage(places: [], records: [], end: nil)),
             .subscriptions([nil, Self.subscription]),
+            .waitingDevices(WaitingDevices(followers: [])),
+            .waitingDevices(
+                WaitingDevices(
+                    followers: [
+                        WaitingDevices.Follower(
+                            database: Bench.privateDatabase, subscriber: Bench.owner,
+                            token: Bytes(1...16), through: 300)
+                    ], next: [5, 9])),
             .news(News(follower: nil, position: NewsPosition(number: 0))),
             .news(
                 News(

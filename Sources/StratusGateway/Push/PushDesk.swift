@@ -234,12 +234,17 @@ package struct PushDesk: Sendable {
             let request = try APNsRequest(
                 deviceToken: token, topic: topic, kind: isAlert ? .alert : .background,
                 identifier: identity(["push", nid, hit.subscription.id]).uuid,
-                collapseIdentifier: payload.collapseKey ?? folded,
+                collapseIdentifier: payload.collapseKey.flatMap(Self.header) ?? folded,
                 expiration: self.world.wallMilliseconds / 1_000 + life, payload: bytes)
+            // Of each container a lane of its own: what APNs thinks of one's key is no other's
+            // trouble, though they may have the same.
+            let container = target.database.container
+            let place =
+                "\(url) \(key.team) \(key.key) \(container.container) "
+                + container.environment.name
             push = PreparedPush(
                 target: target, way: .apns(request, key: key, url: url),
-                lane: LaneName(.apns, "\(url) \(key.team) \(key.key)"), payload: bytes,
-                isAlert: isAlert)
+                lane: LaneName(.apns, place), payload: bytes, isAlert: isAlert)
         case .webPush(let endpoint, let publicKey, let secret):
             guard let key = known.vapid.first(where: { String($0.number) == provider.topic })
             else { return nil }
@@ -257,6 +262,14 @@ package struct PushDesk: Sendable {
         push.hostIsGuessed = provider.isGuessed
         push.spent = hit.subscription.firesOnce ? hit.subscription.id : nil
         return push
+    }
+
+    /// Nil: no value that a field of a request may have.
+    private static func header(_ text: String) -> String? {
+        let isFit =
+            (1...APNsRequest.collapseSizeMax).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        return isFit ? text : nil
     }
 
     private static func text(_ identity: RequestIdentity) -> String {

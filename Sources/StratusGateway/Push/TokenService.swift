@@ -147,6 +147,7 @@ struct TokenService: Sendable {
         let registration = try self.registration()
         let handler = self.exchange.handler
         let name = DeviceName(address, handler.tokens)
+        try await self.admit(name, of: registration)
         let provider = Device.Provider(
             kind, topic: topic, isGuessed: asked == nil,
             registeredAtMilliseconds: handler.world.wallMilliseconds,
@@ -155,6 +156,30 @@ struct TokenService: Sendable {
             registration, name, asked, provider: provider, life: life)
         try await self.follow(registration, name.bytes, as: .device)
         return environment
+    }
+
+    /// New devices that one user may register in a day. Their rows stay for a year.
+    static let newDeviceCountMax: UInt64 = 200
+    private static let day: Int64 = 86_400_000
+
+    /// Refuses a device that is not known yet if its user registers too many.
+    private func admit(_ name: DeviceName, of registration: Device.Registration) async throws {
+        let handler = self.exchange.handler
+        let devices = DeviceStore(router: handler.router, world: handler.world)
+        guard try await devices.device(name, until: self.exchange.deadline) == nil,
+            let store = handler.push?.keys.store
+        else { return }
+        let counter = IdentityKey(
+            .counter, of: IdentityKey.home(registration.container),
+            Bytes("devices ".utf8) + Bytes(registration.userRecordName.utf8))
+        let outcome = try await store.submit(
+            [.init(counter, .count(limit: Self.newDeviceCountMax, milliseconds: Self.day))],
+            to: .account("devices of \(registration.userRecordName)"))
+        if case .limited(let milliseconds) = outcome {
+            throw ClientError(
+                .throttled, "\(Self.newDeviceCountMax) new devices a day are the most of one user",
+                retryAfter: Int(milliseconds / 1_000) + 1)
+        }
     }
 
     private func follow(

@@ -48,7 +48,9 @@ struct PushAnswer: Sendable {
         case .accepted: self.init(.accepted, .accepted)
         case .gone: self.init(.final, .gone(at: nil))
         case .tooLarge: self.init(.final, .dropped(reason: "status 413"))
-        case .tokenRefused(let status): self.init(.tokenRefused(reason: "status \(status)"))
+        // The browser subscribed with another key, or says so. The service serves other
+        // containers and browsers over the same lane, so this is the device's own trouble.
+        case .tokenRefused: self.init(.final, .busy(after: .seconds(30)))
         case .dropped(let status): self.init(.final, .dropped(reason: "status \(status)"))
         case .unavailable(_, let pause): self.init(.unavailable(after: pause))
         }

@@ -187,6 +187,7 @@ actor PushSender {
         guard let push = self.prepared[target] else { return self.ended(target, .busy) }
         if self.lanes[name] == nil {
             if self.lanes.count >= Self.laneCountMax { self.dropIdleLanes(unusedFor: .zero) }
+            if self.lanes.count >= Self.laneCountMax { self.dropStuckLane() }
             guard self.lanes.count < Self.laneCountMax else { return self.ended(target, .busy) }
             var bounds = PushLane.Bounds()
             bounds.queueCountMax = 1_000
@@ -497,19 +498,17 @@ actor PushSender {
     }
 
     private func lookForKey(_ name: LaneName) async {
-        guard let lane = self.lanes[name] else { return }
-        guard let key = lane.apnsKey else {
-            // Web Push: the service may have forgotten why it refused.
-            if let since = lane.stuckSince, self.world.now - since > .seconds(300) {
-                self.lanes[name]?.stuckSince = nil
-                self.tell(name, .keyChanged)
-            }
-            return
-        }
-        guard let known = try? await self.desk.keys.known(of: lane.container),
-            let now = known.apns.first(where: { $0.team == key.team && $0.key == key.key }),
-            now.revision != key.revision
+        guard let lane = self.lanes[name], let key = lane.apnsKey,
+            let known = try? await self.desk.keys.known(of: lane.container),
+            self.lanes[name]?.machine.isRefused == true
         else { return }
+        let found = known.apns.first { $0.team == key.team && $0.key == key.key }
+        guard let now = found else {
+            // It was removed, and with it what an operator had to look at.
+            self.lanes[name] = nil
+            return self.handle(.laneOpened(name))
+        }
+        guard now.revision != key.revision else { return }
         self.lanes[name]?.apnsKey = now
         self.lanes[name]?.token = nil
         try? await self.fetchToken(name)
@@ -525,6 +524,26 @@ actor PushSender {
             else { continue }
             self.lanes[name] = nil
             if let connection = lane.connection { Task { await connection.close() } }
+        }
+    }
+
+    /// Whoever registers endpoints that never answer must not take the lanes of those that do.
+    private func dropStuckLane() {
+        let resting = self.lanes.filter { name, lane in
+            guard name.provider == .webPush else { return false }
+            if case .resting = lane.machine.state { return true }
+            return false
+        }
+        let oldest = resting.min { one, other in
+            (one.value.usedAt, one.key) < (other.value.usedAt, other.key)
+        }
+        guard let name = oldest?.key, let lane = self.lanes.removeValue(forKey: name) else {
+            return
+        }
+        if let connection = lane.connection { Task { await connection.close() } }
+        for identity in self.flights.filter({ $0.value.lane == name }).keys.sorted() {
+            guard let flight = self.flights.removeValue(forKey: identity) else { continue }
+            self.ended(flight.push.target, .park(name))
         }
     }
 

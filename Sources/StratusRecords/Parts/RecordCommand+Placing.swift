@@ -16,6 +16,7 @@ extension RecordCommand {
             case .holdAssets(let hold): hold.database
             case .putKey(let put): put.database
             case .noteBuckets(let note): note.database
+            case .modifyKeyValues(let modify): modify.database
             case .schema, .continueJobs, .recover, .loseBody: nil
             }
         }
@@ -55,6 +56,9 @@ extension RecordCommand {
             case .noteBuckets(var note):
                 note.database = newValue
                 self = .noteBuckets(note)
+            case .modifyKeyValues(var modify):
+                modify.database = newValue
+                self = .modifyKeyValues(modify)
             case .schema, .continueJobs, .recover, .loseBody: break
             }
         }

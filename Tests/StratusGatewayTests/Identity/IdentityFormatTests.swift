@@ -85,6 +85,24 @@ import Testing
         #expect(try Device(decoding: bytes) == device)
     }
 
+    @Test func `a device of a push provider, format 2`() throws {
+        let device = Device(
+            environment: .development,
+            provider: Device.Provider(
+                .webPush, topic: "7", isGuessed: true,
+                registeredAtMilliseconds: 1_700_000_000_000, address: [0xAA, 0xBB]),
+            registrations: [
+                Device.Registration(
+                    container: ContainerReference(
+                        container: "iCloud.b", environment: .production),
+                    userRecordName: "_k", isServerKey: true)
+            ])
+        let bytes = try self.golden(
+            "02000201013780a0d0accbd86202aabb010869436c6f75642e6201025f6b010000")
+        #expect(device.encoded() == bytes)
+        #expect(try Device(decoding: bytes) == device)
+    }
+
     @Test func `tokens and links, format 1, sealed`() throws {
         let account = try #require(Self.account)
         let token = WebAuthToken(

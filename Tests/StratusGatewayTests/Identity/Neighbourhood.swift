@@ -51,7 +51,9 @@ final class Neighbourhood: Wire {
         self.service = SignInService(authenticator: self.authenticator, settings: settings)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: self.authenticator, world: self.world,
-            tokenKey: master, limits: requests, people: self.service)
+            tokenKey: master, limits: requests, people: self.service,
+            push: PushRegistry(
+                keys: InProcess.pushKeys(self.router, self.world), allowsPrivate: false))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

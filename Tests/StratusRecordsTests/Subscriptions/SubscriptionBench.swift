@@ -76,30 +76,35 @@ struct SubscriptionBench {
         return found
     }
 
-    mutating func follow(token: Bytes = Self.token) throws {
+    mutating func follow(token: Bytes = Self.token, as follower: NewsFollower = .poll) throws {
         _ = try self.bench.apply(
             .followNews(
                 FollowNews(
                     database: self.database, subscriber: self.principal.userRecordName,
-                    token: token, .begin)), as: Bench.system)
+                    token: token, as: follower, .begin)), as: Bench.system)
     }
 
-    func news(token: Bytes = Self.token, after: NewsPosition? = nil) throws -> News {
+    func news(
+        token: Bytes = Self.token, as follower: NewsFollower = .poll, after: NewsPosition? = nil
+    ) throws -> News {
         let answer = try self.bench.ask(
-            .news(NewsAsk(database: self.database, token: token, after: after)),
+            .news(
+                NewsAsk(database: self.database, token: token, as: follower, after: after)),
             as: self.principal)
         guard case .news(let news) = answer else { throw BenchError("\(answer)") }
         return news
     }
 
-    mutating func settle(_ news: News, token: Bytes = Self.token) throws {
+    mutating func settle(
+        _ news: News, token: Bytes = Self.token, as kind: NewsFollower = .poll
+    ) throws {
         guard let follower = news.follower else { throw BenchError("nobody follows") }
         let spent = news.hit?.subscription
         _ = try self.bench.apply(
             .followNews(
                 FollowNews(
                     database: self.database, subscriber: self.principal.userRecordName,
-                    token: token,
+                    token: token, as: kind,
                     .advance(
                         from: follower, to: news.position,
                         spent: spent?.firesOnce == true ? spent?.id : nil))), as: Bench.system)

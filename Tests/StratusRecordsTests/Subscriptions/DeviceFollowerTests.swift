@@ -1,0 +1,137 @@
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// Devices of push providers as followers of a database's news.
+@Suite struct DeviceFollowerTests {
+    private typealias Own = SubscriptionBench
+
+    private static func token(_ number: UInt8) -> Bytes { Bytes(repeating: number, count: 16) }
+
+    private func waiting(
+        _ own: Own, after: Bytes? = nil, limit: Int = 500
+    ) throws -> WaitingDevices {
+        let answer = try own.bench.ask(
+            .waitingDevices(WaitingDevicesAsk(after: after, limit: limit)), as: Bench.system)
+        guard case .waitingDevices(let waiting) = answer else { throw BenchError("\(answer)") }
+        return waiting
+    }
+
+    @Test func `a device waits from the first event it has not been told until it is`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        try own.bench.modify(.create("before"))
+        try own.follow(token: Self.token(1), as: .device)
+        #expect(try self.waiting(own).followers == [])
+        try own.bench.modify(.create("a"), .create("b"))
+        let last = try #require(try self.waiting(own).followers.first)
+        #expect(
+            last
+                == WaitingDevices.Follower(
+                    database: Bench.privateDatabase, subscriber: Bench.owner,
+                    token: Self.token(1), through: last.through))
+        // Nothing that it has not seen is skipped, and nothing is told to a poll token of its name.
+        #expect(try own.news(token: Self.token(1)).follower == nil)
+        for name in ["a", "b"] {
+            #expect(try !self.waiting(own).followers.isEmpty)
+            let news = try own.news(token: Self.token(1), as: .device)
+            #expect(news.hit.map { Own.text($0) } == "q 1 Shelves/\(name)")
+            try own.settle(news, token: Self.token(1), as: .device)
+        }
+        let end = try own.news(token: Self.token(1), as: .device)
+        #expect(end.hit == nil && end.position.number == last.through)
+    }
+
+    @Test func `a settlement counts once, and only from where the device stood`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        try own.follow(token: Self.token(1), as: .device)
+        try own.bench.modify(.create("a"), .create("b"))
+        let first = try own.news(token: Self.token(1), as: .device)
+        try own.settle(first, token: Self.token(1), as: .device)
+        // Another leader's, of the same push.
+        try own.settle(first, token: Self.token(1), as: .device)
+        let second = try own.news(token: Self.token(1), as: .device)
+        #expect(second.hit.map { Own.text($0) } == "q 1 Shelves/b")
+    }
+
+    @Test func `pages and devices take no room from each other`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        try own.follow(token: Self.token(200), as: .device)
+        for number in 0..<120 { try own.follow(token: Self.token(UInt8(number))) }
+        #expect(try own.news(token: Self.token(200), as: .device).follower != nil)
+        for number in 0..<120 {
+            try own.follow(token: Self.token(UInt8(number)), as: .device)
+        }
+        // The hundred that moved last.
+        #expect(try own.news(token: Self.token(200), as: .device).follower == nil)
+        #expect(try own.news(token: Self.token(119), as: .device).follower != nil)
+        #expect(try own.news(token: Self.token(119)).follower != nil)
+    }
+
+    @Test func `all of a partition's devices are found, whatever the size of a page`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        for number in 1...7 { try own.follow(token: Self.token(UInt8(number)), as: .device) }
+        own.database = Bench.publicDatabase
+        try own.modify(.create(Own.query("p")))
+        for number in 3...5 { try own.follow(token: Self.token(UInt8(number)), as: .device) }
+        try own.bench.modify(.create("a"))
+        _ = try own.bench.modify(
+            in: ZoneID.defaultName, of: Bench.publicDatabase, .create("b"))
+        let all = try self.waiting(own).followers
+        #expect(all.count == 10)
+        for limit in 1...11 {
+            var found: [WaitingDevices.Follower] = []
+            var after: Bytes?
+            for _ in 0..<20 {
+                let page = try self.waiting(own, after: after, limit: limit)
+                found += page.followers
+                after = page.next
+                if after == nil { break }
+            }
+            #expect(found == all, "pages of \(limit)")
+        }
+    }
+
+    @Test func `a device that leaves, and one whose owner goes, follow no longer`() throws {
+        var own = try Own()
+        try own.modify(.create(Own.query("q")))
+        for number in 1...2 { try own.follow(token: Self.token(UInt8(number)), as: .device) }
+        try own.follow(token: Self.token(1))
+        try own.bench.modify(.create("a"))
+        func step(_ step: FollowNews.Step, as principal: Principal) throws -> RecordOutcome {
+            try own.bench.apply(
+                .followNews(
+                    FollowNews(
+                        database: own.database, subscriber: Bench.owner, token: Self.token(1),
+                        step)), as: principal)
+        }
+        #expect(
+            try step(.leave, as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+        #expect(try step(.leave, as: Bench.system) == .subscriptions([.deleted]))
+        #expect(try step(.leave, as: Bench.system) == .subscriptions([.notFound]))
+        #expect(try self.waiting(own).followers.map(\.token) == [Self.token(2)])
+        #expect(try own.news(token: Self.token(1)).follower != nil)
+        _ = try step(.forget, as: Bench.system)
+        #expect(try self.waiting(own).followers == [])
+    }
+
+    @Test func `nobody but Stratus itself asks which devices wait`() throws {
+        let own = try Own()
+        for principal in [Bench.user, Principal(kind: .administrator)] {
+            let answer = try own.bench.ask(
+                .waitingDevices(WaitingDevicesAsk()), as: principal)
+            #expect(answer == .refused(RequestRefusal(.accessDenied)))
+        }
+    }
+
+    @Test func `the row of a device is laid out as ever`() throws {
+        var own = try Own()
+        try own.follow(token: Bytes(1...16), as: .device)
+        let rows = GoldenTests.hexadecimal(own.bench.rows.text([.subscription]))
+        #expect(rows == (try GoldenTests.golden("rows-device-follower-1")), "now \(rows)")
+    }
+}
