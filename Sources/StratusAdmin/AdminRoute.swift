@@ -48,7 +48,8 @@ package struct AdminRoute: Sendable {
 
     /// Every route. Where a path fits two of them, the one with fewer names in braces comes first.
     package static let all: [AdminRoute] =
-        NodePages.routes + SchemaPages.routes + ContainerPages.routes + TokenPages.routes
+        NodePages.routes + AssetPages.routes + SchemaPages.routes + ContainerPages.routes
+        + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
         + SealingKeyPages.routes + ClusterPages.routes + ClusterChanges.routes
 

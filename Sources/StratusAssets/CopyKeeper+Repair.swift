@@ -6,6 +6,8 @@ package import StratusModel
 extension CopyKeeper {
     /// Copies that are fetched at a time: those of one round share a sync.
     private static let fetchCountMax = 8
+    /// How fast copies are read back at least once somebody has asked for it.
+    private static let askedRate = ByteCount.mebibytes(4)
     /// Between two rounds of asking for what nobody had.
     private static let repairPause = Duration.seconds(5)
 
@@ -109,8 +111,9 @@ extension CopyKeeper {
     ///
     /// - Parameter interval: between two times that the same copy is read.
     package func readBack(at rate: ByteCount, every interval: Duration) async {
-        guard rate.raw > 0 else { return }
-        var left = rate.raw
+        let isAsked = self.groups.values.contains { $0.isReadingBack }
+        guard rate.raw > 0 || isAsked else { return }
+        var left = max(rate.raw, Self.askedRate.raw)
         for group in self.groups.keys.sorted() {
             guard let known = self.groups[group],
                 known.isReadingBack || self.setup.now() >= known.readBackAt + interval

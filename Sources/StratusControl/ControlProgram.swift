@@ -98,7 +98,7 @@ package enum ControlProgram {
                     SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
-            + [UpgradeCommands.definition]
+            + [UpgradeCommands.definition, AssetCommands.definition]
             + ContainerCommands.definitions
             + IdentityCommands.definitions + [
                 CommandDefinition(

@@ -149,6 +149,10 @@ struct Diagnosis {
                 + "about it. If the receiver cannot read the mail, bring every node to the newest "
                 + "release. If the epoch differs or mail is missing, one partition was restored "
                 + "alone: restore the whole cluster."
+        case "assets":
+            "Bring back the nodes that are down: '\(name)' fetches missing copies of files from them. "
+                + "'stratusctl assets status' shows how many are missing, and the log of '\(name)' what "
+                + "cannot be read or written."
         case "cluster", "member": "Stop '\(name)': it is no longer a member of the cluster."
         default: "Look at the log of '\(name)'."
         }

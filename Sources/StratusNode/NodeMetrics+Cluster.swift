@@ -10,7 +10,7 @@ extension NodeMetrics {
     static let components = [
         "starting", "stopping", "formation", "cluster", "membership", "peers", "clock", "disk",
         "level",
-        "log", "storage", "threads", "replicas", "mail",
+        "log", "storage", "threads", "replicas", "mail", "assets",
     ]
 
     static func register(_ watch: ClusterWatch, of state: NodeState) {

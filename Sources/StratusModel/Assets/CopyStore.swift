@@ -18,6 +18,8 @@ package protocol CopyStore: AnyObject {
     /// Ends the file that copies are appended to, so that its room can be had back. To be called
     /// when no upload has come for a while.
     func seal() throws(StoreError)
+    /// The bytes of its files, and how many of them hold copies that were not removed.
+    func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount)
     /// Copies found damaged since the last call, by whichever call found them; ascending.
     func takeForgotten() -> [CopyName]
 }

@@ -105,7 +105,6 @@ package final class PackStore: CopyStore {
         try self.withPacks { (open) throws(StoreError) in try self.sealCurrent(in: &open) }
     }
 
-    /// Bytes of pack files, and how many of them the index speaks of.
     package func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount) {
         try self.withPacks { (open) throws(StoreError) in
             (
