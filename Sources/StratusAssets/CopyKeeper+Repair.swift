@@ -29,6 +29,26 @@ extension CopyKeeper {
         return self.groups[group]!.wants.heldThrough
     }
 
+    /// The copies of a part of the names that the store has, sound ones or damaged ones.
+    func copies(
+        of group: GroupID, _ from: CopyName, _ end: CopyName?, areDamaged: Bool
+    ) -> [HeldCopy] {
+        var all: [HeldCopy] = []
+        var next: CopyName? = from
+        while let name = next {
+            let page = self.attempt(group, makes: false) { store throws(StoreError) in
+                areDamaged
+                    ? try store.damaged(from: name, limit: 4_096)
+                    : try store.held(from: name, limit: 4_096)
+            }
+            guard let page else { break }
+            let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
+            all += inside
+            next = inside.count == 4_096 ? inside.last?.name.next : nil
+        }
+        return all
+    }
+
     // MARK: Repairing
 
     /// Brings copies that rows name and this node lacks, for the bytes of one second at most. Each

@@ -442,21 +442,11 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        var held: [HeldCopy] = []
-        var next: CopyName? = from
-        while let name = next {
-            guard
-                let page = self.attempt(
-                    group, makes: false,
-                    { store throws(StoreError) in try store.held(from: name, limit: 4_096) })
-            else { break }
-            let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
-            held += inside
-            next = inside.count == 4_096 ? inside.last?.name.next : nil
-        }
         // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        let held = self.copies(of: group, from, end, areDamaged: false)
+        let damaged = self.copies(of: group, from, end, areDamaged: true)
         self.groups[group]!.wants.compare(
-            CopyWants.Page(from: from, end: end, bodies: bodies, held: held))
+            CopyWants.Page(from: from, end: end, bodies: bodies, held: held, damaged: damaged))
         guard end == nil else { return self.askRows(of: group) }
         self.groups[group]!.isCompared = true
         self.measure(group)

@@ -376,4 +376,41 @@ import Testing
         }
         await keeper.stop()
     }
+
+    @Test func `A-31 a damaged copy that no row names goes as an orphan does`() async throws {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await self.put(1, to: keeper)
+        bench.files.flip(bit: 3, at: 300, of: PackDirectory(Self.group, in: "assets").pack(1))
+        #expect(await keeper.readBackSoon() == 1)
+        await keeper.readBack(at: 0, every: .seconds(1))
+        await bench.settle(keeper)
+        #expect(await keeper.figures().damagedCount == 1)
+        #expect(await keeper.figures().unnamedCount == 2)
+        // A pin may come until its time is over. Then the copy is missing, not here.
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        #expect(await keeper.figures().missingCount == 1)
+        bench.drop(Self.manifest(1))
+        await bench.pass(10, keeper)
+        await bench.pass(10, keeper)
+        #expect(await keeper.figures().unnamedCount == 0)
+        #expect(await keeper.figures().liveBytes == 0)
+        // And one that is never named.
+        await self.put(2, to: keeper)
+        let last = PackDirectory(Self.group, in: "assets")
+        for number in 1...3 as ClosedRange<UInt64>
+        where (bench.files.contents(of: last.pack(number))?.count ?? 0) > 300 {
+            bench.files.flip(bit: 3, at: 300, of: last.pack(number))
+        }
+        _ = await keeper.readBackSoon()
+        await keeper.readBack(at: 0, every: .seconds(1))
+        await bench.settle(keeper)
+        #expect(await keeper.figures().damagedCount == 2)
+        await bench.pass(10, keeper)
+        await bench.pass(10, keeper)
+        #expect(await keeper.figures().unnamedCount == 0)
+        #expect(await keeper.figures().liveBytes == 0)
+        await keeper.stop()
+    }
 }
