@@ -50,6 +50,7 @@ package struct AdminRoute: Sendable {
     package static let all: [AdminRoute] =
         NodePages.routes + SupportPages.routes + SchemaPages.routes + ContainerPages.routes
         + KeyValuePages.routes
+        + AssetPages.routes
         + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
         + SealingKeyPages.routes + PushPages.routes + ClusterPages.routes + ClusterChanges.routes

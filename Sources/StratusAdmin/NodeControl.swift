@@ -9,6 +9,12 @@ package protocol NodeControl: Sendable {
     func supportFiles() async -> [SupportFile]
     /// Every key, in the order of the file; secrets are not among the values.
     func configuration() -> [ConfiguredValue]
+    /// The files of records that this node keeps.
+    func copies() async -> CopyStatus
+    /// Begins to read every copy of files back.
+    ///
+    /// - Returns: how many partitions have some here.
+    func verifyCopies() async -> Int
     var logLevel: LogLevel { get }
     /// Holds until the next SIGHUP or restart.
     func setLogLevel(_ level: LogLevel)
@@ -49,6 +55,29 @@ package struct ConfiguredValue: Sendable, Equatable {
         self.origin = origin
         self.reloads = reloads
     }
+}
+
+/// The files of records on one node at one moment: copies of their chunks, in packs.
+package struct CopyStatus: Sendable, Equatable {
+    /// Bytes of packs, and how many of them hold copies that were not removed.
+    package var packBytes = 0
+    package var liveBytes = 0
+    /// Copies that rows name and this node lacks.
+    package var missingCount = 0
+    /// Copies that no row names: uploads under way, and what they left.
+    package var unnamedCount = 0
+    /// Since the start of the node: found damaged, brought from other nodes, let go.
+    package var damagedCount = 0
+    package var repairedCount = 0
+    package var removedCount = 0
+    /// Partitions that have lacked copies for over a minute.
+    package var lackingCount = 0
+    /// Partitions whose copies cannot be read or written.
+    package var failingCount = 0
+    /// Partitions that are being read back, or wait for it.
+    package var readingBackCount = 0
+
+    package init() {}
 }
 
 /// A node at one moment.

@@ -6,6 +6,8 @@ package import StratusModel
 extension CopyKeeper {
     /// Copies that are fetched at a time: those of one round share a sync.
     private static let fetchCountMax = 8
+    /// How fast copies are read back at least once somebody has asked for it.
+    private static let askedRate = ByteCount.mebibytes(4)
     /// Between two rounds of asking for what nobody had.
     private static let repairPause = Duration.seconds(5)
 
@@ -25,6 +27,26 @@ extension CopyKeeper {
         }
         self.groups[group]!.wants.applied(through: applied)
         return self.groups[group]!.wants.heldThrough
+    }
+
+    /// The copies of a part of the names that the store has, sound ones or damaged ones.
+    func copies(
+        of group: GroupID, _ from: CopyName, _ end: CopyName?, areDamaged: Bool
+    ) -> [HeldCopy] {
+        var all: [HeldCopy] = []
+        var next: CopyName? = from
+        while let name = next {
+            let page = self.attempt(group, makes: false) { store throws(StoreError) in
+                areDamaged
+                    ? try store.damaged(from: name, limit: 4_096)
+                    : try store.held(from: name, limit: 4_096)
+            }
+            guard let page else { break }
+            let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
+            all += inside
+            next = inside.count == 4_096 ? inside.last?.name.next : nil
+        }
+        return all
     }
 
     // MARK: Repairing
@@ -109,8 +131,9 @@ extension CopyKeeper {
     ///
     /// - Parameter interval: between two times that the same copy is read.
     package func readBack(at rate: ByteCount, every interval: Duration) async {
-        guard rate.raw > 0 else { return }
-        var left = rate.raw
+        let isAsked = self.groups.values.contains { $0.isReadingBack }
+        guard rate.raw > 0 || isAsked else { return }
+        var left = max(rate.raw, Self.askedRate.raw)
         for group in self.groups.keys.sorted() {
             guard let known = self.groups[group],
                 known.isReadingBack || self.setup.now() >= known.readBackAt + interval

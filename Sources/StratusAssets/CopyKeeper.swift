@@ -81,8 +81,15 @@ package actor CopyKeeper {
         package var lackingCount = 0
         /// Partitions whose store failed when it was last used.
         package var failingCount = 0
+        /// Partitions whose copies are being read back, or are about to be.
+        package var readingBackCount = 0
+        /// Bytes of packs, and how many of them hold copies that were not removed.
+        package var packBytes = 0
+        package var liveBytes = 0
         /// Copies that were found damaged since the start.
         package var damagedCount = 0
+
+        package init() {}
     }
 
     struct Waiting {
@@ -123,6 +130,8 @@ package actor CopyKeeper {
         /// When every copy had been read back last, and whether it is being done.
         var readBackAt: MonotonicTime
         var isReadingBack = false
+        /// As of the last look.
+        var sizes = (all: ByteCount(0), live: ByteCount(0))
         var problem: String?
     }
 
@@ -206,6 +215,9 @@ package actor CopyKeeper {
                 figures.lackingCount += 1
             }
             if group.problem != nil { figures.failingCount += 1 }
+            if group.isReadingBack { figures.readingBackCount += 1 }
+            figures.packBytes += group.sizes.all.raw
+            figures.liveBytes += group.sizes.live.raw
             figures.missingCount += group.wants.missingCount
             figures.unnamedCount += group.wants.unnamedCount
         }
@@ -430,23 +442,14 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        var held: [HeldCopy] = []
-        var next: CopyName? = from
-        while let name = next {
-            guard
-                let page = self.attempt(
-                    group, makes: false,
-                    { store throws(StoreError) in try store.held(from: name, limit: 4_096) })
-            else { break }
-            let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
-            held += inside
-            next = inside.count == 4_096 ? inside.last?.name.next : nil
-        }
         // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        let held = self.copies(of: group, from, end, areDamaged: false)
+        let damaged = self.copies(of: group, from, end, areDamaged: true)
         self.groups[group]!.wants.compare(
-            CopyWants.Page(from: from, end: end, bodies: bodies, held: held))
+            CopyWants.Page(from: from, end: end, bodies: bodies, held: held, damaged: damaged))
         guard end == nil else { return self.askRows(of: group) }
         self.groups[group]!.isCompared = true
+        self.measure(group)
         if self.groups[group]!.doubtCount > 0 {
             self.groups[group]!.doubtCount -= 1
             if self.groups[group]!.doubtCount > 0 { self.askRows(of: group) }
@@ -460,7 +463,16 @@ package actor CopyKeeper {
         for group in self.groups.keys.sorted() where !self.isStopped {
             self.letGo(of: group)
             await self.reclaim(in: group)
+            if self.groups[group]?.store != nil { self.measure(group) }
         }
+    }
+
+    private func measure(_ group: GroupID) {
+        guard
+            let sizes = self.attempt(
+                group, makes: false, { store throws(StoreError) in try store.sizes() })
+        else { return }
+        self.groups[group]?.sizes = sizes
     }
 
     private func letGo(of group: GroupID) {

@@ -24,16 +24,20 @@ package struct CopyWants: Sendable, Equatable {
         package var end: CopyName?
         /// Every body that rows as applied name with a copy on the page.
         package var bodies: [BodyManifest]
-        /// Every copy that the store has on the page.
+        /// Every sound copy that the store has on the page.
         package var held: [HeldCopy]
+        /// Those that were found damaged.
+        package var damaged: [HeldCopy]
 
         package init(
-            from: CopyName, end: CopyName?, bodies: [BodyManifest], held: [HeldCopy]
+            from: CopyName, end: CopyName?, bodies: [BodyManifest], held: [HeldCopy],
+            damaged: [HeldCopy] = []
         ) {
             self.from = from
             self.end = end
             self.bodies = bodies
             self.held = held
+            self.damaged = damaged
         }
 
         func contains(_ name: CopyName) -> Bool {
@@ -58,6 +62,8 @@ package struct CopyWants: Sendable, Equatable {
     private var missing: [CopyName: Missing] = [:]
     /// Here; named by no row as applied, nor by a durable one.
     private var unnamed: [CopyName: Int64] = [:]
+    /// The same of copies that were found damaged: they go like the others, and are not here.
+    private var damaged: [CopyName: Int64] = [:]
     /// Named by durable rows perhaps, by rows as applied no more.
     private var dropped: [BodyID: Dropped] = [:]
     /// The last entry that dropped a body the list had no room for. Until it is durable nothing
@@ -92,6 +98,7 @@ package struct CopyWants: Sendable, Equatable {
         guard !body.isLost else { return }
         for (offset, chunk) in body.chunks.enumerated() {
             let name = body.name(of: UInt32(offset))
+            self.damaged[name] = nil
             if self.unnamed.removeValue(forKey: name) == nil {
                 self.miss(name, Missing(chunk: chunk, namedAt: body.namedAt))
             }
@@ -118,6 +125,7 @@ package struct CopyWants: Sendable, Equatable {
     package mutating func unlisted(through index: LogIndex) {
         self.missing = [:]
         self.unnamed = [:]
+        self.damaged = [:]
         self.dropped = [:]
         self.unlistedFrom = nil
         self.unlistedBefore = nil
@@ -142,6 +150,7 @@ package struct CopyWants: Sendable, Equatable {
 
     /// A copy is stored, whoever sent it.
     package mutating func stored(_ copy: HeldCopy) {
+        self.damaged[copy.name] = nil
         if let missing = self.missing[copy.name] {
             guard missing.chunk.crc == copy.crc, missing.chunk.storedSize == copy.storedSize
             else { return }
@@ -165,6 +174,7 @@ package struct CopyWants: Sendable, Equatable {
     package mutating func removed(_ names: [CopyName]) {
         for name in names {
             self.unnamed[name] = nil
+            self.damaged[name] = nil
             guard var dropped = self.dropped[name.body], name.ordinal < dropped.chunkCount
             else { continue }
             dropped.next = max(dropped.next, name.ordinal + 1)
@@ -187,6 +197,7 @@ package struct CopyWants: Sendable, Equatable {
         }
         self.missing = self.missing.filter { !page.contains($0.key) }
         self.unnamed = self.unnamed.filter { !page.contains($0.key) }
+        self.damaged = self.damaged.filter { !page.contains($0.key) }
         let held = Dictionary(page.held.map { ($0.name, $0) }, uniquingKeysWith: { one, _ in one })
         var named: Set<CopyName> = []
         for body in page.bodies {
@@ -206,6 +217,12 @@ package struct CopyWants: Sendable, Equatable {
         for copy in page.held
         where !named.contains(copy.name) && self.dropped[copy.name.body] == nil {
             self.list(unnamed: copy)
+        }
+        for copy in page.damaged
+        where !named.contains(copy.name) && self.dropped[copy.name.body] == nil
+            && self.damaged.count < self.limits.countMax
+        {
+            self.damaged[copy.name] = copy.orphanAfterMilliseconds
         }
         self.comparedTo = page.end
         if page.end == nil {
@@ -227,9 +244,11 @@ package struct CopyWants: Sendable, Equatable {
 
     package var missingCount: Int { self.missing.count }
     /// Copies that no row names.
-    package var unnamedCount: Int { self.unnamed.count }
+    package var unnamedCount: Int { self.unnamed.count + self.damaged.count }
     /// When the first of them is an orphan: a time of the log.
-    package var firstOrphanMilliseconds: Int64? { self.unnamed.values.min() }
+    package var firstOrphanMilliseconds: Int64? {
+        [self.unnamed.values.min(), self.damaged.values.min()].compactMap(\.self).min()
+    }
     /// Whether there are more than are listed.
     package var hasUnlisted: Bool {
         self.unlistedFrom != nil || self.unlistedBefore != nil
@@ -251,7 +270,9 @@ package struct CopyWants: Sendable, Equatable {
             }
         }
         if names.count < limit, self.unlistedDropAt <= self.durable {
-            names += self.unnamed.filter { $0.value < self.durableMilliseconds }.map(\.key).sorted()
+            for list in [self.unnamed, self.damaged] {
+                names += list.filter { $0.value < self.durableMilliseconds }.map(\.key).sorted()
+            }
         }
         return Array(names.prefix(limit))
     }

@@ -105,7 +105,7 @@ package enum ControlProgram {
                     SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
-            + [UpgradeCommands.definition, SupportCommand.definition]
+            + [UpgradeCommands.definition, SupportCommand.definition, AssetCommands.definition]
             + ContainerCommands.definitions + KeyValueCommands.definitions
             + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(

@@ -200,6 +200,10 @@ struct Diagnosis {
             "The node recovers by itself. If it happens again, limit the container that is named "
                 + "by 'limits.containerRequestRateMax'."
         case "starting", "formation", "stopping": "Wait a moment, and ask again."
+        case "assets":
+            "Bring back the nodes that are down: '\(name)' fetches missing copies of files from them. "
+                + "'stratusctl assets status' shows how many are missing, and the log of '\(name)' what "
+                + "cannot be read or written."
         case "cluster", "member": "Stop '\(name)': it is no longer a member of the cluster."
         default: "Look at the log of '\(name)'."
         }

@@ -201,7 +201,7 @@ final class NodeCluster: Sendable {
                     },
                     keepers: { directory.keepers(of: $0).all },
                     keeps: { directory.keeps($0) })
-            }, in: world, log: log)
+            }, in: world, log: log, health: health)
         receivers.copies.withLock { $0 = copies.courier }
         setup.bodies = copies.feed
         setup.tuning.awaitsCopies = true

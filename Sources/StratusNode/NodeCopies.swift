@@ -23,6 +23,9 @@ final class NodeCopies: Sendable {
     /// Takes copies to the other nodes; nil for a node alone.
     let courier: CopyCourier?
     private let settings: Mutex<Rates>
+    /// As of the last second.
+    private let lastFigures = Mutex(CopyKeeper.Figures())
+    private let health: Health
     private let ticking = Mutex<[Task<Void, Never>]>([])
 
     static let directory: DiskPath = "assets"
@@ -65,8 +68,9 @@ final class NodeCopies: Sendable {
     /// - Parameter peers: nil for a node alone.
     init(
         _ settings: ConfigurationSettings, own: NodeID, peers: Peers?, in world: RealWorld,
-        log: Log
+        log: Log, health: Health
     ) {
+        self.health = health
         let (files, others) = (world.files, self.others)
         self.files = files
         self.settings = Mutex(Rates(settings))
@@ -181,7 +185,10 @@ final class NodeCopies: Sendable {
         let (keeper, courier) = (self.keeper, self.courier)
         self.ticking.withLock {
             $0 = [
-                Self.every(Self.interval) { await keeper.work() },
+                Self.every(Self.interval) { [self] in
+                    await keeper.work()
+                    await self.look()
+                },
                 // What waits for other nodes does not keep anything from going.
                 Self.every(Self.interval) { [self] in
                     await keeper.repair(at: self.settings.withLock { $0.repair })
@@ -193,6 +200,39 @@ final class NodeCopies: Sendable {
                 Self.every(Self.expiryInterval) { courier?.expire() },
             ]
         }
+    }
+
+    /// What is seen of the copies from outside, as of the last second.
+    var figures: CopyKeeper.Figures { self.lastFigures.withLock { $0 } }
+
+    private func look() async {
+        let figures = await self.keeper.figures()
+        self.lastFigures.withLock { $0 = figures }
+        var troubles: [String] = []
+        if figures.lackingCount > 0 {
+            let patience = CopyKeeper.missingPatience.components.seconds
+            troubles.append(
+                "files of \(figures.lackingCount) partitions have lacked copies on this node for over "
+                    + "\(patience) s")
+        }
+        if figures.failingCount > 0 {
+            troubles.append(
+                "the files of \(figures.failingCount) partitions cannot be read or written")
+        }
+        if troubles.isEmpty {
+            self.health.dropWarning("assets")
+        } else {
+            self.health.warn("assets", troubles.joined(separator: "; "))
+        }
+    }
+
+    /// Reads every copy back now.
+    ///
+    /// - Returns: how many partitions have some.
+    func verify() async -> Int {
+        let count = await self.keeper.readBackSoon()
+        await self.look()
+        return count
     }
 
     private static func every(

@@ -10,7 +10,7 @@ extension NodeMetrics {
     /// sources: a component that is not listed here would have no alarm.
     static let components = [
         "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
-        "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail",
+        "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets",
     ]
 
     private static let certificateHelp =

@@ -39,6 +39,7 @@ enum NodeMetrics {
         ) { [log = state.log] in Double(log.droppedCount) }
         Self.registerRefusals(state, server)
         Self.registerScrub(state)
+        Self.registerAssets(state)
         Self.registerRoom(state)
         Self.registerOwnState(state)
         Self.registerLevels(state)

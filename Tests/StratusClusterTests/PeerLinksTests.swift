@@ -78,6 +78,37 @@ import Testing
         #expect(heard.contains(heartbeat) && heard.count == 3)
     }
 
+    @Test func `copies take a link of their own, and its bounds`() async throws {
+        let pair = try await LinkPair.make()
+        defer { pair.stop() }
+        #expect(await pair.bothOpen())
+        func put(_ number: UInt64) -> PeerMessage {
+            let name = CopyName(body: BodyID(UInt128(number)), ordinal: 0)
+            return .copy(
+                .put(
+                    number: number, group: GroupID(1),
+                    copy: StoredCopy(
+                        name: name, orphanAfterMilliseconds: 5,
+                        bytes: Bytes(repeating: 7, count: 300_000))))
+        }
+        // More than a window. They wait while the link is opened.
+        for number in 0..<40 as Range<UInt64> {
+            #expect(pair.one.send(put(number), to: NodeID(2)))
+        }
+        #expect(await pair.heard(by: 2, count: 40).count == 40)
+        #expect(pair.one.openCount == 1)
+        // What is small goes the ordinary way, on which nothing of that stands before it.
+        let answer = PeerMessage.copy(.stored(number: 3, at: LogIndex(8)))
+        #expect(pair.two.send(answer, to: NodeID(1)))
+        #expect(await pair.heard(by: 1, count: 1) == [answer])
+        // Nobody empties the queue while this thread fills it faster than the wire.
+        var takenCount = 0
+        for number in 0..<2_000 as Range<UInt64> where pair.one.send(put(number), to: NodeID(2)) {
+            takenCount += 1
+        }
+        #expect(takenCount < 2_000)
+    }
+
     @Test func `a link is opened again when the peer comes back`() async throws {
         let pair = try await LinkPair.make()
         defer { pair.stop() }

@@ -104,10 +104,27 @@ import Testing
         ("refusal of a copy", .refusal(PeerRefusal(.olderCopy, "no"))),
     ]
 
+    /// Since nodes take copies to each other.
+    static let ofCopies: [(name: String, message: PeerMessage)] =
+        PeerPurpose.allCases.map { ("\($0)", .purpose($0)) }
+        + AssetFormatTests.messages.map { ("\($0)", .copy($0)) }
+
     private static var starts: NodeStarts {
         var starts = NodeStarts(first: NodeIncarnation(0x0506))
         starts.add(NodeIncarnation(0x0708))
         return starts
+    }
+
+    @Test func `every envelope of protocol 3 reads and writes as ever`() throws {
+        var writer = ByteWriter()
+        for (_, message) in Self.ofCopies { writer.write(prefixed: message.encoded()) }
+        let golden = try GoldenTests.golden("peer-envelopes-5")
+        #expect(GoldenTests.hexadecimal(writer.bytes) == GoldenTests.hexadecimal(golden))
+        var reader = ByteReader(golden)
+        for (name, message) in Self.ofCopies {
+            #expect(try PeerMessage(decoding: reader.prefixed()) == message, "\(name)")
+        }
+        try reader.finish()
     }
 
     @Test func `every envelope of protocol 2 reads and writes as ever`() throws {

@@ -35,10 +35,43 @@ import WireScenarios
         func confirm(
             _ body: BodyID, chunkCount: UInt32, of group: GroupID, on node: NodeID,
             deadline: MonotonicTime
-        ) async -> CopyAnswer { .silent }
+        ) async -> CopyAnswer { .stored(at: LogIndex(9)) }
         func drop(_ body: BodyID, of group: GroupID, on node: NodeID) {
             self.all.withLock { $0 = $0.filter { $0.key.body != body } }
         }
+    }
+
+    /// A leader that does not count the storers of some pins.
+    final class Doubting: PartitionRouter {
+        let router: MemoryRouter
+        let doubtCount = Mutex(0)
+        let pins = Mutex<[PinAsset]>([])
+
+        init(_ router: MemoryRouter) { self.router = router }
+
+        var level: ClusterLevel { self.router.level }
+
+        func submit(
+            _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool
+        ) async throws(RouteError) -> Outcome {
+            if command.kind == .records,
+                case .pinAsset(let pin)? = try? RecordCommand(
+                    decoding: command.body, container: command.container)
+            {
+                self.pins.withLock { $0.append(pin) }
+                let isDoubted = self.doubtCount.withLock { count in
+                    defer { count = max(0, count - 1) }
+                    return count > 0
+                }
+                if isDoubted { throw .notExecuted(retryAfter: .milliseconds(100)) }
+            }
+            return try await self.router.submit(
+                command, to: key, deadline: deadline, mayRunLater: mayRunLater)
+        }
+
+        func read(_ query: Query, at key: ShardKey, deadline: MonotonicTime)
+            async throws(RouteError) -> QueryAnswer
+        { try await self.router.read(query, at: key, deadline: deadline) }
     }
 
     /// A body that nobody may read.
@@ -71,6 +104,7 @@ import WireScenarios
         static let container = Neighbourhood.container
         let world = SimulatedWorld(seed: 5, wallMilliseconds: 1_709_631_000_000)
         let router: MemoryRouter
+        let doubting: Doubting
         let copies = Copies()
         let workers = SealingWorkers(count: 1)
         let authenticator: CredentialAuthenticator
@@ -83,6 +117,7 @@ import WireScenarios
             let world = self.world
             let router = MemoryRouter(world: world)
             self.router = router
+            self.doubting = Doubting(router)
             let master = Bytes(repeating: 9, count: 32)
             let ciphers = AssetCiphers(master: master)
             let authenticator = CredentialAuthenticator(
@@ -121,7 +156,7 @@ import WireScenarios
                 router: router, authenticator: authenticator, world: world, tokenKey: master,
                 settings: gateway, limits: limits, assets: kit)
             self.assets = AssetHandler(
-                kit, router: router, world: world, limits: limits, log: .silent())
+                kit, router: self.doubting, world: world, limits: limits, log: .silent())
         }
 
         deinit { self.workers.stop() }
@@ -416,5 +451,28 @@ import WireScenarios
         let preflight = try await town.send("OPTIONS", ticket)
         #expect(preflight.status == 204)
         #expect(preflight.headers["Access-Control-Allow-Origin"] == "*")
+    }
+
+    @Test func `storers that the leader does not count are asked again`() async throws {
+        let town = Town()
+        let url = try await town.ticket()
+        town.doubting.doubtCount.withLock { $0 = 2 }
+        let file = try await town.upload(Bytes("file".utf8), to: url)
+        let saved = try await town.save(file)
+        #expect(saved["serverErrorCode"] == nil, "\(saved)")
+        let pins = town.doubting.pins.withLock { $0 }
+        #expect(pins.map { $0.storers.map(\.at) } == [[.zero], [LogIndex(9)], [LogIndex(9)]])
+        // It stays the same body, under another identity each time.
+        #expect(Set(pins.map(\.body)).count == 1)
+    }
+
+    @Test func `an upload whose storers are never counted is answered 503`() async throws {
+        let town = Town()
+        let url = try await town.ticket()
+        town.doubting.doubtCount.withLock { $0 = 1_000 }
+        let answer = try await town.send("POST", url, [], CollectedBody(Bytes("file".utf8)))
+        #expect(answer.status == 503)
+        #expect(answer.headers["Retry-After"] != nil)
+        #expect(town.doubting.pins.withLock { $0.count } == 10)
     }
 }

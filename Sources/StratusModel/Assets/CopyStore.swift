@@ -11,6 +11,9 @@ package protocol CopyStore: AnyObject {
     func copy(_ name: CopyName) throws(StoreError) -> Bytes?
     /// Up to `limit` copies from `name` on, ascending.
     func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy]
+    /// The same of copies that were found damaged. They count as missing, and their places are kept
+    /// until they are removed or stored again.
+    func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy]
     /// Forgets copies; compaction gives their room back later. Absent ones are no error.
     func remove(_ names: [CopyName]) throws(StoreError)
     /// Does a slice of compacting or of reading back, of about `budget` bytes.
@@ -18,6 +21,8 @@ package protocol CopyStore: AnyObject {
     /// Ends the file that copies are appended to, so that its room can be had back. To be called
     /// when no upload has come for a while.
     func seal() throws(StoreError)
+    /// The bytes of its files, and how many of them hold copies that were not removed.
+    func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount)
     /// Copies found damaged since the last call, by whichever call found them; ascending.
     func takeForgotten() -> [CopyName]
 }

@@ -85,7 +85,7 @@ final class PackIndex {
         self.list = try prepared(
             """
             SELECT \(Self.columns) FROM copy
-            WHERE (body, ordinal) >= (?1, ?2) AND damaged = 0 ORDER BY body, ordinal LIMIT ?3
+            WHERE (body, ordinal) >= (?1, ?2) AND damaged = ?4 ORDER BY body, ordinal LIMIT ?3
             """)
         self.insert = try prepared(
             "INSERT OR REPLACE INTO copy (\(Self.columns)) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)")
@@ -117,13 +117,16 @@ final class PackIndex {
         }
     }
 
-    /// Sound copies from `name` on, ascending.
-    func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+    /// Copies from `name` on, ascending: the sound ones, or those that were found damaged.
+    func held(from name: CopyName, limit: Int, areDamaged: Bool = false) throws(StoreError)
+        -> [HeldCopy]
+    {
         try storing { () throws(SQLiteError) in
             defer { self.list.reset() }
             try self.list.bind(Self.key(name.body).span.bytes, at: 1)
             try self.list.bind(Int64(name.ordinal), at: 2)
             try self.list.bind(Int64(limit), at: 3)
+            try self.list.bind(areDamaged ? 1 : 0, at: 4)
             var copies: [HeldCopy] = []
             while try self.list.step() { copies.append(Self.place(self.list).record.copy) }
             return copies

@@ -71,6 +71,12 @@ package final class PackStore: CopyStore {
         }
     }
 
+    package func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+        try self.withPacks { (open) throws(StoreError) in
+            try open.index.held(from: name, limit: limit, areDamaged: true)
+        }
+    }
+
     package func remove(_ names: [CopyName]) throws(StoreError) {
         try self.withPacks { (open) throws(StoreError) in
             var sizes: [UInt64: UInt64] = [:]
@@ -105,7 +111,6 @@ package final class PackStore: CopyStore {
         try self.withPacks { (open) throws(StoreError) in try self.sealCurrent(in: &open) }
     }
 
-    /// Bytes of pack files, and how many of them the index speaks of.
     package func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount) {
         try self.withPacks { (open) throws(StoreError) in
             (

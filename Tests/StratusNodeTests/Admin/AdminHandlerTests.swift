@@ -24,6 +24,17 @@ import Testing
         func supportFiles() async -> [SupportFile] {
             [SupportFile(name: "log.txt", contents: Bytes("a line\n".utf8))]
         }
+        let verifyCount = Mutex(0)
+        func copies() async -> CopyStatus {
+            var status = CopyStatus()
+            status.liveBytes = 7
+            status.missingCount = 2
+            return status
+        }
+        func verifyCopies() async -> Int {
+            self.verifyCount.withLock { $0 += 1 }
+            return 3
+        }
         func configuration() -> [ConfiguredValue] {
             [
                 ConfiguredValue(key: "a", value: "[1]", origin: "default", reloads: true),
@@ -306,5 +317,17 @@ import Testing
         #expect(await Stage().ask("GET", path).status == 404)
         #expect(await Stage().ask("GET", path, authorization: []).status == 401)
         #expect(AdminHandler.route(of: RequestHead(method: "GET", path: path)).template == "other")
+    }
+
+    @Test func `the files of a node are shown, and read back on demand`() async {
+        let stage = Stage()
+        let shown = await stage.ask("GET", "/v1/assets")
+        #expect(shown.status == 200)
+        #expect(shown.text.contains("\"liveBytes\":7"), "\(shown.text)")
+        #expect(shown.text.contains("\"missing\":2"))
+        let begun = await stage.ask("POST", "/v1/assets/verify")
+        #expect(begun.text == "{\"partitions\":3}")
+        #expect(stage.control.verifyCount.withLock { $0 } == 1)
+        #expect(await stage.ask("POST", "/v1/assets/verify", authorization: []).status == 401)
     }
 }

@@ -1,0 +1,100 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusProcess
+
+/// `stratusctl assets`: the files of records that a node keeps.
+struct AssetCommands {
+    private typealias Failure = AdminClient.Failure
+
+    let invocation: Invocation
+    let client: AdminClient
+    let isJSON: Bool
+
+    /// Between two looks whether everything has been read back.
+    private static let pause = Duration.milliseconds(200)
+
+    static let definition = CommandDefinition(
+        "assets", "The files of records that the node keeps",
+        subcommands: [
+            CommandDefinition(
+                "status", "Bytes on the disk, and copies that are missing, damaged or repaired",
+                discussion: [
+                    "Speaks of the node that is asked. A node fetches what it lacks from the other "
+                        + "nodes by itself."
+                ]),
+            CommandDefinition(
+                "verify", "Read every copy back now, and fetch damaged ones from the other nodes",
+                discussion: [
+                    "A node does so by itself once a day, at storage.scrubRate. Exit code 1 with "
+                        + "--wait if copies are damaged or missing."
+                ],
+                options: [
+                    .flag("wait", nil, "Wait until everything has been read")
+                ],
+                examples: [
+                    .init("stratusctl assets verify --wait", "After a trouble with the disk")
+                ]),
+        ])
+
+    static func serves(_ path: [String]) -> Bool { path.first == "assets" }
+
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        guard self.invocation.path.last == "verify" else {
+            return self.show(try await self.document("GET", "/v1/assets"))
+        }
+        let before = try await self.document("GET", "/v1/assets")
+        let begun = try await self.document("POST", "/v1/assets/verify")
+        guard self.invocation.flag("wait") else {
+            let count = begun.root["partitions"]?.int64 ?? 0
+            return self.isJSON
+                ? self.write(begun.text + "\n")
+                : self.write("reading the files of \(count) partitions back\n")
+        }
+        let clock = ContinuousClock()
+        while true {
+            let status = try await self.document("GET", "/v1/assets")
+            if status.root["readingBackPartitions"]?.int64 == 0 {
+                let written = self.show(status)
+                guard written == .success else { return written }
+                let isSound =
+                    status.root["damaged"]?.int64 == before.root["damaged"]?.int64
+                    && status.root["missing"]?.int64 == 0
+                return isSound ? .success : .refused
+            }
+            try? await clock.sleep(for: Self.pause)
+        }
+    }
+
+    private func show(_ status: (root: JSONValue, text: String)) -> ExitCode {
+        if self.isJSON { return self.write(status.text + "\n") }
+        var table = TextTable([.init(""), .init("", alignsRight: true)])
+        func row(_ name: String, _ key: String, isSize: Bool = false) {
+            guard let value = status.root[key]?.int64 else { return }
+            table.append([name, isSize ? "\(value >> 20) MiB" : "\(value)"])
+        }
+        row("packs", "packBytes", isSize: true)
+        row("in use", "liveBytes", isSize: true)
+        row("missing copies", "missing")
+        row("partitions that lack copies for over a minute", "lackingPartitions")
+        row("partitions that cannot be read or written", "failingPartitions")
+        row("copies that no record holds yet or any more", "unnamed")
+        row("found damaged since the start", "damaged")
+        row("brought from other nodes since the start", "repaired")
+        row("let go since the start", "removed")
+        row("partitions being read back", "readingBackPartitions")
+        return self.write(table.write())
+    }
+
+    private func write(_ text: String) -> ExitCode {
+        Terminal.write(text) ? .success : .inputOutput
+    }
+
+    private func document(_ method: String, _ path: String) async throws(AdminClient.Failure) -> (
+        root: JSONValue, text: String
+    ) {
+        let answer = try self.client.require(try await self.client.send(method, path, body: []))
+        do throws(JSONError) {
+            return (try JSONDocument(parsing: answer.body).root, answer.text)
+        } catch { throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON") }
+    }
+}
