@@ -18,7 +18,8 @@ enum ContainerPages {
             answer: "the container, with counts"
         ) { try await Self.showContainer($0, $0.container()) },
         AdminRoute(
-            "POST", "/v1/containers/{container}/environments/{environment}", body: "buckets, placement, zoneBuckets",
+            "POST", "/v1/containers/{container}/environments/{environment}",
+            body: "buckets, placement, zoneBuckets",
             answer: "the container that was made"
         ) { try await Self.createContainer($0, $0.container(), $0.json()) },
         AdminRoute(

@@ -31,8 +31,9 @@ package struct ContainerCreation: Sendable {
             let held = try await self.usage.held(by: PublicDatabase(of: container))
             if held.use != .none { return .hasRecords }
         }
-        return switch try await self.registry.create(
-            container, buckets: buckets, zoneBuckets: zoneBuckets)
+        return
+            switch try await self.registry.create(
+                container, buckets: buckets, zoneBuckets: zoneBuckets)
         {
         case .created(let descriptor): .created(descriptor)
         case .exists(let descriptor): .exists(descriptor)

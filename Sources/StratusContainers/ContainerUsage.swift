@@ -39,7 +39,8 @@ package struct ContainerUsage: Sendable {
         let users = try await self.store.page(
             .user, of: IdentityKey.home(container), at: .container(container),
             after: after.map { Bytes($0.utf8) }, limit: Self.userCountMax)
-        let layout = users.isEmpty ? ContainerLayout() : try await self.registry.layout(of: container)
+        let layout =
+            users.isEmpty ? ContainerLayout() : try await self.registry.layout(of: container)
         for user in users {
             let name = String(decoding: user.name, as: UTF8.self)
             page.databases.append(

@@ -21,8 +21,8 @@ struct DatabaseErasure: Sendable {
         return all
     }
 
-    /// Every part of a private database, in use or not: subscriptions are also where no zone is, and
-    /// an empty part costs one command. The home goes last.
+    /// Every part of a private database, in use or not: subscriptions are also where no zone is,
+    /// and an empty part costs one command. The home goes last.
     func run(_ database: PrivateDatabase) async throws -> ErasureProgress {
         var all = ErasureProgress(zoneCount: 0, recordCount: 0, hasMore: false)
         for part in database.parts.reversed() {

@@ -178,7 +178,8 @@ struct ContainerCommands {
         for (name, key) in [
             ("container", "container"), ("environment", "environment"), ("state", "state"),
             ("created", "created"), ("deleted", "deleted"), ("buckets", "buckets"),
-            ("placement", "placement"), ("zone buckets", "zoneBuckets"), ("schema version", "schemaVersion"),
+            ("placement", "placement"), ("zone buckets", "zoneBuckets"),
+            ("schema version", "schemaVersion"),
             ("record types", "recordTypes"), ("tokens", "tokens"), ("keys", "keys"),
             ("users", "users"),
         ] {

@@ -346,6 +346,10 @@ import Testing
             "the record 'S' is in another bucket of the database, try again later"
         ),
         (
+            .zoneElsewhere, .tryAgainLater,
+            "the zone 'S' is in another bucket of the database, try again later"
+        ),
+        (
             .uploadAttached, .accessDenied,
             "a record holds what was uploaded to this URL already"
         ),

@@ -44,7 +44,8 @@ extension Exchange {
             buckets: ZoneBuckets(
                 count: database.bucketCount, mask: numbers, tagFloor: self.tagFloor))
         let outcome = try await self.submit(
-            .noteBuckets(note), to: database.home, schema: Schema(), part: [4]
+            .noteBuckets(note), to: database.home, schema: Schema(),
+            part: [4, UInt8(truncatingIfNeeded: self.authentication.layout.generation)]
         ).outcome
         guard case .bucketsNoted(let mask) = outcome else {
             throw RouteError.refused("an outcome of another kind")

@@ -22,11 +22,11 @@ package import StratusModel
 // zone, predicate, varint limit, flag and prefixed marker, varint touches, 1 whether indexes are
 // required, plus 2 or 4 where places are asked for, only or with records. Page by a schema's
 // version: as page, then varint schema version; the byte before has 8 where the pages of all zones
-// of several parts are merged, and then 1 number of this part follows at the end. Judge: varint schema version, then a batch as in a
-// command; so does the one whose assets are resolved. Use: nothing more. Subscriptions: flag
-// shared, flag, then a count of IDs. News: 16 token, flag and position. Asset: no database, 16
-// asset. Key: flag and varint version. Waiting devices: no database, flag and prefixed place,
-// varint limit. Buckets: 1 count. Zone page: flag and text
+// of several parts are merged, and then 1 number of this part follows at the end. Judge: varint
+// schema version, then a batch as in a command; so does the one whose assets are resolved. Use:
+// nothing more. Subscriptions: flag shared, flag, then a count of IDs. News: 16 token, flag and
+// position. Asset: no database, 16 asset. Key: flag and varint version. Waiting devices:
+// no database, flag and prefixed place, varint limit. Buckets: 1 count. Zone page: flag and text
 // name, varint limit.
 
 extension RecordQuery {

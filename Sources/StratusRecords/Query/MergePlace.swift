@@ -11,9 +11,9 @@ package import StratusModel
 ///
 /// The bytes of a sort key are complemented where the sort is descending.
 ///
-/// Where parts of a database are merged that hold several zones each, a name is followed by one more
-/// such element: the number of the part, then the zone's prefix in it. So the order is total even
-/// though one name may be in many zones.
+/// Where parts of a database are merged that hold several zones each, a name is followed by one
+/// more such element: the number of the part, then the zone's prefix in it. So the order is total
+/// even though one name may be in many zones.
 package struct MergePlace: Sendable, Hashable, Comparable {
     package let key: Bytes
     package let marker: Bytes

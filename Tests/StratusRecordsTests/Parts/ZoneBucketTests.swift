@@ -125,8 +125,9 @@ import Testing
             try self.create("Zone", in: Self.database.home)
                 == .refused(RequestRefusal(.zoneElsewhere, "Zone")))
         // The container was made again, and whole.
-        guard case .zones(let made) = try self.create(
-            "Zone", in: Self.database.home, above: 1 << 32),
+        guard
+            case .zones(let made) = try self.create(
+                "Zone", in: Self.database.home, above: 1 << 32),
             case .created? = made.first
         else {
             Issue.record("not made")
@@ -136,8 +137,9 @@ import Testing
 
     @Test mutating func `zones of a later layout begin above the tags of the one before`() throws {
         let zone = Self.zone(in: 1)
-        guard case .zones(let results) = try self.create(
-            zone, in: Self.database.part(1), above: 5 << 32),
+        guard
+            case .zones(let results) = try self.create(
+                zone, in: Self.database.part(1), above: 5 << 32),
             case .created(let made)? = results.first
         else {
             Issue.record("not made")
@@ -152,10 +154,9 @@ import Testing
             container: Bench.container, scope: .public, owner: "", bucket: bucket)
         var save = ModifyRecords(
             database: open, drawnIncarnation: ZoneIncarnation(1),
-            operations: [RecordOperation(.create, recordName: own, recordType: "Users")])
+            operations: [.create(own)])
         save.tagFloor = 1 << 32
-        let outcome = try self.bench.apply(
-            .modifyRecords(save), as: Principal(kind: .system, userRecordName: own))
+        let outcome = try self.bench.apply(.modifyRecords(save))
         guard case .records(let modified) = outcome,
             case .saved(let saved)? = modified.results.first
         else {
@@ -258,7 +259,8 @@ import Testing
         for part in Self.database.parts {
             #expect(Keys.database(decoding: Keys.database(part)) == part)
         }
-        #expect(Keys.database(decoding: Keys.database(Bench.publicDatabase)) == Bench.publicDatabase)
+        #expect(
+            Keys.database(decoding: Keys.database(Bench.publicDatabase)) == Bench.publicDatabase)
         let key = Keys.database(Self.database.part(1))
         for bad in [Bytes(key.dropLast()), key + [1], Bytes(key.dropLast(2)) + [4, 4]] {
             #expect(Keys.database(decoding: bad) == nil)
