@@ -32,7 +32,7 @@ struct ClusterHealth {
         switch viewed {
         case .success(let view): current = view
         case .failure(let error):
-            guard error == .unavailable, cluster.lastView != nil else { throw error }
+            guard error == .unavailable else { throw error }
         }
         guard let view = current ?? cluster.lastView else {
             return AdminAnswer.error(503, "NOT_FORMED", "the cluster is not formed yet")

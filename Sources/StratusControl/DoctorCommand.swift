@@ -114,6 +114,10 @@ struct DoctorCommand {
                 if let finding = Diagnosis.withoutLeader(health) { return .withoutLeader(finding) }
             }
             for page in [cluster, health] {
+                // Waiting does not form a cluster.
+                if case .failure(let failure) = page, failure.name == "NOT_FORMED" { throw failure }
+            }
+            for page in [cluster, health] {
                 if case .failure(let failure) = page,
                     failure.code != .temporary || clock.now + Self.lookPause >= end
                 {
