@@ -2,6 +2,7 @@ import StratusCluster
 import StratusModel
 import StratusRecords
 import StratusSimulation
+import Synchronization
 import Testing
 
 @testable import StratusGateway
