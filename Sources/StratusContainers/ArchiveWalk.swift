@@ -53,9 +53,6 @@ struct ArchiveWalk: Sendable {
             // Those of all zones are in every part, and the home tells of them.
             if database.zoneBucket != nil { found.removeAll { $0.zone == nil } }
             return .subscriptions(found, isShared ? .shared : database.scope)
-            return .subscriptions(
-                try await self.reader.subscriptions(of: user, in: database, isShared: isShared),
-                isShared ? .shared : database.scope)
         case .keyValues(let database, let after):
             let page = try await self.reader.keyValues(of: database, after: after)
             if page.moreComing {

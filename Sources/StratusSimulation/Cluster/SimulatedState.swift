@@ -120,9 +120,11 @@ extension RecordQuery.Ask {
     /// Whether the answer may end before everything is told, so that it is asked again.
     fileprivate var isPaged: Bool {
         switch self {
-        case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices: true
+        case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
+            .keyValues:
+            true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .asset,
-            .key, .buckets:
+            .key, .buckets, .keyValueDevices:
             false
         }
     }
