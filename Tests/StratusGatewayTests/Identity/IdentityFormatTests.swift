@@ -98,7 +98,7 @@ import Testing
                     userRecordName: "_k", isServerKey: true)
             ])
         let bytes = try self.golden(
-            "02000201013780a0d0accbd86202aabb010869436c6f75642e6201025f6b010000")
+            "02000201013780a0abfef96202aabb010869436c6f75642e6201025f6b010000")
         #expect(device.encoded() == bytes)
         #expect(try Device(decoding: bytes) == device)
     }
