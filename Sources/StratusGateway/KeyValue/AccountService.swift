@@ -25,7 +25,7 @@ struct AccountService: Sendable {
             return json.finish()
         }
         try exchange.requireLevel(.two)
-        let database = exchange.privateDatabase
+        let database = exchange.homeDatabase
         let key = ShardKey.database(database)
         guard
             case .keyValues(let page) = try await exchange.read(

@@ -191,12 +191,12 @@ struct KeyValueService: Sendable {
         var draws = self.exchange.draws()
         let command = RecordCommand.modifyKeyValues(
             ModifyKeyValues(
-                database: self.exchange.privateDatabase, device: ask.device,
+                database: self.exchange.homeDatabase, device: ask.device,
                 batch: ask.batch ?? 0, nowMilliseconds: ask.nowMilliseconds, isFirst: isFirst,
                 drawnIncarnation: draws.incarnation(),
                 rules: KeyValueRules(sizeMax: limit.raw), changes: ask.changes))
         let outcome = try await self.exchange.submit(
-            command, to: self.exchange.privateDatabase, schema: Schema()
+            command, to: self.exchange.homeDatabase, schema: Schema()
         ).outcome
         guard case .keyValues(let modified) = outcome else {
             throw RouteError.refused("an outcome of another kind")
@@ -217,7 +217,7 @@ struct KeyValueService: Sendable {
             of: self.place.circumstances(0x22, Bytes(ask.device.utf8)))
         self.exchange.turn.leave()
         guard let seat = await handler.seats.take(Bytes(name.uuid.utf8)) else { return before }
-        seat.watch([self.exchange.privateDatabase])
+        seat.watch([self.exchange.homeDatabase])
         var found = before
         while !Task.isCancelled, !seat.isTold, handler.world.now < end {
             // A partition that is away is asked again.
@@ -271,7 +271,7 @@ struct KeyValueService: Sendable {
     ) async throws -> Found {
         var found = Found()
         var ask = KeyValuesAsk(
-            database: self.exchange.privateDatabase, after: after, keys: keys)
+            database: self.exchange.homeDatabase, after: after, keys: keys)
         for _ in 0..<Self.pageCountMax {
             let page = try await self.page(ask, until: deadline)
             if page.isFromStart {
