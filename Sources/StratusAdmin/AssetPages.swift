@@ -32,6 +32,7 @@ enum AssetPages {
             json.member("missing", Int64(copies.missingCount))
             json.member("unnamed", Int64(copies.unnamedCount))
             json.member("damaged", Int64(copies.damagedCount))
+            json.member("lost", Int64(copies.lostCount))
             json.member("repaired", Int64(copies.repairedCount))
             json.member("removed", Int64(copies.removedCount))
             json.member("lackingPartitions", Int64(copies.lackingCount))

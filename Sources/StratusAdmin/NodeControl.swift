@@ -68,6 +68,8 @@ package struct CopyStatus: Sendable, Equatable {
     package var unnamedCount = 0
     /// Since the start of the node: found damaged, brought from other nodes, let go.
     package var damagedCount = 0
+    /// Files that no node had a sound copy of.
+    package var lostCount = 0
     package var repairedCount = 0
     package var removedCount = 0
     /// Partitions that have lacked copies for over a minute.

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// Promises:
 /// - A call returns by its deadline, once ``expire()`` is called now and then.
-/// - What is under way to one node is bounded: beyond the bound a put is answered *busy*, and a
-///   fetch brings nothing.
+/// - What is under way to one node is bounded. Beyond the bound a call waits for its turn, by its
+///   deadline; beyond the bound of those that wait a put is *busy*, and a fetch is not answered.
 /// - An answer counts only from the node that was asked, and only for what was asked.
 package final class CopyCourier: CopyCarrier {
     package struct Limits: Sendable, Equatable {
@@ -17,6 +17,8 @@ package final class CopyCourier: CopyCarrier {
         package var fetchCountMax = 8
         /// Fetches of one other node that are read here at a time.
         package var servedCountMax = 16
+        /// Calls that wait for their turn, of all nodes.
+        package var waitingCountMax = 4_096
         package init() {}
     }
 
@@ -37,6 +39,15 @@ package final class CopyCourier: CopyCarrier {
         var answer: CheckedContinuation<Answer, Never>
     }
 
+    /// A call that waits because as much is under way to its node as may be.
+    private struct Turn {
+        var node: NodeID
+        var isPut: Bool
+        var deadline: MonotonicTime
+        /// Whether to try again.
+        var goesOn: CheckedContinuation<Bool, Never>
+    }
+
     private struct Traffic {
         var size = 0
         var fetchCount = 0
@@ -48,6 +59,8 @@ package final class CopyCourier: CopyCarrier {
         var isStopped = false
         var pending: [UInt64: Pending] = [:]
         var traffic: [NodeID: Traffic] = [:]
+        /// In the order in which they came.
+        var turns: [Turn] = []
     }
 
     private let own: NodeID
@@ -153,7 +166,7 @@ package final class CopyCourier: CopyCarrier {
                     // The one who asks may try another node, and does not take it for gone.
                     case .silent: .refused(number: number, .failed)
                     }
-                _ = self.send(answer, node)
+                if !self.send(answer, node) { _ = self.send(.refused(number: number, .busy), node) }
                 self.state.withLock { $0.traffic[node]?.servedCount -= 1 }
             }
         case .stored(let number, let index):
@@ -183,19 +196,26 @@ package final class CopyCourier: CopyCarrier {
     /// The link to a node broke: what it was asked is not answered any more.
     package func lost(_ node: NodeID) {
         self.giveUp { $0.node == node }
+        // Those find out by themselves whether there is another link.
+        self.endTurns(goingOn: true) { $0.node == node }
     }
 
     /// Answers what is past its deadline. To be called several times a second.
     package func expire() {
         let now = self.now()
         self.giveUp { $0.deadline <= now }
+        self.endTurns(goingOn: false) { $0.deadline <= now }
     }
 
     /// Answers what is under way, and asks nothing more.
     package func stop() {
         self.state.withLock { $0.isStopped = true }
         self.giveUp { _ in true }
+        self.endTurns(goingOn: false) { _ in true }
     }
+
+    /// Calls that wait for their turn.
+    package var waitingCount: Int { self.state.withLock { $0.turns.count } }
 
     /// Questions under way.
     package var pendingCount: Int { self.state.withLock { $0.pending.count } }
@@ -207,7 +227,7 @@ package final class CopyCourier: CopyCarrier {
         _ node: NodeID, _ kind: Kind, size: Int, _ deadline: MonotonicTime,
         _ message: @Sendable (UInt64) -> CopyMessage
     ) async -> Answer? {
-        guard let number = self.enter(node, kind, size) else { return nil }
+        guard let number = await self.enter(node, kind, size, deadline) else { return nil }
         return await withCheckedContinuation { continuation in
             self.state.withLock {
                 $0.pending[number] = Pending(
@@ -219,21 +239,79 @@ package final class CopyCourier: CopyCarrier {
         }
     }
 
+    /// Waits for its turn.
+    private func enter(
+        _ node: NodeID, _ kind: Kind, _ size: Int, _ deadline: MonotonicTime
+    ) async -> UInt64? {
+        while true {
+            if let number = self.enter(node, kind, size) { return number }
+            let goesOn = await withCheckedContinuation { continuation in
+                let isTaken = self.state.withLock { state in
+                    guard !state.isStopped, state.turns.count < self.limits.waitingCountMax,
+                        // Room may have come since.
+                        !Self.hasRoom(for: kind, size, at: node, state, self.limits)
+                    else { return false }
+                    state.turns.append(
+                        Turn(
+                            node: node, isPut: kind == .put, deadline: deadline,
+                            goesOn: continuation))
+                    return true
+                }
+                if !isTaken {
+                    let mayEnter = self.state.withLock {
+                        !$0.isStopped
+                            && Self.hasRoom(for: kind, size, at: node, $0, self.limits)
+                    }
+                    continuation.resume(returning: mayEnter)
+                }
+            }
+            guard goesOn else { return nil }
+            if self.now() >= deadline {
+                self.passTurn(of: node, isPut: kind == .put)
+                return nil
+            }
+        }
+    }
+
+    private static func hasRoom(
+        for kind: Kind, _ size: Int, at node: NodeID, _ state: State, _ limits: Limits
+    ) -> Bool {
+        let traffic = state.traffic[node] ?? Traffic()
+        return kind == .put
+            ? traffic.size + size <= limits.windowSize.raw
+            : traffic.fetchCount < limits.fetchCountMax
+    }
+
     private func enter(_ node: NodeID, _ kind: Kind, _ size: Int) -> UInt64? {
         self.state.withLock { state in
-            var traffic = state.traffic[node] ?? Traffic()
-            if state.isStopped { return nil }
+            guard !state.isStopped, Self.hasRoom(for: kind, size, at: node, state, self.limits)
+            else { return nil }
             if kind == .put {
-                guard traffic.size + size <= self.limits.windowSize.raw else { return nil }
-                traffic.size += size
+                state.traffic[node, default: Traffic()].size += size
             } else {
-                guard traffic.fetchCount < self.limits.fetchCountMax else { return nil }
-                traffic.fetchCount += 1
+                state.traffic[node, default: Traffic()].fetchCount += 1
             }
-            state.traffic[node] = traffic
             state.number += 1
             return state.number
         }
+    }
+
+    /// Something is under way to the node no more: the first that waits for that may try.
+    private func passTurn(of node: NodeID, isPut: Bool) {
+        let next = self.state.withLock { state -> Turn? in
+            let first = state.turns.firstIndex { $0.node == node && $0.isPut == isPut }
+            return first.map { state.turns.remove(at: $0) }
+        }
+        next?.goesOn.resume(returning: true)
+    }
+
+    private func endTurns(goingOn: Bool, where isMeant: (Turn) -> Bool) {
+        let ended = self.state.withLock { state -> [Turn] in
+            let ended = state.turns.filter(isMeant)
+            if !ended.isEmpty { state.turns.removeAll(where: isMeant) }
+            return ended
+        }
+        for turn in ended { turn.goesOn.resume(returning: goingOn) }
     }
 
     private func enterServed(_ node: NodeID) -> Bool {
@@ -265,7 +343,9 @@ package final class CopyCourier: CopyCarrier {
             Self.leave(number, pending, &state)
             return (pending, answer)
         }
-        if let (pending, answer) = resolved { pending.answer.resume(returning: answer) }
+        guard let (pending, answer) = resolved else { return }
+        pending.answer.resume(returning: answer)
+        self.passTurn(of: node, isPut: pending.kind == .put)
     }
 
     private func giveUp(_ number: UInt64) {
@@ -274,7 +354,9 @@ package final class CopyCourier: CopyCarrier {
             Self.leave(number, pending, &state)
             return pending
         }
-        pending?.answer.resume(returning: Self.silence(pending?.kind))
+        guard let pending else { return }
+        pending.answer.resume(returning: Self.silence(pending.kind))
+        self.passTurn(of: pending.node, isPut: pending.kind == .put)
     }
 
     private func giveUp(where isHopeless: (Pending) -> Bool) {

@@ -8,6 +8,10 @@ extension CopyKeeper {
     private static let fetchCountMax = 8
     /// How fast copies are read back at least once somebody has asked for it.
     private static let askedRate = ByteCount.mebibytes(4)
+    /// How long every member must lack a copy before its body is called lost.
+    package static let absentPatience = Duration.seconds(600)
+    /// Bodies of one partition that are watched for that. The others follow once these are lost.
+    private static let absentCountMax = 1_000
     /// Between two rounds of asking for what nobody had.
     private static let repairPause = Duration.seconds(5)
 
@@ -104,12 +108,41 @@ extension CopyKeeper {
     private func bring(
         _ name: CopyName, _ chunk: BodyManifest.Chunk, of group: GroupID
     ) async -> Int {
-        guard let fetch = self.setup.fetch, let bytes = await fetch(name, group),
-            bytes.count == Int(chunk.storedSize), CRC32C.of(bytes) == chunk.crc
+        guard let fetch = self.setup.fetch else { return 0 }
+        let fetched = await fetch(name, group)
+        self.note(fetched, of: name, in: group)
+        guard let bytes = fetched.bytes, bytes.count == Int(chunk.storedSize),
+            CRC32C.of(bytes) == chunk.crc
         else { return 0 }
         let copy = StoredCopy(name: name, orphanAfterMilliseconds: .max, bytes: bytes)
         guard case .stored = await self.put(copy, of: group) else { return 0 }
         return bytes.count
+    }
+
+    /// Every member has said for ten minutes that it lacks the copy: nobody waits for its body any
+    /// more. One that does not answer may have it, and ends that time.
+    private func note(_ fetched: CopyFetch, of name: CopyName, in group: GroupID) {
+        guard let known = self.groups[group] else { return }
+        let now = self.setup.now()
+        guard case .absent = fetched else {
+            self.groups[group]!.absentSince[name.body] = nil
+            return
+        }
+        guard let since = known.absentSince[name.body] else {
+            if known.absentSince.count < Self.absentCountMax {
+                self.groups[group]!.absentSince[name.body] = now
+            }
+            return
+        }
+        guard now >= since + Self.absentPatience, known.isCompared, known.doubtCount == 0,
+            // It counts only if this node's own disk can be read and says the same.
+            case .absent = self.fetch(name, of: group),
+            self.groups[group]?.wants.isMissing(name) == true
+        else { return }
+        self.groups[group]!.absentSince[name.body] = nil
+        self.lostCount += 1
+        self.setup.trouble(group, "\(name.body) is lost: no member has a sound copy of \(name)")
+        self.setup.loseBody(group, name.body)
     }
 
     private func noteLacks() {
@@ -118,6 +151,7 @@ extension CopyKeeper {
             let lacks = self.groups[group]!.wants.missingCount > 0
             if !lacks {
                 self.groups[group]!.lacksSince = nil
+                self.groups[group]!.absentSince = [:]
             } else if self.groups[group]!.lacksSince == nil {
                 self.groups[group]!.lacksSince = now
             }

@@ -35,8 +35,11 @@ package actor CopyKeeper {
         /// Says through which entry a replica has every copy. Asked for by
         /// ``RowsEvent/wantsHeld``.
         package var sayHeld: @Sendable (GroupID, LogIndex) -> Void = { _, _ in }
-        /// Brings a copy from another member. Nil: there is no other, as on a node alone.
-        package var fetch: (@Sendable (CopyName, GroupID) async -> Bytes?)?
+        /// Brings a copy from another member; *absent* only if every other one has said so. Nil: there
+        /// can be no other, as on a node alone.
+        package var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
+        /// No member has a sound copy of one of the body's chunks: the rows are to say so.
+        package var loseBody: @Sendable (GroupID, BodyID) -> Void = { _, _ in }
         /// Whether the disk has more than its reserve.
         package var hasRoom: @Sendable () -> Bool
         package var trouble: @Sendable (GroupID, String) -> Void
@@ -86,6 +89,8 @@ package actor CopyKeeper {
         /// Bytes of packs, and how many of them hold copies that were not removed.
         package var packBytes = 0
         package var liveBytes = 0
+        /// Bodies that no member had, as this node has told the rows since the start.
+        package var lostCount = 0
         /// Copies that were found damaged since the start.
         package var damagedCount = 0
 
@@ -127,6 +132,8 @@ package actor CopyKeeper {
         var lacksSince: MonotonicTime?
         /// Nobody had what is missing: it is not asked for before this.
         var repairAfter: MonotonicTime?
+        /// Bodies of which every member lacks a chunk, and since when all have said so.
+        var absentSince: [BodyID: MonotonicTime] = [:]
         /// When every copy had been read back last, and whether it is being done.
         var readBackAt: MonotonicTime
         var isReadingBack = false
@@ -163,6 +170,7 @@ package actor CopyKeeper {
     var isRepairing = false
     var repairedCount = 0
     var damagedCount = 0
+    var lostCount = 0
     private var rate: ByteCount
     private(set) var isStopped = false
 
@@ -209,6 +217,7 @@ package actor CopyKeeper {
         figures.repairedCount = self.repairedCount
         figures.openStoreCount = self.groups.values.count { $0.store != nil }
         figures.damagedCount = self.damagedCount
+        figures.lostCount = self.lostCount
         let now = self.setup.now()
         for group in self.groups.values {
             if let since = group.lacksSince, now >= since + Self.missingPatience {

@@ -243,6 +243,7 @@ package struct CopyWants: Sendable, Equatable {
     }
 
     package var missingCount: Int { self.missing.count }
+    package func isMissing(_ name: CopyName) -> Bool { self.missing[name] != nil }
     /// Copies that no row names.
     package var unnamedCount: Int { self.unnamed.count + self.damaged.count }
     /// When the first of them is an orphan: a time of the log.

@@ -78,6 +78,7 @@ struct AssetCommands {
         row("partitions that lack copies for over a minute", "lackingPartitions")
         row("partitions that cannot be read or written", "failingPartitions")
         row("copies that no record holds yet or any more", "unnamed")
+        row("files that no node has, found since the start", "lost")
         row("found damaged since the start", "damaged")
         row("brought from other nodes since the start", "repaired")
         row("let go since the start", "removed")

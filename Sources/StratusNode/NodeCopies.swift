@@ -113,16 +113,22 @@ final class NodeCopies: Sendable {
         }
         if let peers {
             setup.fetch = { name, group in
-                guard let courier = others.courier.withLock({ $0 }) else { return nil }
+                guard let courier = others.courier.withLock({ $0 }) else { return .silent }
+                var isAbsent = true
                 let nodes = peers.keepers(group).subtracting([own]).sorted()
                 for place in nodes.indices {
                     // Not all of it from the same one.
                     let node = nodes[(place + Int(name.ordinal)) % nodes.count]
                     let fetched = await courier.fetch(
                         name, of: group, from: node, deadline: world.now + Self.fetchPatience)
-                    if let bytes = fetched.bytes { return bytes }
+                    if case .found = fetched { return fetched }
+                    if case .silent = fetched { isAbsent = false }
                 }
-                return nil
+                return isAbsent ? .absent : .silent
+            }
+            setup.loseBody = { group, body in
+                guard let router = others.router.withLock({ $0 }) else { return }
+                Task { await Self.submit(.loseBody(LoseBody(body: body)), group, router, world) }
             }
         }
         let keeper = CopyKeeper(
@@ -248,7 +254,14 @@ final class NodeCopies: Sendable {
 
     /// An empty slice of jobs: an entry whose time is now.
     private static func touch(_ group: GroupID, _ router: ClusterRouter, _ world: RealWorld) async {
-        let command = RecordCommand.continueJobs(ContinueJobs(budget: 1)).enveloped(
+        await self.submit(.continueJobs(ContinueJobs(budget: 1)), group, router, world)
+    }
+
+    /// What is not carried out is asked for again by the keeper.
+    private static func submit(
+        _ command: RecordCommand, _ group: GroupID, _ router: ClusterRouter, _ world: RealWorld
+    ) async {
+        let command = command.enveloped(
             container: ContainerReference(
                 container: "stratus.jobs", environment: .production),
             identity: world.drawIdentity(),

@@ -13,6 +13,7 @@ extension NodeState {
         status.missingCount = figures.missingCount
         status.unnamedCount = figures.unnamedCount
         status.damagedCount = figures.damagedCount
+        status.lostCount = figures.lostCount
         status.repairedCount = figures.repairedCount
         status.removedCount = figures.removedCount
         status.lackingCount = figures.lackingCount
@@ -42,6 +43,9 @@ extension NodeMetrics {
             "stratus_asset_copies_unnamed",
             "Copies that no row names: uploads under way, and what they left"
         ) { Double(copies.figures.unnamedCount) }
+        metrics.counter(
+            "stratus_asset_bodies_lost_total", "Files that no node had a sound copy of"
+        ) { Double(copies.figures.lostCount) }
         metrics.counter(
             "stratus_asset_copies_damaged_total", "Copies of files that were found damaged"
         ) { Double(copies.figures.damagedCount) }

@@ -38,11 +38,9 @@ import Testing
                             let fetched = await courier?.fetch(
                                 name, of: group, from: other,
                                 deadline: MonotonicTime(nanoseconds: .max))
-                            if let bytes = fetched?.bytes {
-                                return bytes
-                            }
+                            if case .found? = fetched { return fetched ?? .silent }
                         }
-                        return nil
+                        return .silent
                     }
                 }
                 benches[node] = bench
@@ -219,22 +217,35 @@ import Testing
             }
         }
         while courier.pendingCount < 8 { await Task.yield() }
-        #expect(
+        // The window is full: the next one waits for its turn.
+        let ninth = Task {
             await courier.put(
-                copy, of: CopyKeeperTests.group, on: NodeID(2), deadline: Self.deadline)
-                == .refused(.busy))
+                copy, of: CopyKeeperTests.group, on: NodeID(2),
+                deadline: MonotonicTime(nanoseconds: 1_000))
+        }
+        while courier.waitingCount < 1 { await Task.yield() }
         // Of another node, and of another kind.
         courier.receive(.stored(number: 1, at: .zero), from: NodeID(3))
         courier.receive(.fetched(number: 1, bytes: [1]), from: NodeID(2))
         #expect(courier.pendingCount == 8)
         courier.receive(.stored(number: 1, at: LogIndex(7)), from: NodeID(2))
-        #expect(courier.pendingCount == 7)
+        while courier.pendingCount < 8 { await Task.yield() }
+        #expect(courier.waitingCount == 0)
         courier.expire()
-        #expect(courier.pendingCount == 7)
+        #expect(courier.pendingCount == 8)
+        let late = Task {
+            await courier.put(
+                copy, of: CopyKeeperTests.group, on: NodeID(2),
+                deadline: MonotonicTime(nanoseconds: 1_000))
+        }
+        while courier.waitingCount < 1 { await Task.yield() }
         town.state.withLock { $0.now = MonotonicTime(nanoseconds: 1_000) }
         courier.expire()
         var answers: [CopyAnswer] = []
         for task in asked { answers.append(await task.value) }
+        #expect(await ninth.value == .silent)
+        // It was never sent.
+        #expect(await late.value == .refused(.busy))
         #expect(answers.filter { $0 == .silent }.count == 7)
         #expect(answers.contains(.stored(at: LogIndex(7))))
         #expect(courier.pendingCount == 0)

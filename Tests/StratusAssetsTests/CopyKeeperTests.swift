@@ -25,7 +25,8 @@ import Testing
             /// The last entry of which everything was told.
             var told: (index: LogIndex, milliseconds: Int64)?
             var held: [LogIndex] = []
-            var fetch: (@Sendable (CopyName, GroupID) async -> Bytes?)?
+            var lost: [BodyID] = []
+            var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
         }
 
         let files: SimulatedFiles
@@ -72,6 +73,9 @@ import Testing
                         bench.state.withLock { $0.milliseconds }
                     })
             setup.fetch = self.state.withLock { $0.fetch }
+            setup.loseBody = { [unowned bench] _, body in
+                bench.state.withLock { $0.lost.append(body) }
+            }
             setup.told = { [unowned bench] _ in bench.state.withLock { $0.told } }
             setup.sayHeld = { [unowned bench] _, index in
                 bench.state.withLock { $0.held.append(index) }
@@ -350,7 +354,7 @@ import Testing
         async throws
     {
         let bench = Bench()
-        bench.state.withLock { $0.fetch = { name, _ in Self.copy(1, name.ordinal).bytes } }
+        bench.state.withLock { $0.fetch = { name, _ in .found(Self.copy(1, name.ordinal).bytes) } }
         let keeper = await bench.keeper()
         await self.put(1, to: keeper)
         bench.name([Self.manifest(1)])
@@ -411,6 +415,43 @@ import Testing
         await bench.pass(10, keeper)
         #expect(await keeper.figures().unnamedCount == 0)
         #expect(await keeper.figures().liveBytes == 0)
+        await keeper.stop()
+    }
+
+    @Test func `S-43 a body is lost once every member has lacked it for ten minutes`() async {
+        let bench = Bench()
+        let answer = Mutex(CopyFetch.absent)
+        bench.state.withLock { $0.fetch = { _, _ in answer.withLock { $0 } } }
+        let keeper = await bench.keeper()
+        await self.put(1, chunkCount: 1, to: keeper)
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        func pass(_ seconds: Int) async {
+            for _ in 0..<(seconds / 10) {
+                bench.state.withLock { $0.now = $0.now + .seconds(10) }
+                await keeper.repair(at: 0)
+            }
+        }
+        await pass(590)
+        // One that does not answer may have it: the time begins anew.
+        answer.withLock { $0 = .silent }
+        await pass(10)
+        answer.withLock { $0 = .absent }
+        await pass(600)
+        #expect(bench.state.withLock { $0.lost } == [])
+        await pass(10)
+        #expect(bench.state.withLock { $0.lost } == [BodyID(1)])
+        #expect(await keeper.figures().lostCount == 1)
+        // The rows say so: nobody waits for it any more, and what is here stays.
+        bench.inbox.post(
+            .applied(
+                [.lost(BodyID(1), chunkCount: 2, at: LogIndex(9))], through: LogIndex(9),
+                milliseconds: 0), of: Self.group)
+        await bench.settle(keeper)
+        #expect(await keeper.figures().missingCount == 0)
+        #expect(await keeper.heldThrough(of: Self.group) == LogIndex(9))
+        #expect(
+            await keeper.fetch(Self.copy(1).name, of: Self.group) == .found(Self.copy(1).bytes))
         await keeper.stop()
     }
 }

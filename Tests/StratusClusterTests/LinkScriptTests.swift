@@ -35,6 +35,70 @@ import Testing
         #expect(node.links.isOpen(to: NodeID(2)) && node.world.streams.count == 1)
     }
 
+    /// Its process was killed between its welcome and our next write.
+    @Test func `a link that breaks while it is being opened is opened again`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        let first = try #require(node.world.streams.first)
+        first.user?.opened(by: .two)
+        first.failsToWrite = true
+        first.hear(.welcome(.two))
+        #expect(!node.links.isOpen(to: NodeID(2)))
+        node.world.advance(by: .seconds(1))
+        #expect(node.world.streams.count == 2)
+        let second = try #require(node.world.streams.last)
+        second.user?.opened(by: .two)
+        second.hear(.welcome(.two))
+        #expect(node.links.isOpen(to: NodeID(2)))
+    }
+
+    @Test func `a link for copies is called when there is one, and again after it broke`() throws {
+        let node = try ScriptedNode()
+        node.links.setPeers([.two])
+        var welcome = PeerWelcome.two
+        welcome.protocolVersion = 3
+        let copy = PeerMessage.copy(.fetched(number: 1, bytes: [1, 2, 3]))
+        #expect(node.world.streams.count == 1)
+        #expect(node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.count == 2)
+        // It breaks while it is being opened: what waited is lost, and it pauses.
+        let first = try #require(node.world.streams.last)
+        first.user?.opened(by: .two)
+        first.failsToWrite = true
+        first.hear(.welcome(welcome))
+        node.world.advance(by: .seconds(1))
+        #expect(node.world.streams.count == 2)
+        #expect(node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .zero)
+        #expect(node.world.streams.count == 3)
+        let second = try #require(node.world.streams.last)
+        second.user?.opened(by: .two)
+        second.hear(.welcome(welcome))
+        let said = try second.said()
+        #expect(said.first == .hello(node.hello(to: 2)))
+        #expect(said.dropFirst().first == .purpose(.bulk))
+        #expect(said.last == copy)
+        // A build that knows no such links is given nothing.
+        second.user?.ended(.failed(LinkFailure("reset")))
+        #expect(node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .zero)
+        let older = try #require(node.world.streams.last)
+        older.user?.opened(by: .two)
+        older.hear(.welcome(.two))
+        #expect(older.isClosed)
+        #expect(!node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .seconds(1))
+        // Nobody can be reached: it is refused until the pause is over.
+        #expect(node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .zero)
+        let third = try #require(node.world.streams.last)
+        third.user?.ended(.failed(LinkFailure("refused", isRefusal: true)))
+        #expect(!node.links.send(copy, to: NodeID(2)))
+        node.world.advance(by: .seconds(1))
+        #expect(node.links.send(copy, to: NodeID(2)))
+    }
+
     /// Its admission is itself a change of the members.
     @Test func `a newcomer that waits for its answer is not hung up on when the members change`()
         throws
@@ -576,11 +640,19 @@ final class ScriptedStream: LinkStream {
     /// Who is called; nil for a connection that somebody else opened.
     var peer: PeerAddress?
     private(set) var isClosed = false
+    /// The next write fails, and its user hears of it at once.
+    var failsToWrite = false
     private var output: Bytes = []
     /// Nobody has taken the connection.
     var isDropped: Bool { self.user == nil }
 
     func wantsToSend() {
+        if self.failsToWrite, !self.isClosed {
+            self.failsToWrite = false
+            self.isClosed = true
+            self.user?.ended(.failed(LinkFailure("reset")))
+            return
+        }
         var filled: Bytes = []
         repeat {
             filled = []

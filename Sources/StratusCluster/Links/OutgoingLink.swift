@@ -265,14 +265,14 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
         self.phase = .greeting
         self.awaitWelcome()
         self.sayFirst(.hello(PeerGreeting.hello(from: self.links.own, to: self.peer.node)))
+        self.stream?.wantsToSend()
     }
 
-    /// Before all that waits.
+    /// Before all that waits; to be sent once ``LinkStream/wantsToSend()`` is called.
     private func sayFirst(_ message: PeerMessage) {
         var frames = PeerFrameQueue()
         _ = frames.add(message.encoded(), .vital)
         frames.fill(&self.greeting, sizeMax: .max)
-        self.stream?.wantsToSend()
     }
 
     /// Once the hello is there nothing is under way, and nothing would tell of a peer that is gone.
@@ -360,12 +360,12 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
                 $0.isOpen = true
                 $0.isCalled = false
             }
-            if self.purpose == .bulk {
-                self.stream?.wantsToSend()
-            } else {
+            if self.purpose == .ordinary {
                 self.links.events.linkChanged(self.peer.node, true)
             }
-            return true
+            // Last: it may end the stream at once, and then the link rests already.
+            self.stream?.wantsToSend()
+            return self.phase == .open
         case (.greeting, .refusal(let refusal)), (.open, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax
             if refusal.reason == .unknownNode { self.backOffAsStranger() }
