@@ -12,6 +12,8 @@ import Testing
         DatabaseID(container: container, scope: .private, owner: "_owner"),
         DatabaseID(container: container, scope: .public, owner: ""),
         DatabaseID(container: container, scope: .public, owner: "", bucket: Bucket(3, of: 4)),
+        DatabaseID(
+            container: container, scope: .private, owner: "_owner", bucket: Bucket(63, of: 64)),
     ]
     static let now: Int64 = 1_700_000_000_000
 

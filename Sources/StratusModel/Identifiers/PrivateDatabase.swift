@@ -17,7 +17,9 @@ package struct PrivateDatabase: Sendable, Hashable {
 
     /// The number of the bucket that a zone is in; nil: it is at the home.
     package func number(of zone: String) -> Int? {
-        guard self.isSpread, zone != ZoneID.defaultName, !ZoneID.isReserved(zone) else { return nil }
+        guard self.isSpread, zone != ZoneID.defaultName, !ZoneID.isReserved(zone) else {
+            return nil
+        }
         return Int(Bucket(0, of: self.bucketCount).sibling(of: zone).number)
     }
 
