@@ -200,6 +200,9 @@ struct Diagnosis {
             "The node recovers by itself. If it happens again, limit the container that is named "
                 + "by 'limits.containerRequestRateMax'."
         case "starting", "formation", "stopping": "Wait a moment, and ask again."
+        case "push":
+            "'stratusctl push status' names the provider and what it answered. Check the container's "
+                + "key with 'stratusctl push apns list', and the network to the provider."
         case "assets":
             "Bring back the nodes that are down: '\(name)' fetches missing copies of files from them. "
                 + "'stratusctl assets status' shows how many are missing, and the log of '\(name)' what "

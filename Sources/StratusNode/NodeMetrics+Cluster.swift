@@ -10,7 +10,7 @@ extension NodeMetrics {
     /// sources: a component that is not listed here would have no alarm.
     static let components = [
         "starting", "stopping", "formation", "cluster", "member", "data", "refused", "peers",
-        "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets",
+        "clock", "disk", "level", "log", "storage", "threads", "replicas", "mail", "assets", "push",
     ]
 
     private static let certificateHelp =

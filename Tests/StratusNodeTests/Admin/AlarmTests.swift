@@ -73,7 +73,7 @@ import Testing
             String($0.output.1)
         }
         var registered: Set<String> = []
-        for source in try Self.sources(["StratusNode", "StratusRuntime", "StratusAdmin"]) {
+        for source in try Self.sources(["StratusNode", "StratusRuntime", "StratusAdmin", "StratusGateway"]) {
             for match in source.matches(of: /"((?:stratus|process)_[a-z0-9_]+)"/) {
                 registered.insert(String(match.output.1))
             }
