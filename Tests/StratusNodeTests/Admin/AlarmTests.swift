@@ -73,7 +73,8 @@ import Testing
             String($0.output.1)
         }
         var registered: Set<String> = []
-        for source in try Self.sources(["StratusNode", "StratusRuntime", "StratusAdmin", "StratusGateway"]) {
+        let modules = ["StratusNode", "StratusRuntime", "StratusAdmin", "StratusGateway"]
+        for source in try Self.sources(modules) {
             for match in source.matches(of: /"((?:stratus|process)_[a-z0-9_]+)"/) {
                 registered.insert(String(match.output.1))
             }
