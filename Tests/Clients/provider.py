@@ -188,9 +188,10 @@ class Providers:
         with open(self.key_file, "wb") as file:
             file.write(standins.pem_of(self.signing))
         self.apns = standins.APNs(self.authority, self.signing.public_key())
+        self.slow = standins.APNs(self.authority, self.signing.public_key())
         self.web = standins.WebPush(self.authority)
         self.environment = dict(
-            os.environ, STRATUS_PUSH_APNS_PRODUCTION_URL="https://localhost:9", STRATUS_PUSH_APNS_DEVELOPMENT_URL=self.apns.url,
+            os.environ, STRATUS_PUSH_APNS_PRODUCTION_URL=self.slow.url, STRATUS_PUSH_APNS_DEVELOPMENT_URL=self.apns.url,
             STRATUS_PUSH_AUTHORITY_FILE=self.authority.file, STRATUS_PUSH_ALLOW_PRIVATE_ADDRESSES="true")
 
     def add_key(self, control):
@@ -203,7 +204,7 @@ class Providers:
 
 def one_node(work, options):
     providers = Providers(work)
-    apns, web = providers.apns, providers.web
+    apns, web, slow = providers.apns, providers.web, providers.slow
     directory, port = os.path.join(work, "data"), free_port()
     node = Node(directory, port, providers.environment)
     try:
@@ -232,6 +233,11 @@ def one_node(work, options):
         # Nobody says its host: the container's is tried, and then the other.
         node.register({"apnsToken": three.hex()})
         node.register({**web.subscribe("w"), "expirationTime": None, "applicationServerKey": public})
+        # One at APNs' other host, which does not answer its first push.
+        four = device(4)
+        slow.devices.add(four.hex())
+        slow.scripts[four.hex()] = ["hang"]
+        node.register({"apnsEnvironment": "production", "apnsToken": four.hex()})
 
         # What a push carries.
         begun = time.time()
@@ -256,7 +262,8 @@ def one_node(work, options):
         step("a save reaches the stand-in", figures["after_p99"] < 1000, said(figures))
 
         # Each answer that matters. One device's trouble is no other's.
-        apns.scripts[one.hex()] = [(503, "ServiceUnavailable"), (500, "InternalServerError")]
+        apns.scripts[one.hex()] = [(503, "ServiceUnavailable")]
+        apns.scripts[two.hex()] = [(500, "InternalServerError")]
         node.save("b")
         step("503 and 500 are repeated", told(apns, "b", one, two, three))
         apns.scripts[two.hex()] = [(429, "TooManyRequests")]
@@ -304,7 +311,12 @@ def one_node(work, options):
         step("a silent push service delays nobody else", max(times) < 1000,
              f"save to APNs p50 {percentile(times, 0.5):.1f} ms, most {max(times):.1f} ms")
 
-        # A pause, and no key.
+        hung = slow.book.wait(lambda hit: hit["answer"] == "hang")[0]
+        again = slow.book.wait(lambda hit: hit["answer"] == 200 and about(hit) == "a", 20)
+        step("a push that is never answered is repeated over another connection", again and slow.connections == 2
+             and repeats_are_equal(slow.book.hits), f"after {again[0]['at'] - hung['at']:.1f} s, the others were told meanwhile")
+
+        # A pause.
         node.control.run("pause")
         time.sleep(1.2)
         node.save("paused")
