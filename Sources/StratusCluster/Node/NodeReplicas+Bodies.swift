@@ -47,9 +47,14 @@ extension NodeReplicas {
 
     /// Tells the keeper what entries did to bodies since it was last told.
     func tellBodies(of group: GroupID) {
-        guard let feed = self.setup.bodies, feed.hasRoom(),
-            let partition = self.members[group]?.partition
-        else { return }
+        guard let feed = self.setup.bodies, let partition = self.members[group]?.partition else {
+            return
+        }
+        guard feed.hasRoom() else {
+            self.untold.insert(group)
+            return
+        }
+        self.untold.remove(group)
         let changes = partition.takeBodyChanges()
         let position = partition.appliedPosition
         if !changes.isEmpty {
@@ -71,9 +76,14 @@ extension NodeReplicas {
         self.inbox.post(.copiesHeld(group, index))
     }
 
-    /// Where a joint configuration waits for copies, its leader must know of its own.
-    func askOwnCopies() {
+    /// What the keeper had no room for is told, although perhaps nothing more is applied. Where a
+    /// joint configuration waits for copies, its leader must know of its own.
+    func catchUpOnBodies() {
         guard let feed = self.setup.bodies else { return }
+        for group in self.untold.sorted() {
+            if self.members[group] == nil { self.untold.remove(group) }
+            self.tellBodies(of: group)
+        }
         for group in self.host.allGroups {
             guard let raft = self.host.replica(of: group)?.raft, raft.role == .leader,
                 raft.awaitsCopies, raft.configuration.isJoint

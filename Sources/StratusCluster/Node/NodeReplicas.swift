@@ -78,6 +78,8 @@ package actor NodeReplicas {
     private nonisolated let stoppedCount = Mutex(0)
     private nonisolated let divergedCount = Mutex(0)
 
+    /// Groups whose bodies the keeper had no room to hear of.
+    var untold: Set<GroupID> = []
     let host: ReplicaHost
     let snapshotPace: SnapshotPace
     var members: [GroupID: Member] = [:]
@@ -765,7 +767,7 @@ package actor NodeReplicas {
         }
         if self.log.segmentCount > self.setup.segmentCountMax { self.freeOldestSegment(at: now) }
         self.lookAtRetention(at: now)
-        self.askOwnCopies()
+        self.catchUpOnBodies()
         self.closeIdle()
     }
 
