@@ -109,8 +109,8 @@ struct ModifyService: Sendable {
     /// Texts below this size are cut where they are indexed.
     static let cutTextSizeMin = 4 << 10
 
-    /// Cuts long texts into words here, where nobody else waits: where they are indexed, everybody
-    /// waits for the storage thread.
+    /// Cuts long texts into words here, and not where they are indexed: there everybody waits for
+    /// the storage thread. One text at a time, and on no event loop.
     func cutWords(of modify: inout ModifyRecords, by schema: Schema) async {
         guard self.exchange.handler.router.level.allows(.two) else { return }
         for operation in modify.operations {
@@ -118,11 +118,10 @@ struct ModifyService: Sendable {
                 guard Self.textSize(field.value) >= Self.cutTextSizeMin,
                     Self.isSearchable(field.name, of: operation.recordType, in: schema)
                 else { continue }
+                let words = await Task.detached { TextWords(of: field.value) }.value
                 modify.words.append(
                     ModifyRecords.CutText(
-                        recordName: operation.recordName, field: field.name,
-                        words: TextWords(of: field.value)))
-                await Task.yield()
+                        recordName: operation.recordName, field: field.name, words: words))
             }
         }
     }
