@@ -34,7 +34,7 @@ enum NodeMetrics {
             [answers = state.cluster.answers] in Double(answers.size)
         }
         metrics.counter(
-            "stratus_log_dropped_lines_total",
+            "stratus_text_log_dropped_lines_total",
             "Log lines lost because the buffer was full or the output was stuck"
         ) { [log = state.log] in Double(log.droppedCount) }
         Self.registerRefusals(state, server)

@@ -143,6 +143,24 @@ import Testing
         }
     }
 
+    @Test func `attempts to sign in are counted by what became of them`() async throws {
+        let town = Neighbourhood()
+        let api = try await town.apiToken()
+        try await town.account("a@example.org", password: "correct horse")
+        let link = try await self.link(town, api)
+        for password in ["correct horse"] + Array(repeating: "wrong", count: 12) {
+            _ = try await town.form(
+                "/signin", [("t", link), ("email", "a@example.org"), ("password", password)])
+        }
+        _ = try await town.form(
+            "/signin", [("t", link), ("email", "no address"), ("password", "x")])
+        let counts = SignInService.Outcome.allCases.map { town.service.count($0) }
+        // The first one is among the ten that count.
+        #expect(counts.reduce(0, +) == 14)
+        #expect(town.service.count(.proven) == 1 && town.service.count(.busy) == 0)
+        #expect(town.service.count(.limited) >= 2 && town.service.count(.failed) >= 10)
+    }
+
     @Test func `a form from another site, and what is no form, are refused`() async throws {
         let town = Neighbourhood()
         let api = try await town.apiToken()

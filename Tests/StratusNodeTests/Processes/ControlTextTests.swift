@@ -62,6 +62,49 @@ import Testing
         #expect(try await dev.stop() == 0)
     }
 
+    @Test func `the metrics of records, commits, syncs and refused administrators move`()
+        async throws
+    {
+        let dev = try await NodeProcessTests.Dev(self.directory.path + "/m")
+        let path =
+            dev.text("url") + "/database/1/\(dev.text("container"))/development/private/records/"
+            + "modify?ckAPIToken=\(dev.text("apiToken"))&ckWebAuthToken=development"
+        for operation in [
+            #"{"operationType": "create", "record": {"recordType": "N", "recordName": "a", "#
+                + #""fields": {}}}"#,
+            #"{"operationType": "forceDelete", "record": {"recordName": "a"}}"#,
+        ] {
+            let answer = try await NodeProcessTests.get(
+                path, body: "{\"operations\": [\(operation)]}")
+            #expect(!answer.text.contains("serverErrorCode"), "\(answer.text)")
+        }
+        let bare = try await Program.run("stratusctl", ["--node", dev.text("adminURL"), "status"])
+        #expect(bare.code == ExitCode.denied.rawValue)
+        let text = try await dev.control("metrics").output
+        func value(_ series: String) -> Double? {
+            text.split(separator: "\n").first { $0.hasPrefix(series + " ") }
+                .flatMap { Double($0.split(separator: " ").last ?? "") }
+        }
+        #expect(value(#"stratus_records_changed_total{change="save"}"#) == 1)
+        #expect(value(#"stratus_records_changed_total{change="delete"}"#) == 1)
+        #expect(value("stratus_administrators_refused_total") == 1)
+        #expect(value("stratus_commit_seconds_count") ?? 0 >= 2)
+        #expect(value("stratus_log_sync_seconds_count") ?? 0 >= 2)
+        #expect(value("stratus_disk_bytes") ?? 0 > 1e6)
+        #expect(value(#"stratus_data_bytes{part="log"}"#) ?? 0 > 1e6)
+        #expect(value(#"stratus_data_bytes{part="rows"}"#) != nil)
+        #expect(value("process_start_time_seconds") ?? 0 > 1.7e9)
+        #expect(value("process_max_fds") ?? 0 > 0)
+        for series in [
+            "stratus_replica_requests_waiting", "stratus_storage_events_waiting",
+            #"stratus_snapshots_total{end="receiver"}"#, "stratus_moves",
+            "stratus_replicas_missing", #"stratus_certificate_end_seconds{listener="client"}"#,
+        ] {
+            #expect(value(series) == 0, "\(series)")
+        }
+        #expect(try await dev.stop() == 0)
+    }
+
     static let wrong: [(program: String, arguments: [String], says: String)] = [
         ("stratus-sim", ["--minutes", "0.5"], "'--minutes' wants a whole number from 1 to"),
         ("stratus-sim", ["--seeds", "5"], "'--seeds' wants A..B"),
