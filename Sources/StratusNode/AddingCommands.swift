@@ -39,6 +39,13 @@ package enum AddingCommands {
             false
         // Without its key nothing could be read that a database holds already.
         case .putKey, .loseBody: false
+        case .modifyDocuments(let modify):
+            modify.operations.contains {
+                switch $0 {
+                case .create, .save: true
+                case .place, .remove, .settle, .removeData: false
+                }
+            }
         case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }
         }
     }

@@ -188,6 +188,7 @@ import Testing
                         token: Bytes(repeating: 0, count: 16), .forget))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
+        + DocumentGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -235,6 +236,7 @@ import Testing
                 .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
             ),
         ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
+        + DocumentGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -300,6 +302,7 @@ import Testing
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
+        + DocumentGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -351,6 +354,7 @@ import Testing
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
+        + DocumentGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

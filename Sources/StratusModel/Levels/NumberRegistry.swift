@@ -79,9 +79,10 @@ extension NumberFamily {
                     11: "recover, second edition", 12: "modify subscriptions",
                     13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
                     25: "lose body", 28: "modify records with assets", 40: "modify key values",
+                    44: "modify documents",
                 ]
             )
-        ], blocks: [20, 25, 28, 40])
+        ], blocks: [20, 25, 28, 40, 44])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -161,10 +162,10 @@ extension NumberFamily {
                 [
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
                     20: "asset", 21: "key", 22: "judge with assets", 40: "key values",
-                    41: "key-value devices",
+                    41: "key-value devices", 44: "documents",
                 ]
             )
-        ], blocks: [20, 40])
+        ], blocks: [20, 40, 44])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

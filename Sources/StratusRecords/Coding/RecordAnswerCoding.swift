@@ -10,7 +10,8 @@ package import StratusModel
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
 // |       | with assets: see `AssetAnswerCoding.swift`, 40 key values: see                   |
-// |       | `KeyValueCoding.swift`, 41 devices: count, each text, varint batch, signed time   |
+// |       | `KeyValueCoding.swift`, 41 devices: count, each text, varint batch, signed time,  |
+// |       | 44 documents: see `DocumentCoding.swift`                                        |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -157,6 +158,9 @@ extension RecordAnswer {
                 writer.bytes.write(varint: device.lastBatch)
                 writer.bytes.write(signed: device.lastSeenMilliseconds)
             }
+        case .documents(let answer):
+            writer.begin(.documents)
+            writer.bytes.write(answer)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -221,6 +225,7 @@ extension RecordAnswer {
                         lastSeenMilliseconds: try reader.bytes.signed()))
             }
             self = .keyValueDevices(devices)
+        case .documents: self = .documents(try reader.bytes.documentsAnswer())
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -248,6 +253,7 @@ enum AnswerKind: UInt8 {
     case useWithAssets = 22
     case keyValues = 40
     case keyValueDevices = 41
+    case documents = 44
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -14,7 +14,8 @@ package import StratusModel
 // |       | 13 follow news (`SubscriptionCoding.swift`),                                    |
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
 // |       | 28 modify records whose assets are resolved: else as 1,                         |
-// |       | 40 modify key values: see `KeyValueCoding.swift`                                |
+// |       | 40 modify key values: see `KeyValueCoding.swift`,                               |
+// |       | 44 modify documents: see `DocumentCoding.swift`                                 |
 //
 // A database: 1 scope, text owner; or 1 byte 3, 1 bucket's number, 1 count of buckets: a bucket of
 // a public one. Modify records: database, text zone, flag atomic, text device, 8 bytes drawn
@@ -89,6 +90,9 @@ extension RecordCommand {
         case .modifyKeyValues(let modify):
             writer.write(40 as UInt8)
             modify.write(to: &writer)
+        case .modifyDocuments(let modify):
+            writer.write(44 as UInt8)
+            modify.write(to: &writer)
         }
         return writer.bytes
     }
@@ -137,6 +141,8 @@ extension RecordCommand {
             self = .modifyRecords(modify)
         case 40:
             self = .modifyKeyValues(try ModifyKeyValues(from: &reader, container: container))
+        case 44:
+            self = .modifyDocuments(try ModifyDocuments(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

@@ -24,6 +24,7 @@ extension RecordCommand: Levelled {
         case .putKey: 22
         case .loseBody: 25
         case .modifyKeyValues: 40
+        case .modifyDocuments: 44
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -49,6 +50,7 @@ extension RecordQuery: Levelled {
         case .key: 21
         case .keyValues: 40
         case .keyValueDevices: 41
+        case .documents: 44
         }
     }
     package var level: FeatureLevel { NumberFamily.recordQuery.needed(by: self.number) }
@@ -101,7 +103,9 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .asset, .key, .keyValues, .keyValueDevices: .two
+        case .subscriptions, .news, .asset, .key, .keyValues, .keyValueDevices,
+            .documents:
+            .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
         }
@@ -112,7 +116,7 @@ extension RecordOutcome: Levelled {
     /// New kinds are outcomes of new commands only.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost, .keyValues: .two
+        case .subscriptions, .pinned, .held, .key, .bodyLost, .keyValues, .documents: .two
         default: .one
         }
     }

@@ -11,7 +11,8 @@ package import StratusModel
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
-// |       | 40 key values (`KeyValueCoding.swift`), 41 their devices, a database (level 2)     |
+// |       | 40 key values (`KeyValueCoding.swift`), 41 their devices, a database (level 2),    |
+// |       | 44 documents (`DocumentCoding.swift`, level 2)                                     |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
@@ -109,6 +110,9 @@ extension RecordQuery {
         case .keyValueDevices(let database):
             writer.write(41 as UInt8)
             writer.write(database)
+        case .documents(let ask):
+            writer.write(44 as UInt8)
+            writer.write(ask)
         }
         return writer.bytes
     }
@@ -174,6 +178,7 @@ extension RecordQuery {
                     database: database, version: try reader.flag() ? try reader.number32() : nil))
         case 40: ask = .keyValues(try reader.keyValuesAsk())
         case 41: ask = .keyValueDevices(try reader.database())
+        case 44: ask = .documents(try reader.documentsAsk())
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

@@ -27,6 +27,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case key(DatabaseKey?)
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])
+    case documents(DocumentsAnswer)
     case refused(RequestRefusal)
 }
 

@@ -28,6 +28,7 @@ package enum RecordCommand: Sendable, Equatable {
     /// Stratus' own.
     case loseBody(LoseBody)
     case modifyKeyValues(ModifyKeyValues)
+    case modifyDocuments(ModifyDocuments)
 }
 
 /// `records/modify`: operations on one zone.

@@ -22,6 +22,8 @@ package enum RecordOutcome: Sendable, Equatable {
     /// Whether there is such a body.
     case bodyLost(Bool)
     case keyValues(ModifiedKeyValues)
+    /// The results in the order of the operations.
+    case documents([DocumentResult])
 }
 
 /// The results of a `records/modify`, one per operation, in order.

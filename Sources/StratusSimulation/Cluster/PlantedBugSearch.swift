@@ -157,7 +157,8 @@ package struct PlantedBugSearch {
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
             .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
             .jointLeftWithoutCopies, .deviceClockTrusted, .olderValueWins, .removalForgotten,
-            .batchTakenAgain, .storeOverfilled:
+            .batchTakenAgain, .storeOverfilled, .nameTakenTwice, .folderMovedIntoItself,
+            .losingContentDropped, .subtreeLeftBehind:
             nil
         }
     }

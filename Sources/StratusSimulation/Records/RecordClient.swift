@@ -37,6 +37,7 @@ extension RecordCommand {
         case .pinAsset(let pin): pin.database
         case .holdAssets(let hold): hold.database
         case .modifyKeyValues(let modify): modify.database
+        case .modifyDocuments(let modify): modify.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
             .loseBody, .modifySubscriptions, .followNews:
             nil

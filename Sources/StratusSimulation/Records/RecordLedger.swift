@@ -88,7 +88,7 @@ struct RecordLedger {
             return nil
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .modifySubscriptions, .followNews, .modifyKeyValues:
+            .modifySubscriptions, .followNews, .modifyKeyValues, .modifyDocuments:
             return "nobody asks for this"
         }
     }
