@@ -200,6 +200,9 @@ package final class CloudKitHandler: HTTPHandler {
         case .json(let bytes):
             try room.settle(bytes.count)
             response = HTTPResponse(status: 200, body: .bytes(bytes))
+        case .file(let bytes, let headers):
+            try room.settle(bytes.count)
+            response = HTTPResponse(status: 200, headers: headers, body: .bytes(bytes))
         case .stream(let body, let length, let contentType):
             response = HTTPResponse(
                 status: 200, headers: ["Content-Type": contentType],

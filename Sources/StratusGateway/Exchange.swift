@@ -240,6 +240,7 @@ struct Exchange {
         case .modifyRecords(let modify): self.handler.stirred(modify.database)
         case .modifyZones(let modify): self.handler.stirred(modify.database)
         case .modifyKeyValues(let modify): self.handler.stirred(modify.database)
+        case .modifyDocuments(let modify): self.handler.stirred(modify.database)
         default: break
         }
         return try RecordOutcome(decoding: outcome.body, detail: outcome.detail)

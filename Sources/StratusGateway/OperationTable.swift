@@ -10,7 +10,7 @@ package struct OperationTable: Sendable {
         RecordService.operations, QueryService.operations, ZoneService.operations,
         FeedService.operations, SubscriptionService.operations, TokenService.operations,
         UserService.operations, UsageService.operations, AssetService.operations,
-        KeyValueService.operations, AccountService.operations)
+        KeyValueService.operations, AccountService.operations, DocumentService.operations)
 
     /// The operations in the order of their lists.
     package let operations: [GatewayOperation]

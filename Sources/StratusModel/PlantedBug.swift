@@ -48,6 +48,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case pinWithoutMajority, pinAskedOfOneVoterSet, oldStoringCounts, jointLeftWithoutCopies
     // The key-value store.
     case deviceClockTrusted, olderValueWins, removalForgotten, batchTakenAgain, storeOverfilled
+    // Documents.
+    case nameTakenTwice, folderMovedIntoItself, losingContentDropped, subtreeLeftBehind
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.

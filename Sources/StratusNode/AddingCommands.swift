@@ -41,6 +41,13 @@ package enum AddingCommands {
         case .putKey, .loseBody: false
         // The creation that follows it is refused.
         case .noteBuckets: false
+        case .modifyDocuments(let modify):
+            modify.operations.contains {
+                switch $0 {
+                case .create, .save: true
+                case .place, .remove, .settle, .removeData: false
+                }
+            }
         case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }
         }
     }

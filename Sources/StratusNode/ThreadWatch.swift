@@ -123,6 +123,7 @@ final class ThreadWatch: Sendable {
         case .keyValues(let ask): return "key values of \(Self.text(ask.database)) \(who)"
         case .keyValueDevices(let database):
             return "key-value devices of \(Self.text(database)) \(who)"
+        case .documents(let ask): return "documents of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         }
     }

@@ -89,7 +89,7 @@ import Testing
         let readers: Set<String> = [
             "zones/list", "users/current", "users/caller", "users/discover",
             "users/lookup/contacts", "usage", "subscriptions/list", "values",
-            "account",
+            "account", "content/*",
         ]
         for operation in OperationTable.standard.operations {
             #expect(operation.methods.contains(named: "POST"))

@@ -237,6 +237,7 @@ import Testing
                         token: Bytes(1...16), .leave))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
+        + DocumentGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -284,6 +285,7 @@ import Testing
                 .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
             ),
         ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
+        + DocumentGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -352,6 +354,7 @@ import Testing
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
+        + DocumentGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -411,6 +414,7 @@ import Testing
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
+        + DocumentGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

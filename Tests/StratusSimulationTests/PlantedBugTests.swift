@@ -118,6 +118,9 @@ struct PlantedBugTests {
         .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
         .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
         .storeOverfilled: "KeyValuePropertyTests",
+        .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
+        .losingContentDropped: "DocumentPropertyTests",
+        .subtreeLeftBehind: "DocumentPropertyTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

@@ -1,3 +1,4 @@
+import StratusHTTP
 import StratusModel
 import StratusRuntime
 
@@ -5,6 +6,8 @@ import StratusRuntime
 enum GatewayAnswer: Sendable {
     /// One object, as it is sent.
     case json(Bytes)
+    /// Bytes that are no object, and their headers.
+    case file(Bytes, HeaderFields)
     /// Pulled as fast as the client takes it. What was read for it is counted until its end.
     case stream(any ResponseBody, length: Int?, contentType: String)
 }

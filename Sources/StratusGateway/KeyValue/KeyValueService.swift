@@ -81,7 +81,12 @@ struct KeyValueService: Sendable {
         var found = try await self.read(
             after: ask.after, keys: told, until: self.exchange.deadline)
         if found.isEmpty, ask.changes.isEmpty, ask.refused.isEmpty, ask.wait > .zero {
-            found = try await self.waited(ask, found)
+            found = try await self.exchange.waited(
+                ask.wait, for: ask.device, after: found, at: self.place
+            ) { deadline in
+                let found = try await self.read(after: ask.after, until: deadline)
+                return found.isEmpty && !found.isFromStart ? nil : found
+            }
         }
         if !found.isFromStart, let batch = ask.batch, !ask.changes.isEmpty {
             // What stands because this very request brought it is no news.
@@ -101,7 +106,9 @@ struct KeyValueService: Sendable {
         }
         var ask = Ask(device: device, wait: try Self.wait(input))
         ask.identityToken = try input.string("identityToken")
-        if let token = try input.string("token") { ask.after = try self.position(token) }
+        if let token = try input.string("token") {
+            ask.after = try self.exchange.position(token, at: self.place)
+        }
         let elements =
             input["changes"] == nil
             ? [] : try input.requiredElements("changes", limit: KeyValueStore.changeCountMax)
@@ -128,7 +135,7 @@ struct KeyValueService: Sendable {
         return ask
     }
 
-    private static func wait(_ input: Input) throws(InputRefusal) -> Duration {
+    static func wait(_ input: Input) throws(InputRefusal) -> Duration {
         guard let wait = input["wait"] else { return .zero }
         guard let seconds = wait.double, seconds >= 0 else {
             throw .unexpectedInput(key: "wait")
@@ -152,17 +159,6 @@ struct KeyValueService: Sendable {
         }
         let value = try item["value"].map { try PropertyListReader.value($0).encoded() }
         return ModifyKeyValues.Change(key: key, atMilliseconds: milliseconds, value: value)
-    }
-
-    /// Nil where the token is of another store: then nothing is known of this one.
-    private func position(_ token: String) throws(InputRefusal) -> FeedPosition? {
-        do throws(InputRefusal) {
-            return try FeedToken(
-                .zone, text: token, at: self.place, openedWith: self.exchange.cipher
-            ).feedPosition
-        } catch .unknownTokenType {
-            return nil
-        }
     }
 
     private var place: FeedPlace {
@@ -207,46 +203,6 @@ struct KeyValueService: Sendable {
         }
         if modified.isRepeat { return ask.changes.map(\.key) }
         return zip(ask.changes, modified.results).filter { $1 != .taken }.map(\.0.key)
-    }
-
-    /// Waits until something changes, for as long as the client wants to.
-    private func waited(_ ask: Ask, _ before: Found) async throws -> Found {
-        let handler = self.exchange.handler
-        let end = handler.world.now + ask.wait
-        let name = handler.tokens.identity(
-            of: self.place.circumstances(0x22, Bytes(ask.device.utf8)))
-        self.exchange.turn.leave()
-        guard let seat = await handler.seats.take(Bytes(name.uuid.utf8)) else { return before }
-        seat.watch([self.exchange.homeDatabase])
-        var found = before
-        while !Task.isCancelled, !seat.isTold, handler.world.now < end {
-            // A partition that is away is asked again.
-            if let now = try? await self.read(
-                after: ask.after, until: handler.world.now + .seconds(5))
-            {
-                found = now
-                if !found.isEmpty || found.isFromStart { break }
-            }
-            let interval = PollService.interval(watchCount: handler.seats.watchCount)
-            await seat.wait(for: min(interval, end - handler.world.now))
-        }
-        if !found.isEmpty { try await self.judgeAgain() }
-        return found
-    }
-
-    /// Whoever has waited may have been signed out meanwhile.
-    private func judgeAgain() async throws {
-        let exchange = self.exchange
-        let now = try await exchange.handler.authenticator.authenticate(
-            PresentedRequest(
-                head: exchange.head, container: exchange.route.container, scope: .private,
-                isSecure: exchange.isSecure))
-        guard now.principal.userRecordName == exchange.caller else {
-            throw await exchange.handler.authenticator.refusalWithoutUser(
-                PresentedRequest(
-                    head: exchange.head, container: exchange.route.container, scope: .private,
-                    isSecure: exchange.isSecure))
-        }
     }
 
     // MARK: Reading

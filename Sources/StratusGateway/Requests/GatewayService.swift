@@ -27,6 +27,10 @@ package struct GatewayService: Sendable, Hashable {
     package static let keyValue = GatewayService(
         root: "/kvs/1/", namesDatabase: false, scope: .private)
 
+    /// The documents of the caller.
+    package static let documents = GatewayService(
+        root: "/documents/1/", namesDatabase: false, scope: .private)
+
     /// What the caller's key-value store and documents have in common.
     package static let ubiquity = GatewayService(root: "/ubiquity/1/", namesDatabase: false)
 

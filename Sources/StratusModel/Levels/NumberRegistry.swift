@@ -90,12 +90,12 @@ extension NumberFamily {
                     11: "recover, second edition", 12: "modify subscriptions",
                     13: "follow news", 20: "pin asset", 21: "hold assets", 22: "put key",
                     25: "lose body", 28: "modify records with assets", 40: "modify key values",
-                    50: "placed", 51: "note buckets",
+                    44: "modify documents", 50: "placed", 51: "note buckets",
                     60: "modify records with words", 61: "modify records with words and assets",
                     62: "install schema with long texts", 63: "extend schema with long texts",
                 ]
             )
-        ], blocks: [20, 25, 28, 40, 50, 60])
+        ], blocks: [20, 25, 28, 40, 44, 50, 60])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -187,11 +187,11 @@ extension NumberFamily {
                 [
                     11: "page by a schema's version", 12: "subscriptions", 13: "news",
                     20: "asset", 21: "key", 22: "judge with assets",
-                    40: "news of a device", 41: "waiting devices", 50: "buckets",
-                    60: "zone page", 70: "key values", 71: "key-value devices",
+                    40: "news of a device", 41: "waiting devices", 44: "documents",
+                    50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
                 ]
             )
-        ], blocks: [20, 40, 50, 60, 70])
+        ], blocks: [20, 40, 44, 50, 60, 70])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

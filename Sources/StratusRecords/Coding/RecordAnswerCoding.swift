@@ -13,6 +13,7 @@ package import StratusModel
 // |       | (level 2): varint mask, flag and zone summary; 60 zone page: as zones, then     |
 // |       | flag and text name; 70 key values: see `KeyValueCoding.swift`, 71 devices: count, |
 // |       | each text, varint batch, signed time                                           |
+// |       | 44 documents: see `DocumentCoding.swift`                                        |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -163,6 +164,9 @@ extension RecordAnswer {
                 writer.bytes.write(varint: device.lastBatch)
                 writer.bytes.write(signed: device.lastSeenMilliseconds)
             }
+        case .documents(let answer):
+            writer.begin(.documents)
+            writer.bytes.write(answer)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -238,6 +242,7 @@ extension RecordAnswer {
                         lastSeenMilliseconds: try reader.bytes.signed()))
             }
             self = .keyValueDevices(devices)
+        case .documents: self = .documents(try reader.bytes.documentsAnswer())
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -264,6 +269,7 @@ enum AnswerKind: UInt8 {
     case key = 21
     case useWithAssets = 22
     case waitingDevices = 40
+    case documents = 44
     case buckets = 50
     case zonePage = 60
     case keyValues = 70

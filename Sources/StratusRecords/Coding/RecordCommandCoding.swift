@@ -15,6 +15,7 @@ package import StratusModel
 // |       | 20…25 about assets: see `AssetCommandCoding.swift`,                              |
 // |       | 28 modify records whose assets are resolved: else as 1,                          |
 // |       | 40 modify key values: see `KeyValueCoding.swift`,                                |
+// |       | 44 modify documents: see `DocumentCoding.swift`,                                 |
 // |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
 // |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
@@ -122,6 +123,9 @@ extension RecordCommand {
         case .modifyKeyValues(let modify):
             writer.write(40 as UInt8)
             modify.write(to: &writer)
+        case .modifyDocuments(let modify):
+            writer.write(44 as UInt8)
+            modify.write(to: &writer)
         }
     }
 
@@ -223,6 +227,8 @@ extension RecordCommand {
                 NoteBuckets(database: database, buckets: try reader.zoneBuckets()))
         case 40:
             self = .modifyKeyValues(try ModifyKeyValues(from: &reader, container: container))
+        case 44:
+            self = .modifyDocuments(try ModifyDocuments(from: &reader, container: container))
         default: throw DecodingError(.malformed, at: 1)
         }
     }

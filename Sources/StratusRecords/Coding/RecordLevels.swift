@@ -32,6 +32,7 @@ extension RecordCommand: Levelled {
         case .loseBody: 25
         case .noteBuckets: 51
         case .modifyKeyValues: 40
+        case .modifyDocuments: 44
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -56,6 +57,7 @@ extension RecordQuery: Levelled {
         case .waitingDevices: 41
         case .asset: 20
         case .key: 21
+        case .documents: 44
         case .buckets: 50
         case .zonePage: 60
         case .keyValues: 70
@@ -122,7 +124,7 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices:
+            .keyValues, .keyValueDevices, .documents:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
@@ -134,7 +136,9 @@ extension RecordOutcome: Levelled {
     /// New kinds are outcomes of new commands only.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues: .two
+        case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues,
+            .documents:
+            .two
         default: .one
         }
     }

@@ -10,7 +10,8 @@ package import StratusModel
 // | 1     | kind: 1 records, 2 zones, 3 schema, 4 jobs, 5 refused, 6 erased, 7 reserved,   |
 // |       | 8 subscriptions (level 2),                                                     |
 // |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
-// |       | 40 key values: see `KeyValueCoding.swift`,                                     |
+// |       | 40 key values: see `KeyValueCoding.swift`, 44 documents: see                    |
+// |       | `DocumentCoding.swift`,                                                        |
 // |       | 50 buckets noted (level 2): varint mask                                        |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
@@ -83,6 +84,9 @@ extension RecordOutcome {
         case .keyValues(let modified):
             writer.write(40 as UInt8)
             writer.write(modified)
+        case .documents(let results):
+            writer.write(44 as UInt8)
+            writer.write(results)
         }
         return writer.bytes
     }
@@ -137,6 +141,7 @@ extension RecordOutcome {
         case 25: self = .bodyLost(try reader.flag())
         case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
         case 40: self = .keyValues(try reader.modifiedKeyValues())
+        case 44: self = .documents(try reader.documentResults())
         default: throw DecodingError(.malformed, at: 1)
         }
         try reader.finish()

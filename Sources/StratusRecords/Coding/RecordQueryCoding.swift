@@ -12,6 +12,7 @@ package import StratusModel
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
 // |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets, 60 zone page         |
+// |       | 44 documents (`DocumentCoding.swift`, level 2),                                    |
 // |       | 70 key values (`KeyValueCoding.swift`), 71 their devices, a database (level 2)     |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
@@ -133,6 +134,9 @@ extension RecordQuery {
         case .keyValueDevices(let database):
             writer.write(71 as UInt8)
             writer.write(database)
+        case .documents(let ask):
+            writer.write(44 as UInt8)
+            writer.write(ask)
         }
         return writer.bytes
     }
@@ -206,6 +210,7 @@ extension RecordQuery {
             ask = .key(
                 KeyAsk(
                     database: database, version: try reader.flag() ? try reader.number32() : nil))
+        case 44: ask = .documents(try reader.documentsAsk())
         case 50:
             let database = try reader.database()
             let start = reader.offset

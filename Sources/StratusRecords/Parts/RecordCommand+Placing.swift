@@ -17,6 +17,7 @@ extension RecordCommand {
             case .putKey(let put): put.database
             case .noteBuckets(let note): note.database
             case .modifyKeyValues(let modify): modify.database
+            case .modifyDocuments(let modify): modify.database
             case .schema, .continueJobs, .recover, .loseBody: nil
             }
         }
@@ -59,6 +60,9 @@ extension RecordCommand {
             case .modifyKeyValues(var modify):
                 modify.database = newValue
                 self = .modifyKeyValues(modify)
+            case .modifyDocuments(var modify):
+                modify.database = newValue
+                self = .modifyDocuments(modify)
             case .schema, .continueJobs, .recover, .loseBody: break
             }
         }

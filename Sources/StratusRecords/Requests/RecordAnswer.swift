@@ -31,6 +31,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case buckets(BucketsAnswer)
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])
+    case documents(DocumentsAnswer)
     case refused(RequestRefusal)
 }
 

@@ -30,6 +30,7 @@ package enum RecordCommand: Sendable, Equatable {
     /// The gateway's: before zones are made in buckets of a private database.
     case noteBuckets(NoteBuckets)
     case modifyKeyValues(ModifyKeyValues)
+    case modifyDocuments(ModifyDocuments)
 }
 
 /// `records/modify`: operations on one zone.

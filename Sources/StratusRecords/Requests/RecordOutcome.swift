@@ -24,6 +24,8 @@ package enum RecordOutcome: Sendable, Equatable {
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
     case keyValues(ModifiedKeyValues)
+    /// The results in the order of the operations.
+    case documents([DocumentResult])
 }
 
 /// The results of a `records/modify`, one per operation, in order.

@@ -39,6 +39,7 @@ package struct RecordQuery: Sendable, Equatable {
         case keyValues(KeyValuesAsk)
         /// The devices that have changed the key-value store.
         case keyValueDevices(DatabaseID)
+        case documents(DocumentsAsk)
     }
 
     package var principal: Principal

@@ -88,6 +88,8 @@ extension RecordState {
             return QueryAnswer(body: try self.keyValues(ask, over: rows).encoded())
         case .keyValueDevices(let database):
             return QueryAnswer(body: try self.keyValueDevices(of: database, over: rows).encoded())
+        case .documents(let ask):
+            return QueryAnswer(body: try self.documents(ask, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -282,6 +284,7 @@ extension RecordQuery {
         case .buckets(let ask): ask.database
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
+        case .documents(let ask): ask.database
         case .schema, .jobs, .work, .asset, .waitingDevices: nil
         }
     }

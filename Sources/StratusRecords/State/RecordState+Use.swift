@@ -2,12 +2,13 @@ import StratusModel
 
 /// How much a database holds, and whether it may hold more.
 extension RecordState {
-    /// Exact, from at most three rows.
+    /// Exact, from at most four rows. The key-value store is not counted.
     mutating func held(by database: DatabaseRow, over rows: borrowing some RowReader)
         throws(StoreError) -> StorageUse
     {
         var held = database.heldElsewhere
-        for name in [ZoneID.defaultName, database.turnZone] where !name.isEmpty {
+        for name in [ZoneID.defaultName, ZoneID.documentsName, database.turnZone]
+        where !name.isEmpty {
             if let zone = try self.cache.zone(name, in: database.number, over: rows) {
                 held = held + zone.held
             }

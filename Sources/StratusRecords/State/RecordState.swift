@@ -114,6 +114,9 @@ package struct RecordState: ReplicatedState {
         case .modifyKeyValues(let modify):
             let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .modifyDocuments(let modify):
+            let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

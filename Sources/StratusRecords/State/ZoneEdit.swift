@@ -224,6 +224,7 @@ struct ZoneEdit {
             for key in changes.removed { try rows.remove(.index, key) }
             for row in changes.put { try rows.put(.index, row.key, row.row) }
         }
+        if self.id.name == ZoneID.documentsName { try self.writeDocumentNames(into: &rows) }
         try self.references.flush(into: &rows)
         try self.assets.flush(at: self.entryMilliseconds, into: &rows)
         try self.flushLinks(into: &rows)
@@ -233,6 +234,25 @@ struct ZoneEdit {
         try rows.put(
             .zone, Keys.zone(self.database.number, self.id.name), self.zone.encoded())
         cache.remember(self.zone, self.id.name, in: self.database.number)
+    }
+
+    /// Keeps the names of documents, which may change hands in one edit.
+    private func writeDocumentNames(into rows: inout some RowStore) throws(StoreError) {
+        let names = self.touched.keys.sorted()
+        for name in names {
+            guard let touched = self.touched[name], let record = touched.original?.live,
+                touched.original?.tag != touched.current?.tag,
+                let row = DocumentNames.row(of: record, in: self.zone.number)
+            else { continue }
+            try rows.remove(.reference, row.key)
+        }
+        for name in names {
+            guard let touched = self.touched[name], let record = touched.current?.live,
+                touched.original?.tag != touched.current?.tag,
+                let row = DocumentNames.row(of: record, in: self.zone.number)
+            else { continue }
+            try rows.put(.reference, row.key, row.row)
+        }
     }
 
     /// Tells subscriptions what has changed.

@@ -159,7 +159,8 @@ package struct PlantedBugSearch {
             .jointLeftWithoutCopies, .zoneBeforeBit, .maskFromMemory,
             .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
             .erasureStopsAtHome, .recoveredMaskKept, .deviceClockTrusted, .olderValueWins,
-            .removalForgotten, .batchTakenAgain, .storeOverfilled:
+            .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
+            .folderMovedIntoItself, .losingContentDropped, .subtreeLeftBehind:
             nil
         }
     }

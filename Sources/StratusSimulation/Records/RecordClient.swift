@@ -32,7 +32,7 @@ extension RecordCommand {
     var changedDatabase: DatabaseID? {
         switch self {
         case .modifyRecords, .modifyZones, .eraseDatabase, .pinAsset, .holdAssets,
-            .modifyKeyValues:
+            .modifyKeyValues, .modifyDocuments:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
             .loseBody, .modifySubscriptions, .followNews, .noteBuckets:

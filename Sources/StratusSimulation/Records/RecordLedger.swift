@@ -88,7 +88,8 @@ struct RecordLedger {
             return nil
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .modifySubscriptions, .followNews, .noteBuckets, .modifyKeyValues:
+            .modifySubscriptions, .followNews, .noteBuckets, .modifyKeyValues,
+            .modifyDocuments:
             return "nobody asks for this"
         }
     }

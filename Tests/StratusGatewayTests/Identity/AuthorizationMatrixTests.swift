@@ -99,6 +99,22 @@ import Testing
                 "changes": [["key": "k", "at": 1, "value": ["integer": 1]]],
             ]),
         "ubiquity/account": Line(need: .reader, scopes: .public, method: "GET"),
+        "documents/items/list": Line(need: .user, scopes: .private, body: ["folder": "root"]),
+        "documents/items/lookup": Line(
+            need: .user, scopes: .private, body: ["items": [["id": "root"]]]),
+        "documents/items/modify": Line(
+            need: .user, scopes: .private,
+            body: [
+                "device": "d", "now": 1,
+                "operations": [
+                    ["operation": "create", "folder": "root", "name": "x", "onClash": "rename"]
+                ],
+            ]),
+        "documents/versions/list": Line(need: .user, scopes: .private, body: ["id": "root"]),
+        "documents/data/remove": Line(
+            need: .user, scopes: .private, body: ["device": "d", "now": 1]),
+        "documents/changes": Line(need: .user, scopes: .private, body: ["device": "d"]),
+        "documents/content/*": Line(need: .user, scopes: .private, method: "GET"),
         "assets/upload": Line(
             need: .user, scopes: [.public, .private],
             body: ["tokens": [["recordType": "Book", "fieldName": "cover"]]]),

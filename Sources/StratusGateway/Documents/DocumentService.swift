@@ -1,0 +1,469 @@
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+import StratusSealing
+
+/// The caller's documents: files and folders with identities, in JSON.
+struct DocumentService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation("items/list", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).list($1)
+        },
+        GatewayOperation("items/lookup", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).lookUp($1)
+        },
+        GatewayOperation("items/modify", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).modify($1)
+        },
+        GatewayOperation("versions/list", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).versions($1)
+        },
+        GatewayOperation("data/remove", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).removeData($1)
+        },
+        GatewayOperation(
+            "changes", of: .documents, in: .private, needs: .user, patience: .held,
+            .collected { .json(try await DocumentService(exchange: $0).changes($1)) }),
+        GatewayOperation(
+            "content/*", of: .documents, methods: [.get, .post], in: .private, needs: .user,
+            .collected { exchange, _ in try await DocumentService(exchange: exchange).content() }),
+    ]
+
+    private var database: DatabaseID { self.exchange.homeDatabase }
+
+    // MARK: Reading
+
+    func list(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let limit = try input.resultsLimit(max: 200) ?? 200
+        let after = try input.string("marker").map { text throws(InputRefusal) in
+            guard let place = Base64.decode(text) else { throw .invalidMarker }
+            return place
+        }
+        let folder = try await self.folder(input)
+        guard
+            case .list(let items, let next) = try await self.ask(
+                .list(folder: folder, after: after, limit: limit))
+        else { throw Self.otherKind }
+        guard let items else { throw Self.notFound }
+        var json = JSONWriter(reserving: 4_096)
+        json.object { object in
+            object.key("items")
+            object.array { array in for item in items { array.write(item) } }
+            if let next { object.member("marker", base64: next) }
+        }
+        return json.finish()
+    }
+
+    func lookUp(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let selectors = try input.requiredElements("items", limit: 200).map { element in
+            try Self.selector(try Input(element, at: "items"))
+        }
+        guard case .lookup(let found) = try await self.ask(.lookup(selectors)) else {
+            throw Self.otherKind
+        }
+        var json = JSONWriter(reserving: 4_096)
+        json.object { object in
+            object.key("items")
+            object.array { array in
+                for item in found {
+                    if let item { array.write(item) } else { array.write(Self.notFound) }
+                }
+            }
+        }
+        return json.finish()
+    }
+
+    func versions(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let id = try input.requiredString("id")
+        guard case .versions(let versions) = try await self.ask(.versions(id: id)) else {
+            throw Self.otherKind
+        }
+        guard let versions else { throw Self.notFound }
+        var json = JSONWriter()
+        json.object { object in
+            object.key("versions")
+            object.array { array in
+                for (index, version) in versions.enumerated() {
+                    array.object {
+                        $0.member("contentTag", String(version.contentTag, radix: 36))
+                        $0.member("isCurrent", index == 0)
+                        $0.member("size", Int64(clamping: version.size))
+                        $0.member("editedAt", version.editedAtMilliseconds)
+                        $0.member("device", version.device)
+                    }
+                }
+            }
+        }
+        return json.finish()
+    }
+
+    /// `GET content/<id>`, with `?version=` for one that waits to be settled.
+    func content() async throws -> GatewayAnswer {
+        try self.exchange.requireLevel(.two)
+        var version: UInt64?
+        if let text = URLQuery(self.exchange.head.query)?["version"] {
+            guard let tag = ChangeTag(text: text) else { throw Self.notFound }
+            version = tag.raw
+        }
+        guard
+            case .content(let item, let found, let bytes) = try await self.ask(
+                .content(id: self.exchange.route.rest, version: version))
+        else { throw Self.otherKind }
+        guard item != nil, let found else { throw Self.notFound }
+        // What people store may be somebody's script: no page may run it on this origin.
+        return .file(
+            bytes,
+            [
+                "Content-Type": "application/octet-stream",
+                "ETag": "\"\(String(found.contentTag, radix: 36))\"",
+                "Content-Disposition": "attachment",
+                "Content-Security-Policy": "sandbox; default-src 'none'",
+                "X-Content-Type-Options": "nosniff",
+            ])
+    }
+
+    // MARK: changes
+
+    func changes(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let device = try input.requiredString("device")
+        guard KeyValueStore.isDevice(device) else {
+            throw InputRefusal.unexpectedInput(key: "device")
+        }
+        let wait = try KeyValueService.wait(input)
+        let limit = try input.resultsLimit(max: 200) ?? 200
+        let after = try input.string("token").flatMap { text throws(InputRefusal) in
+            try self.exchange.position(text, at: self.place)
+        }
+        var page = try await self.page(after, limit, until: self.exchange.deadline)
+        if page.changes.isEmpty, !page.isFromStart, wait > .zero {
+            page = try await self.exchange.waited(
+                wait, for: "documents \(device)", after: page, at: self.place
+            ) { deadline in
+                let page = try await self.page(after, limit, until: deadline)
+                return page.changes.isEmpty && !page.isFromStart ? nil : page
+            }
+        }
+        var json = JSONWriter(reserving: 4_096)
+        json.object { object in
+            object.member("isFromStart", page.isFromStart)
+            object.key("changes")
+            object.array { array in
+                for change in page.changes {
+                    switch change {
+                    case .changed(let item): array.write(item)
+                    case .removed(let id):
+                        array.object {
+                            $0.member("id", id)
+                            $0.member("removed", true)
+                        }
+                    }
+                }
+            }
+            object.member(
+                "token",
+                FeedToken(page.position).text(at: self.place, sealedWith: self.exchange.cipher))
+            object.member("moreComing", page.moreComing)
+            object.member("identityToken", self.exchange.identityToken)
+        }
+        return json.finish()
+    }
+
+    private var place: FeedPlace {
+        FeedPlace(
+            container: self.exchange.route.container, scope: .private,
+            owner: self.exchange.caller, zone: ZoneID.documentsName)
+    }
+
+    private func page(
+        _ after: FeedPosition?, _ limit: Int, until deadline: MonotonicTime
+    ) async throws -> DocumentChangesPage {
+        guard
+            case .changes(let page) = try await self.ask(
+                .changes(after: after, limit: limit), until: deadline)
+        else { throw Self.otherKind }
+        return page
+    }
+
+    // MARK: items/modify
+
+    func modify(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let (device, now) = try Self.sender(input)
+        let isAtomic = try input.flag("atomic") ?? true
+        var draws = self.exchange.draws()
+        var operations: [DocumentOperation] = []
+        for element in try input.requiredElements("operations", limit: 200) {
+            operations.append(
+                try await self.operation(
+                    try Input(element, at: "operations"), now: now, &draws))
+        }
+        guard !operations.isEmpty else { throw InputRefusal.missingKey("operations") }
+        let results = try await self.submit(
+            operations, device: device, now: now, isAtomic: isAtomic, &draws)
+        var json = JSONWriter(reserving: 4_096)
+        json.object { object in
+            object.key("items")
+            object.array { array in
+                for result in results {
+                    switch result {
+                    case .item(let item): array.write(item)
+                    case .removed(let id):
+                        array.object {
+                            $0.member("id", id)
+                            $0.member("removed", true)
+                        }
+                    case .dataRemoved: preconditionFailure("no operation of a client")
+                    case .refused(let refusal, let subject):
+                        array.write(ClientError(refusal, subject: subject))
+                    }
+                }
+            }
+        }
+        return json.finish()
+    }
+
+    /// `data/remove`: everything outside the folder `Documents`.
+    func removeData(_ input: Input) async throws -> Bytes {
+        try self.exchange.requireLevel(.two)
+        let (device, now) = try Self.sender(input)
+        var draws = self.exchange.draws()
+        var count = 0
+        var hasMore = true
+        // A root of so many items is emptied in several requests.
+        for _ in 0..<50 where hasMore {
+            let results = try await self.submit(
+                [.removeData], device: device, now: now, isAtomic: true, &draws)
+            guard case .dataRemoved(let removed, let isMore)? = results.first else {
+                throw Self.otherKind
+            }
+            count += removed
+            hasMore = isMore
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("removed", count)
+            $0.member("moreComing", hasMore)
+        }
+        return json.finish()
+    }
+
+    private func submit(
+        _ operations: [DocumentOperation], device: String, now: Int64, isAtomic: Bool,
+        _ draws: inout Draws
+    ) async throws -> [DocumentResult] {
+        var rules = DocumentRules()
+        rules.databaseSizeMax = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
+        let command = RecordCommand.modifyDocuments(
+            ModifyDocuments(
+                database: self.database, device: device, nowMilliseconds: now,
+                drawnIncarnation: draws.incarnation(), isAtomic: isAtomic, rules: rules,
+                operations: operations))
+        let outcome = try await self.exchange.submit(
+            command, to: self.database, schema: Schema(),
+            part: Bytes("\(draws.incarnation().raw)".utf8)
+        ).outcome
+        guard case .documents(let results) = outcome, results.count == operations.count else {
+            throw Self.otherKind
+        }
+        return results
+    }
+
+    private static func sender(_ input: Input) throws(InputRefusal) -> (String, Int64) {
+        let device = try input.requiredString("device")
+        guard KeyValueStore.isDevice(device) else { throw .unexpectedInput(key: "device") }
+        guard let now = input["now"] else { throw .missingKey("now") }
+        guard let milliseconds = now.wholeInt64 else { throw .unexpectedInput(key: "now") }
+        return (device, milliseconds)
+    }
+
+    private func operation(
+        _ input: Input, now: Int64, _ draws: inout Draws
+    ) async throws -> DocumentOperation {
+        func time() throws(InputRefusal) -> Int64 {
+            guard let at = input["at"] else { return now }
+            guard let milliseconds = at.wholeInt64 else { throw .unexpectedInput(key: "at") }
+            return milliseconds
+        }
+        func content() throws(InputRefusal) -> Bytes? {
+            guard let value = input["content"] else { return nil }
+            guard let bytes = value.base64 else { throw .unexpectedInput(key: "content") }
+            return bytes
+        }
+        func tag(_ key: String) throws(InputRefusal) -> UInt64? {
+            guard let text = try input.string(key) else { return nil }
+            guard let tag = ChangeTag(text: text) else { throw .unexpectedInput(key: key) }
+            return tag.raw
+        }
+        switch try input.requiredString("operation") {
+        case "create":
+            let kind: DocumentItem.Kind
+            switch try input.string("kind") ?? "file" {
+            case "file": kind = .file
+            case "folder": kind = .folder
+            default: throw InputRefusal.unexpectedInput(key: "kind")
+            }
+            let id = try input.string("id") ?? draws.documentID()
+            return .create(
+                id: id, kind, name: try input.requiredString("name"),
+                folder: try await self.folder(input), try Self.clash(input),
+                content: try content(), atMilliseconds: try time())
+        case "save":
+            guard let content = try content() else { throw InputRefusal.missingKey("content") }
+            return .save(
+                id: try input.requiredString("id"), content: content,
+                basedOn: try tag("basedOn"), ifUnchanged: try input.flag("ifUnchanged") ?? false,
+                atMilliseconds: try time())
+        case "place":
+            return .place(
+                id: try input.requiredString("id"), name: try input.string("name"),
+                folder: try input.string("folder"), try Self.clash(input), tag: try tag("tag"))
+        case "remove":
+            return .remove(id: try input.requiredString("id"), basedOn: try tag("basedOn"))
+        case "settle":
+            let drop = try input.requiredElements("drop", limit: 64).map {
+                element throws(InputRefusal) in
+                guard let tag = element.string.flatMap({ ChangeTag(text: $0) }) else {
+                    throw .unexpectedInput(key: "drop")
+                }
+                return tag.raw
+            }
+            return .settle(
+                id: try input.requiredString("id"), current: try tag("current"), drop: drop)
+        default: throw InputRefusal.unexpectedInput(key: "operation")
+        }
+    }
+
+    private static func clash(_ input: Input) throws(InputRefusal) -> DocumentOperation.Clash {
+        switch try input.string("onClash") ?? "refuse" {
+        case "refuse": return .refuse
+        case "rename": return .rename
+        case "replace": return .replace
+        default: throw .unexpectedInput(key: "onClash")
+        }
+    }
+
+    // MARK: Addresses
+
+    /// A folder by its ID, or by its path.
+    private func folder(_ input: Input) async throws -> String {
+        if let id = try input.string("folder") { return id }
+        guard let path = try input.string("path") else { throw InputRefusal.missingKey("folder") }
+        guard case .lookup(let found) = try await self.ask(.lookup([Self.path(path)])) else {
+            throw Self.otherKind
+        }
+        guard let folder = found.first ?? nil else { throw Self.notFound }
+        return folder.id
+    }
+
+    private static func selector(_ input: Input) throws -> DocumentsAsk.Selector {
+        if let id = try input.string("id") { return .id(id) }
+        guard let path = try input.string("path") else { throw InputRefusal.missingKey("id") }
+        return Self.path(path)
+    }
+
+    private static func path(_ text: String) -> DocumentsAsk.Selector {
+        .path(text.split(separator: "/").map { String($0) })
+    }
+
+    private func ask(
+        _ question: DocumentsAsk.Question, until deadline: MonotonicTime? = nil
+    ) async throws -> DocumentsAnswer {
+        let exchange = self.exchange
+        exchange.turn.leave()
+        let query = RecordQuery(
+            principal: exchange.principal,
+            .documents(DocumentsAsk(database: self.database, question)))
+        var answer = try await exchange.handler.router.read(
+            query.enveloped(), at: .database(self.database),
+            deadline: deadline ?? exchange.deadline)
+        try exchange.room.keep(&answer)
+        await exchange.turn.take(for: answer.body.count)
+        guard case .documents(let documents) = try exchange.decoded(answer) else {
+            throw Self.otherKind
+        }
+        return documents
+    }
+
+    private static let otherKind = RouteError.refused("an answer of another kind")
+    private static let notFound = ClientError(.notFound, "no such item")
+}
+
+extension Draws {
+    /// The ID of a new item.
+    fileprivate mutating func documentID() -> String {
+        RequestIdentity(high: self.nextWord(), low: self.nextWord()).description
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ item: DocumentItem) {
+        self.object {
+            $0.member("id", item.id)
+            $0.member("kind", item.kind == .file ? "file" : "folder")
+            $0.member("name", item.name)
+            if !item.folder.isEmpty { $0.member("folder", item.folder) }
+            if item.tag == 0 { return }
+            $0.member("tag", String(item.tag, radix: 36))
+            $0.member("editedAt", item.editedAtMilliseconds)
+            $0.member("device", item.device)
+            guard item.kind == .file else { return }
+            $0.member("size", Int64(clamping: item.size))
+            if item.contentTag == 0 {
+                $0.member("awaitsContent", true)
+            } else {
+                $0.member("contentTag", String(item.contentTag, radix: 36))
+            }
+            if item.conflicts != 0 { $0.member("conflicts", Int64(clamping: item.conflicts)) }
+        }
+    }
+
+    fileprivate mutating func write(_ error: ClientError) {
+        self.object {
+            $0.member("serverErrorCode", error.code.rawValue)
+            $0.member("reason", error.reason)
+        }
+    }
+}
+
+extension ClientError {
+    init(_ refusal: DocumentRefusal, subject: String) {
+        let subject = Self.quoted(subject)
+        self =
+            switch refusal {
+            case .notFound: Self(.notFound, "no such item")
+            case .nameInvalid:
+                Self(
+                    .badRequest,
+                    "'\(subject)' is no name: a name has 1 to \(DocumentNames.sizeMax) bytes "
+                        + "without slashes and control characters")
+            case .staysLocal: Self(.badRequest, "'\(subject)': .nosync items stay on their device")
+            case .nameTaken: Self(.conflict, "the name is taken by item \(subject)")
+            case .folderNotFound: Self(.notFound, "no such folder: '\(subject)'")
+            case .notAFile: Self(.badRequest, "'\(subject)' is a folder, which has no content")
+            case .isRoot: Self(.badRequest, "'\(subject)' cannot be changed")
+            case .circle: Self(.badRequest, "a folder cannot be in itself")
+            case .tooDeep: Self(.badRequest, "more than \(subject) folders deep")
+            case .tooManyItems: Self(.badRequest, "more than \(subject) items")
+            case .stale: Self(.conflict, "it has changed since")
+            case .tooManyVersions:
+                Self(.conflict, "\(subject) versions wait to be settled: settle some first")
+            case .contentTooLarge:
+                Self(.quotaExceeded, "a content has at most \(subject) bytes")
+            case .databaseFull:
+                Self(.quotaExceeded, "the database would be larger than \(subject) bytes")
+            case .idInvalid:
+                Self(.badRequest, "'\(subject)' is taken, or has not 32 hexadecimal digits")
+            case .versionNotFound: Self(.notFound, "no such version")
+            case .atomicFailure: Self(.atomicError, "another operation was refused")
+            }
+    }
+}

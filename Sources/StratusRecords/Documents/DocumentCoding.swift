@@ -1,0 +1,426 @@
+import StratusCoding
+import StratusModel
+
+// Documents in commands, outcomes, queries and answers: kind 44 of each. Feature level 2.
+//
+// | where     | what follows the kind                                                       |
+// | --------- | --------------------------------------------------------------------------- |
+// | command   | database, text device, signed now, 8 drawn incarnation, flag atomic, varints |
+// |           | content size, versions, items of a folder, cascade, moved items, quota;     |
+// |           | count of operations                                                         |
+// | operation | 1 kind: 1 create: text id, 1 kind, texts name and folder, 1 clash, flag and  |
+// |           | prefixed content, signed time; 2 save: text id, prefixed content, flag and  |
+// |           | varint base, flag if unchanged, signed time; 3 place: text id, optional     |
+// |           | texts name and folder, 1 clash, flag and varint tag; 4 remove: text id,      |
+// |           | flag and varint base; 5 settle: text id, flag and varint current, count of  |
+// |           | varints; 6 remove data                                                      |
+// | outcome   | count of results: 1 item, 2 removed: text id, 3 data removed: varint count,   |
+// |           | flag more, 4 refused: 1 reason, text subject                                |
+// | item      | text id, 1 kind, texts name and folder, varints size and content tag, signed |
+// |           | edited, text device, varints conflicts and tag                              |
+// | query     | database, 1 kind: 1 list: text folder, flag and prefixed place, varint limit; |
+// |           | 2 look-up: count, each 1 and a text id, or 2 and a count of texts;           |
+// |           | 3 changes: flag and position, varint limit; 4 content: text id, flag and     |
+// |           | varint; 5 versions: text id                                                 |
+// | answer    | 1 kind: 1 list: flag and count of items, flag and prefixed place; 2 look-up:  |
+// |           | count, each a flag and an item; 3 changes: flag from the start, count, each  |
+// |           | 1 and an item or 2 and a text id, position, flag more; 4 content: flag, item, |
+// |           | version, prefixed bytes; 5 versions: flag and count of versions              |
+// | version   | varints content tag and size, signed edited, text device                     |
+
+extension ModifyDocuments {
+    func write(to writer: inout ByteWriter) {
+        writer.write(partOf: self.database)
+        writer.write(text: self.device)
+        writer.write(signed: self.nowMilliseconds)
+        writer.write(fixed: self.drawnIncarnation.raw)
+        writer.write(flag: self.isAtomic)
+        writer.write(count: max(0, self.rules.contentSizeMax))
+        writer.write(count: max(0, self.rules.versionCountMax))
+        writer.write(count: max(0, self.rules.folderCountMax))
+        writer.write(count: max(0, self.rules.cascadeCountMax))
+        writer.write(count: max(0, self.rules.moveCountMax))
+        writer.write(varint: self.rules.databaseSizeMax)
+        writer.write(count: self.operations.count)
+        for operation in self.operations { writer.write(operation) }
+    }
+
+    init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
+        let database = try reader.databasePart(container: container)
+        let device = try reader.text()
+        let now = try reader.signed()
+        let incarnation = ZoneIncarnation(try reader.fixed64())
+        let isAtomic = try reader.flag()
+        var rules = DocumentRules()
+        rules.contentSizeMax = try reader.boundedInt()
+        rules.versionCountMax = try reader.boundedInt()
+        rules.folderCountMax = try reader.boundedInt()
+        rules.cascadeCountMax = try reader.boundedInt()
+        rules.moveCountMax = try reader.boundedInt()
+        rules.databaseSizeMax = try reader.varint()
+        var operations: [DocumentOperation] = []
+        for _ in 0..<(try reader.count()) { operations.append(try reader.documentOperation()) }
+        self.init(
+            database: database, device: device, nowMilliseconds: now,
+            drawnIncarnation: incarnation, isAtomic: isAtomic, rules: rules,
+            operations: operations)
+    }
+}
+
+extension ByteWriter {
+    private mutating func write(optional number: UInt64?) {
+        self.write(flag: number != nil)
+        if let number { self.write(varint: number) }
+    }
+
+    fileprivate mutating func write(_ operation: DocumentOperation) {
+        switch operation {
+        case .create(let id, let kind, let name, let folder, let clash, let content, let at):
+            self.write(1 as UInt8)
+            self.write(text: id)
+            self.write(kind.rawValue)
+            self.write(text: name)
+            self.write(text: folder)
+            self.write(clash.rawValue)
+            self.write(flag: content != nil)
+            if let content { self.write(prefixed: content) }
+            self.write(signed: at)
+        case .save(let id, let content, let basedOn, let ifUnchanged, let at):
+            self.write(2 as UInt8)
+            self.write(text: id)
+            self.write(prefixed: content)
+            self.write(optional: basedOn)
+            self.write(flag: ifUnchanged)
+            self.write(signed: at)
+        case .place(let id, let name, let folder, let clash, let tag):
+            self.write(3 as UInt8)
+            self.write(text: id)
+            self.write(optionalText: name)
+            self.write(optionalText: folder)
+            self.write(clash.rawValue)
+            self.write(optional: tag)
+        case .remove(let id, let basedOn):
+            self.write(4 as UInt8)
+            self.write(text: id)
+            self.write(optional: basedOn)
+        case .settle(let id, let current, let drop):
+            self.write(5 as UInt8)
+            self.write(text: id)
+            self.write(optional: current)
+            self.write(count: drop.count)
+            for tag in drop { self.write(varint: tag) }
+        case .removeData: self.write(6 as UInt8)
+        }
+    }
+
+    mutating func write(_ results: [DocumentResult]) {
+        self.write(count: results.count)
+        for result in results {
+            switch result {
+            case .item(let item):
+                self.write(1 as UInt8)
+                self.write(item)
+            case .removed(let id):
+                self.write(2 as UInt8)
+                self.write(text: id)
+            case .dataRemoved(let count, let hasMore):
+                self.write(3 as UInt8)
+                self.write(count: count)
+                self.write(flag: hasMore)
+            case .refused(let reason, let subject):
+                self.write(4 as UInt8)
+                self.write(reason.rawValue)
+                self.write(text: subject)
+            }
+        }
+    }
+
+    private mutating func write(_ item: DocumentItem) {
+        self.write(text: item.id)
+        self.write(item.kind.rawValue)
+        self.write(text: item.name)
+        self.write(text: item.folder)
+        self.write(varint: item.size)
+        self.write(varint: item.contentTag)
+        self.write(signed: item.editedAtMilliseconds)
+        self.write(text: item.device)
+        self.write(varint: item.conflicts)
+        self.write(varint: item.tag)
+    }
+
+    private mutating func write(_ version: DocumentVersion) {
+        self.write(varint: version.contentTag)
+        self.write(varint: version.size)
+        self.write(signed: version.editedAtMilliseconds)
+        self.write(text: version.device)
+    }
+
+    mutating func write(_ ask: DocumentsAsk) {
+        self.write(ask.database)
+        switch ask.question {
+        case .list(let folder, let after, let limit):
+            self.write(1 as UInt8)
+            self.write(text: folder)
+            self.write(flag: after != nil)
+            if let after { self.write(prefixed: after) }
+            self.write(count: max(0, limit))
+        case .lookup(let selectors):
+            self.write(2 as UInt8)
+            self.write(count: selectors.count)
+            for selector in selectors {
+                switch selector {
+                case .id(let id):
+                    self.write(1 as UInt8)
+                    self.write(text: id)
+                case .path(let names):
+                    self.write(2 as UInt8)
+                    self.write(texts: names)
+                }
+            }
+        case .changes(let after, let limit):
+            self.write(3 as UInt8)
+            self.write(flag: after != nil)
+            if let after { self.write(after) }
+            self.write(count: max(0, limit))
+        case .content(let id, let version):
+            self.write(4 as UInt8)
+            self.write(text: id)
+            self.write(optional: version)
+        case .versions(let id):
+            self.write(5 as UInt8)
+            self.write(text: id)
+        }
+    }
+
+    mutating func write(_ answer: DocumentsAnswer) {
+        switch answer {
+        case .list(let items, let next):
+            self.write(1 as UInt8)
+            self.write(flag: items != nil)
+            self.write(count: items?.count ?? 0)
+            for item in items ?? [] { self.write(item) }
+            self.write(flag: next != nil)
+            if let next { self.write(prefixed: next) }
+        case .lookup(let items):
+            self.write(2 as UInt8)
+            self.write(count: items.count)
+            for item in items {
+                self.write(flag: item != nil)
+                if let item { self.write(item) }
+            }
+        case .changes(let page):
+            self.write(3 as UInt8)
+            self.write(flag: page.isFromStart)
+            self.write(count: page.changes.count)
+            for change in page.changes {
+                switch change {
+                case .changed(let item):
+                    self.write(1 as UInt8)
+                    self.write(item)
+                case .removed(let id):
+                    self.write(2 as UInt8)
+                    self.write(text: id)
+                }
+            }
+            self.write(page.position)
+            self.write(flag: page.moreComing)
+        case .content(let item, let version, let content):
+            self.write(4 as UInt8)
+            self.write(flag: item != nil && version != nil)
+            if let item, let version {
+                self.write(item)
+                self.write(version)
+                self.write(prefixed: content)
+            }
+        case .versions(let versions):
+            self.write(5 as UInt8)
+            self.write(flag: versions != nil)
+            self.write(count: versions?.count ?? 0)
+            for version in versions ?? [] { self.write(version) }
+        }
+    }
+}
+
+extension ByteReader {
+    private mutating func optionalNumber() throws(DecodingError) -> UInt64? {
+        try self.flag() ? try self.varint() : nil
+    }
+
+    private mutating func documentKind() throws(DecodingError) -> DocumentItem.Kind {
+        guard let kind = DocumentItem.Kind(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return kind
+    }
+
+    private mutating func clash() throws(DecodingError) -> DocumentOperation.Clash {
+        guard let clash = DocumentOperation.Clash(rawValue: try self.byte()) else {
+            throw DecodingError(.malformed, at: self.offset - 1)
+        }
+        return clash
+    }
+
+    fileprivate mutating func documentOperation() throws(DecodingError) -> DocumentOperation {
+        switch try self.byte() {
+        case 1:
+            let id = try self.text()
+            let kind = try self.documentKind()
+            let name = try self.text()
+            let folder = try self.text()
+            let clash = try self.clash()
+            let content = try self.flag() ? try self.prefixed() : nil
+            return .create(
+                id: id, kind, name: name, folder: folder, clash, content: content,
+                atMilliseconds: try self.signed())
+        case 2:
+            let id = try self.text()
+            let content = try self.prefixed()
+            let basedOn = try self.optionalNumber()
+            let ifUnchanged = try self.flag()
+            return .save(
+                id: id, content: content, basedOn: basedOn, ifUnchanged: ifUnchanged,
+                atMilliseconds: try self.signed())
+        case 3:
+            let id = try self.text()
+            let name = try self.optionalText()
+            let folder = try self.optionalText()
+            let clash = try self.clash()
+            return .place(id: id, name: name, folder: folder, clash, tag: try self.optionalNumber())
+        case 4:
+            let id = try self.text()
+            return .remove(id: id, basedOn: try self.optionalNumber())
+        case 5:
+            let id = try self.text()
+            let current = try self.optionalNumber()
+            var drop: [UInt64] = []
+            for _ in 0..<(try self.count()) { drop.append(try self.varint()) }
+            return .settle(id: id, current: current, drop: drop)
+        case 6: return .removeData
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+
+    mutating func documentResults() throws(DecodingError) -> [DocumentResult] {
+        var results: [DocumentResult] = []
+        for _ in 0..<(try self.count(minimumSize: 2)) {
+            switch try self.byte() {
+            case 1: results.append(.item(try self.documentItem()))
+            case 2: results.append(.removed(id: try self.text()))
+            case 3:
+                let count = try self.boundedInt()
+                results.append(.dataRemoved(count: count, hasMore: try self.flag()))
+            case 4:
+                guard let reason = DocumentRefusal(rawValue: try self.byte()) else {
+                    throw DecodingError(.malformed, at: self.offset - 1)
+                }
+                results.append(.refused(reason, subject: try self.text()))
+            default: throw DecodingError(.malformed, at: self.offset - 1)
+            }
+        }
+        return results
+    }
+
+    private mutating func documentItem() throws(DecodingError) -> DocumentItem {
+        let id = try self.text()
+        let kind = try self.documentKind()
+        let name = try self.text()
+        let folder = try self.text()
+        let size = try self.varint()
+        let contentTag = try self.varint()
+        let editedAt = try self.signed()
+        var item = DocumentItem(
+            id: id, kind: kind, name: name, folder: folder, editedAtMilliseconds: editedAt,
+            device: try self.text())
+        item.size = size
+        item.contentTag = contentTag
+        item.conflicts = try self.varint()
+        item.tag = try self.varint()
+        return item
+    }
+
+    private mutating func documentVersion() throws(DecodingError) -> DocumentVersion {
+        let contentTag = try self.varint()
+        let size = try self.varint()
+        let editedAt = try self.signed()
+        return DocumentVersion(
+            contentTag: contentTag, size: size, editedAtMilliseconds: editedAt,
+            device: try self.text())
+    }
+
+    mutating func documentsAsk() throws(DecodingError) -> DocumentsAsk {
+        let database = try self.database()
+        switch try self.byte() {
+        case 1:
+            let folder = try self.text()
+            let after = try self.flag() ? try self.prefixed() : nil
+            return DocumentsAsk(
+                database: database,
+                .list(folder: folder, after: after, limit: try self.boundedInt()))
+        case 2:
+            var selectors: [DocumentsAsk.Selector] = []
+            for _ in 0..<(try self.count(minimumSize: 2)) {
+                switch try self.byte() {
+                case 1: selectors.append(.id(try self.text()))
+                case 2: selectors.append(.path(try self.texts()))
+                default: throw DecodingError(.malformed, at: self.offset - 1)
+                }
+            }
+            return DocumentsAsk(database: database, .lookup(selectors))
+        case 3:
+            let after = try self.flag() ? try self.feedPosition() : nil
+            return DocumentsAsk(
+                database: database, .changes(after: after, limit: try self.boundedInt()))
+        case 4:
+            let id = try self.text()
+            return DocumentsAsk(
+                database: database, .content(id: id, version: try self.optionalNumber()))
+        case 5: return DocumentsAsk(database: database, .versions(id: try self.text()))
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+
+    mutating func documentsAnswer() throws(DecodingError) -> DocumentsAnswer {
+        switch try self.byte() {
+        case 1:
+            let isThere = try self.flag()
+            var items: [DocumentItem] = []
+            for _ in 0..<(try self.count(minimumSize: 10)) { items.append(try self.documentItem()) }
+            return .list(
+                isThere ? items : nil, next: try self.flag() ? try self.prefixed() : nil)
+        case 2:
+            var items: [DocumentItem?] = []
+            for _ in 0..<(try self.count()) {
+                items.append(try self.flag() ? try self.documentItem() : nil)
+            }
+            return .lookup(items)
+        case 3:
+            let isFromStart = try self.flag()
+            var changes: [DocumentChangesPage.Change] = []
+            for _ in 0..<(try self.count(minimumSize: 2)) {
+                switch try self.byte() {
+                case 1: changes.append(.changed(try self.documentItem()))
+                case 2: changes.append(.removed(id: try self.text()))
+                default: throw DecodingError(.malformed, at: self.offset - 1)
+                }
+            }
+            let position = try self.feedPosition()
+            return .changes(
+                DocumentChangesPage(
+                    isFromStart: isFromStart, changes: changes, position: position,
+                    moreComing: try self.flag()))
+        case 4:
+            guard try self.flag() else { return .content(nil, nil, []) }
+            let item = try self.documentItem()
+            let version = try self.documentVersion()
+            return .content(item, version, try self.prefixed())
+        case 5:
+            let isThere = try self.flag()
+            var versions: [DocumentVersion] = []
+            for _ in 0..<(try self.count(minimumSize: 4)) {
+                versions.append(try self.documentVersion())
+            }
+            return .versions(isThere ? versions : nil)
+        default: throw DecodingError(.malformed, at: self.offset - 1)
+        }
+    }
+}

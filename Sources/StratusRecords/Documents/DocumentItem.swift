@@ -1,0 +1,142 @@
+import StratusCoding
+import StratusModel
+
+/// A file or a folder, without content.
+package struct DocumentItem: Sendable, Hashable {
+    package enum Kind: UInt8, Sendable, Hashable, CaseIterable {
+        case file = 1
+        case folder = 2
+    }
+
+    static let type = "_Document"
+    static let contentType = "_DocumentContent"
+
+    package var id: String
+    package var kind: Kind
+    package var name: String
+    package var folder: String
+    /// Bytes of the content.
+    package var size: UInt64 = 0
+    /// Changes with the content: the tag of the change that brought it. 0: there is none yet.
+    package var contentTag: UInt64 = 0
+    /// The effective time of the last edit, and the device that made it.
+    package var editedAtMilliseconds: Int64
+    package var device: String
+    /// Contents that wait to be settled, beside the current one.
+    package var conflicts: UInt64 = 0
+    /// The change tag of the item. 0: a root.
+    package var tag: UInt64 = 0
+
+    package init(
+        id: String, kind: Kind, name: String, folder: String, editedAtMilliseconds: Int64,
+        device: String
+    ) {
+        self.id = id
+        self.kind = kind
+        self.name = name
+        self.folder = folder
+        self.editedAtMilliseconds = editedAtMilliseconds
+        self.device = device
+    }
+
+    /// One of the two roots.
+    package static func root(_ id: String) -> DocumentItem {
+        DocumentItem(
+            id: id, kind: .folder,
+            name: id == DocumentNames.documents ? DocumentNames.documentsName : "",
+            folder: id == DocumentNames.documents ? DocumentNames.root : "",
+            editedAtMilliseconds: 0, device: "")
+    }
+
+    func fields(in zone: ZoneID) -> [Field] {
+        // Deleting a folder deletes what is in it. The roots cannot be deleted.
+        let folder: FieldValue =
+            DocumentNames.isRoot(self.folder)
+            ? .scalar(.string(self.folder))
+            : .scalar(
+                .reference(Reference(recordName: self.folder, zone: zone, action: .deleteSelf)))
+        return [
+            Field(name: "conflicts", value: .scalar(.int64(Int64(clamping: self.conflicts)))),
+            Field(name: "contentTag", value: .scalar(.int64(Int64(clamping: self.contentTag)))),
+            Field(name: "device", value: .scalar(.string(self.device))),
+            Field(name: "editedAt", value: .scalar(.timestamp(self.editedAtMilliseconds))),
+            Field(name: "folder", value: folder),
+            Field(name: "kind", value: .scalar(.int64(Int64(self.kind.rawValue)))),
+            Field(name: "name", value: .scalar(.string(self.name))),
+            Field(name: "size", value: .scalar(.int64(Int64(clamping: self.size)))),
+        ]
+    }
+
+    init(_ record: Record) throws(StoreError) {
+        func number(_ field: String) -> UInt64? {
+            guard case .scalar(.int64(let number))? = record.value(of: field) else { return nil }
+            return UInt64(clamping: number)
+        }
+        guard record.type == Self.type, let conflicts = number("conflicts"),
+            let contentTag = number("contentTag"), let size = number("size"),
+            let kind = number("kind").flatMap({ Kind(rawValue: UInt8(clamping: $0)) }),
+            case .scalar(.string(let name))? = record.value(of: "name"),
+            case .scalar(.string(let device))? = record.value(of: "device"),
+            case .scalar(.timestamp(let editedAt))? = record.value(of: "editedAt")
+        else { throw StoreError(.unreadable, "document") }
+        let folder: String
+        switch record.value(of: "folder") {
+        case .scalar(.string(let root)): folder = root
+        case .scalar(.reference(let reference)): folder = reference.recordName
+        default: throw StoreError(.unreadable, "document")
+        }
+        self.init(
+            id: record.name, kind: kind, name: name, folder: folder,
+            editedAtMilliseconds: editedAt, device: device)
+        self.size = size
+        self.contentTag = contentTag
+        self.conflicts = conflicts
+        self.tag = record.tag.raw
+    }
+}
+
+/// One content of a file: the current one, or one that waits to be settled.
+package struct DocumentVersion: Sendable, Hashable {
+    package var contentTag: UInt64
+    package var size: UInt64
+    package var editedAtMilliseconds: Int64
+    package var device: String
+
+    package init(
+        contentTag: UInt64, size: UInt64, editedAtMilliseconds: Int64, device: String
+    ) {
+        self.contentTag = contentTag
+        self.size = size
+        self.editedAtMilliseconds = editedAtMilliseconds
+        self.device = device
+    }
+
+    static func recordName(_ item: String, _ contentTag: UInt64) -> String {
+        "\(item)-\(contentTag)"
+    }
+
+    func fields(of item: String, _ content: Bytes, in zone: ZoneID) -> [Field] {
+        let reference = Reference(recordName: item, zone: zone, action: .deleteSelf)
+        return [
+            Field(name: "content", value: .scalar(.bytes(content))),
+            Field(name: "device", value: .scalar(.string(self.device))),
+            Field(name: "editedAt", value: .scalar(.timestamp(self.editedAtMilliseconds))),
+            Field(name: "item", value: .scalar(.reference(reference))),
+        ]
+    }
+
+    static func read(_ record: Record) throws(StoreError) -> (DocumentVersion, Bytes) {
+        guard record.type == DocumentItem.contentType,
+            let dash = record.name.utf8.lastIndex(of: UInt8(ascii: "-")),
+            let tag = UInt64(record.name[record.name.index(after: dash)...]),
+            case .scalar(.bytes(let content))? = record.value(of: "content"),
+            case .scalar(.string(let device))? = record.value(of: "device"),
+            case .scalar(.timestamp(let editedAt))? = record.value(of: "editedAt")
+        else { throw StoreError(.unreadable, "document content") }
+        return (
+            DocumentVersion(
+                contentTag: tag, size: UInt64(content.count), editedAtMilliseconds: editedAt,
+                device: device), content
+        )
+    }
+}

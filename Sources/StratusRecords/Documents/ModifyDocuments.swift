@@ -1,0 +1,192 @@
+package import StratusModel
+
+/// Changes of one user's documents: files and folders with identities.
+package struct ModifyDocuments: Sendable, Equatable {
+    package static let operationCountMax = 200
+
+    package var database: DatabaseID
+    /// See ``KeyValueStore/isDevice(_:)``.
+    package var device: String
+    /// The time of sending, by the device's clock.
+    package var nowMilliseconds: Int64
+    package var drawnIncarnation: ZoneIncarnation
+    /// All or nothing.
+    package var isAtomic: Bool
+    package var rules: DocumentRules
+    package var operations: [DocumentOperation]
+
+    package init(
+        database: DatabaseID, device: String, nowMilliseconds: Int64,
+        drawnIncarnation: ZoneIncarnation, isAtomic: Bool = true,
+        rules: DocumentRules = DocumentRules(), operations: [DocumentOperation]
+    ) {
+        self.database = database
+        self.device = device
+        self.nowMilliseconds = nowMilliseconds
+        self.drawnIncarnation = drawnIncarnation
+        self.isAtomic = isAtomic
+        self.rules = rules
+        self.operations = operations
+    }
+}
+
+/// The limits that a change of documents is decided by. They travel in the command.
+package struct DocumentRules: Sendable, Hashable {
+    /// Bytes of one content.
+    package var contentSizeMax: Int
+    /// Contents of one file that wait to be settled.
+    package var versionCountMax: Int
+    /// Items in one folder but the roots.
+    package var folderCountMax: Int
+    /// Records that one removal may delete in its entry; beyond, a job continues.
+    package var cascadeCountMax: Int
+    /// Items that are looked at below a folder that moves to a deeper place.
+    package var moveCountMax: Int
+    /// The quota of the private database; 0: none.
+    package var databaseSizeMax: UInt64
+
+    package init(
+        contentSizeMax: Int = 512 << 10, versionCountMax: Int = 16, folderCountMax: Int = 100_000,
+        cascadeCountMax: Int = 2_000, moveCountMax: Int = 10_000, databaseSizeMax: UInt64 = 0
+    ) {
+        self.contentSizeMax = contentSizeMax
+        self.versionCountMax = versionCountMax
+        self.folderCountMax = folderCountMax
+        self.cascadeCountMax = cascadeCountMax
+        self.moveCountMax = moveCountMax
+        self.databaseSizeMax = databaseSizeMax
+    }
+}
+
+package enum DocumentOperation: Sendable, Equatable {
+    /// What happens where the name is taken.
+    package enum Clash: UInt8, Sendable, Hashable, CaseIterable {
+        case refuse = 1
+        /// The new item gets ` 2` before its extension, or the next free number.
+        case rename = 2
+        /// A file's content becomes the content of the file that has the name.
+        case replace = 3
+    }
+
+    case create(
+        id: String, DocumentItem.Kind, name: String, folder: String, Clash, content: Bytes?,
+        atMilliseconds: Int64)
+    /// - basedOn: the content that the device had; nil: it knew of none. If it is not the current
+    ///   one, both are kept.
+    /// - ifUnchanged: refuses instead.
+    case save(
+        id: String, content: Bytes, basedOn: UInt64?, ifUnchanged: Bool, atMilliseconds: Int64)
+    /// Another name, another folder, or both. `tag`: the item's, if it must be unchanged.
+    case place(id: String, name: String?, folder: String?, Clash, tag: UInt64?)
+    /// - basedOn: the content that the device had, if it must be unchanged.
+    case remove(id: String, basedOn: UInt64?)
+    /// Makes one content the current one, if `current` is not nil, and drops others.
+    case settle(id: String, current: UInt64?, drop: [UInt64])
+    /// Everything outside the folder `Documents`.
+    case removeData
+}
+
+/// What became of one operation.
+package enum DocumentResult: Sendable, Equatable {
+    /// The item as the operation left it.
+    case item(DocumentItem)
+    case removed(id: String)
+    /// How many items directly below the root went, and whether more are left.
+    case dataRemoved(count: Int, hasMore: Bool)
+    case refused(DocumentRefusal, subject: String)
+}
+
+/// The raw value is in stored outcomes for ever.
+package enum DocumentRefusal: UInt8, Sendable, Hashable, CaseIterable {
+    /// There is no such item, or its folder is gone.
+    case notFound = 1
+    case nameInvalid = 2
+    /// The name stays on its device.
+    case staysLocal = 3
+    /// Subject: the item that has the name.
+    case nameTaken = 4
+    case folderNotFound = 5
+    case notAFile = 6
+    /// The roots cannot be changed.
+    case isRoot = 7
+    /// A folder would be in itself.
+    case circle = 8
+    case tooDeep = 9
+    /// Subject: the limit.
+    case tooManyItems = 10
+    /// The content or the item has changed. Subject: its tag now.
+    case stale = 11
+    /// Subject: the limit.
+    case tooManyVersions = 12
+    /// Subject: the limit.
+    case contentTooLarge = 13
+    /// The database would hold more than its quota. Subject: the quota.
+    case databaseFull = 14
+    /// The given ID is no ID, or it is taken.
+    case idInvalid = 15
+    /// Subject: the tag.
+    case versionNotFound = 16
+    /// Another operation of the atomic batch was refused.
+    case atomicFailure = 17
+}
+
+/// A read of documents.
+package struct DocumentsAsk: Sendable, Equatable {
+    package enum Question: Sendable, Equatable {
+        /// What is in a folder, by name; `after`: the place that the last page ended at.
+        case list(folder: String, after: Bytes?, limit: Int)
+        case lookup([Selector])
+        case changes(after: FeedPosition?, limit: Int)
+        /// `version` nil: the current content.
+        case content(id: String, version: UInt64?)
+        case versions(id: String)
+    }
+
+    package enum Selector: Sendable, Hashable {
+        case id(String)
+        /// Names from the root on. Empty: the root.
+        case path([String])
+    }
+
+    package var database: DatabaseID
+    package var question: Question
+
+    package init(database: DatabaseID, _ question: Question) {
+        self.database = database
+        self.question = question
+    }
+}
+
+package enum DocumentsAnswer: Sendable, Equatable {
+    /// Nil: there is no such folder.
+    case list([DocumentItem]?, next: Bytes?)
+    /// In the order asked; nil: there is none.
+    case lookup([DocumentItem?])
+    case changes(DocumentChangesPage)
+    /// Nil: there is none.
+    case content(DocumentItem?, DocumentVersion?, Bytes)
+    /// The current one first; nil: there is no such file.
+    case versions([DocumentVersion]?)
+}
+
+package struct DocumentChangesPage: Sendable, Equatable {
+    package enum Change: Sendable, Equatable {
+        case changed(DocumentItem)
+        /// What was below it is gone too.
+        case removed(id: String)
+    }
+
+    package var isFromStart: Bool
+    package var changes: [Change]
+    package var position: FeedPosition
+    package var moreComing: Bool
+
+    package init(
+        isFromStart: Bool, changes: [Change], position: FeedPosition, moreComing: Bool
+    ) {
+        self.isFromStart = isFromStart
+        self.changes = changes
+        self.position = position
+        self.moreComing = moreComing
+    }
+}

@@ -1,0 +1,87 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+/// Every format of documents, as it is written.
+enum DocumentGoldens {
+    static let id = DocumentBench.id(0xABC)
+
+    static let item: DocumentItem = {
+        var item = DocumentItem(
+            id: Self.id, kind: .file, name: "a.txt", folder: "documents",
+            editedAtMilliseconds: 1_700_000_000_000, device: "mac")
+        item.size = 300
+        item.contentTag = 9
+        item.conflicts = 1
+        item.tag = 300
+        return item
+    }()
+
+    static let version = DocumentVersion(
+        contentTag: 9, size: 300, editedAtMilliseconds: 1_700_000_000_000, device: "mac")
+
+    static let commands: [(name: String, command: RecordCommand)] = [
+        (
+            "command-modify-documents-1",
+            .modifyDocuments(
+                ModifyDocuments(
+                    database: Bench.privateDatabase, device: "mac",
+                    nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    operations: [
+                        .create(
+                            id: Self.id, .file, name: "a", folder: "root", .rename, content: [1],
+                            atMilliseconds: 5),
+                        .save(
+                            id: Self.id, content: [2, 3], basedOn: 9, ifUnchanged: true,
+                            atMilliseconds: -5),
+                        .place(id: Self.id, name: "b", folder: nil, .refuse, tag: 300),
+                        .remove(id: Self.id, basedOn: nil),
+                        .settle(id: Self.id, current: 9, drop: [1, 300]), .removeData,
+                    ]))
+        )
+    ]
+
+    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
+        (
+            "outcome-documents-1",
+            .documents([
+                .item(Self.item), .removed(id: Self.id), .dataRemoved(count: 3, hasMore: true),
+                .refused(.nameTaken, subject: "x"),
+            ])
+        )
+    ]
+
+    static let queries: [RecordQuery.Ask] = [
+        .list(folder: "root", after: [1], limit: 7), .lookup([.id(Self.id), .path(["a", "b"])]),
+        .changes(
+            after: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)), limit: 5),
+        .content(id: Self.id, version: 9), .versions(id: Self.id),
+    ].map { .documents(DocumentsAsk(database: Bench.privateDatabase, $0)) }
+
+    static let answers: [RecordAnswer] = [
+        .list([Self.item], next: [7]), .list(nil, next: nil), .lookup([Self.item, nil]),
+        .changes(
+            DocumentChangesPage(
+                isFromStart: true, changes: [.changed(Self.item), .removed(id: Self.id)],
+                position: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)),
+                moreComing: true)), .content(Self.item, Self.version, [1, 2]),
+        .content(nil, nil, []), .versions([Self.version]), .versions(nil),
+    ].map { RecordAnswer.documents($0) }
+}
+
+@Suite struct DocumentGoldenTests {
+    @Test func `all of documents needs level 2`() {
+        for (name, command) in DocumentGoldens.commands {
+            #expect(command.level == .two, "\(name)")
+        }
+        for (name, outcome) in DocumentGoldens.outcomes {
+            #expect(outcome.level == .two, "\(name)")
+        }
+        for ask in DocumentGoldens.queries {
+            #expect(RecordQuery(principal: Bench.system, ask).level == .two)
+        }
+        for answer in DocumentGoldens.answers { #expect(answer.level == .two) }
+    }
+}
