@@ -289,7 +289,8 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
     }
 
     func fill(_ output: inout Bytes) {
-        if !self.greeting.isEmpty { swap(&output, &self.greeting) }
+        // By itself: a fill is bounded, and the stream asks again until there is nothing left.
+        if !self.greeting.isEmpty { return swap(&output, &self.greeting) }
         guard self.phase == .open else { return }
         self.outbox.withLock { outbox in
             outbox.isSignalled = false
