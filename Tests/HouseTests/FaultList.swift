@@ -243,7 +243,7 @@ enum FaultList {
     static let notBuilt = [
         (
             "A-01 to A-35",
-            "assets and their collection. A node alone keeps files: see [assets](../internals/assets.md)"
+            "assets and their collection. Nodes keep files, alone and in a cluster: see [assets](../internals/assets.md)"
         ), ("P-01 to P-19", "pushes"),
     ]
 }

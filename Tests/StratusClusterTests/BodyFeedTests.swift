@@ -1,0 +1,123 @@
+import StratusCluster
+import StratusConsensus
+import StratusModel
+import StratusPlacement
+import StratusSimulation
+import StratusStorage
+import Testing
+
+/// What replicas tell the keeper of copies, and what they wait to hear from it.
+@Suite struct BodyFeedTests {
+    /// One for all three nodes.
+    private struct Heard {
+        var hasRoom = true
+        /// The nodes whose keepers were asked what they hold.
+        var asked: Set<NodeID> = []
+    }
+
+    private static func nodes(
+        seed: UInt64, _ heard: Shared<Heard>, level: Shared<FeatureLevel>
+    ) throws -> ThreeNodes {
+        try ThreeNodes(seed: seed) { setup in
+            let node = setup.node
+            setup.tuning.awaitsCopies = true
+            setup.level = ClusterLevel { level.withLock { $0 } }
+            setup.bodies = BodyFeed(
+                hasRoom: { heard.withLock { $0.hasRoom } }, opened: { _, _, _ in },
+                changed: { _, _, _, _ in }, durable: { _, _, _ in }, page: { _, _, _, _ in },
+                wantsHeld: { _ in heard.withLock { _ = $0.asked.insert(node) } },
+                removed: { _ in })
+        }
+    }
+
+    /// The configuration as the leader has it.
+    private static func configuration(_ nodes: ThreeNodes) throws -> GroupConfiguration {
+        let leader = try #require(nodes.leader())
+        let seen = try #require(nodes.get { await leader.replicas.observations() }?.first)
+        return GroupConfiguration(at: seen.configurationIndex, isJoint: seen.configuration.isJoint)
+    }
+
+    private struct GroupConfiguration {
+        var at: LogIndex
+        var isJoint: Bool
+    }
+
+    /// Begins to exchange node 3 for nobody: the members are to be 1 and 2, or 2 and 3.
+    private static func shrink(_ nodes: ThreeNodes) throws {
+        let leader = try #require(nodes.leader())
+        let index = try Self.configuration(nodes).at
+        let other = leader.id == NodeID(3) ? NodeID(2) : NodeID(3)
+        let voters = [leader.id, other].sorted()
+        let isProposed = nodes.get {
+            await leader.replicas.configure(
+                ThreeNodes.group, at: index, voters: voters, learners: [])
+        }
+        #expect(isProposed == true)
+        nodes.run(for: .seconds(5))
+    }
+
+    @Test func `from level 2 on a change of members waits until its voters say what they hold`()
+        throws
+    {
+        let heard = Shared(Heard())
+        let level = Shared(FeatureLevel.two)
+        let nodes = try Self.nodes(seed: 31, heard, level: level)
+        #expect(nodes.write(Bytes("r".utf8), Bytes("one".utf8)))
+        #expect(heard.withLock { $0.asked } == [])
+        try Self.shrink(nodes)
+        #expect(try Self.configuration(nodes).isJoint)
+        // The leader's own keeper was asked, and that of the other incoming voter.
+        #expect(heard.withLock { $0.asked.count } == 2)
+        // Writes go on meanwhile.
+        #expect(nodes.write(Bytes("r".utf8), Bytes("two".utf8)))
+        for node in nodes.nodes where heard.withLock({ $0.asked.contains(node.id) }) {
+            node.replicas.copiesHeld(ThreeNodes.group, through: LogIndex(1))
+        }
+        nodes.run(for: .seconds(5))
+        #expect(try Self.configuration(nodes).isJoint)
+        for node in nodes.nodes where heard.withLock({ $0.asked.contains(node.id) }) {
+            let told = try #require(node.replicas.toldOfBodies(in: ThreeNodes.group))
+            node.replicas.copiesHeld(ThreeNodes.group, through: told.index)
+        }
+        nodes.run(for: .seconds(5))
+        #expect(try !Self.configuration(nodes).isJoint)
+    }
+
+    @Test func `below level 2 nobody is asked, and replicas follow when the level rises`() throws {
+        let heard = Shared(Heard())
+        let level = Shared(FeatureLevel.one)
+        let nodes = try Self.nodes(seed: 32, heard, level: level)
+        try Self.shrink(nodes)
+        #expect(try !Self.configuration(nodes).isJoint)
+        #expect(heard.withLock { $0.asked } == [])
+        // The same replicas, while they run.
+        level.withLock { $0 = .two }
+        let leader = try #require(nodes.leader())
+        let index = try Self.configuration(nodes).at
+        _ = nodes.get {
+            await leader.replicas.configure(
+                ThreeNodes.group, at: index, voters: ThreeNodes.place.replicas, learners: [])
+        }
+        nodes.run(for: .seconds(5))
+        #expect(try Self.configuration(nodes).isJoint)
+        #expect(heard.withLock { !$0.asked.isEmpty })
+    }
+
+    @Test func `what the keeper had no room for is told later, although nothing more happens`()
+        throws
+    {
+        let heard = Shared(Heard())
+        let nodes = try Self.nodes(seed: 33, heard, level: Shared(.two))
+        heard.withLock { $0.hasRoom = false }
+        #expect(nodes.write(Bytes("r".utf8), Bytes("one".utf8)))
+        nodes.run(for: .seconds(2))
+        let leader = try #require(nodes.leader())
+        let applied = try #require(nodes.status(of: leader)).applied
+        let before = try #require(leader.replicas.toldOfBodies(in: ThreeNodes.group))
+        #expect(before.index < applied)
+        heard.withLock { $0.hasRoom = true }
+        nodes.run(for: .seconds(5))
+        let after = try #require(leader.replicas.toldOfBodies(in: ThreeNodes.group))
+        #expect(after.index == applied)
+    }
+}
