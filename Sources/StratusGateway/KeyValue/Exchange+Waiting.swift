@@ -30,7 +30,7 @@ extension Exchange {
         let seatName = handler.tokens.identity(of: place.circumstances(0x22, Bytes(name.utf8)))
         self.turn.leave()
         guard let seat = await handler.seats.take(Bytes(seatName.uuid.utf8)) else { return before }
-        seat.watch([self.privateDatabase])
+        seat.watch([self.homeDatabase])
         while !Task.isCancelled, !seat.isTold, handler.world.now < end {
             // A partition that is away is asked again.
             if let found = try? await look(handler.world.now + .seconds(5)) {
