@@ -301,8 +301,8 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",
                 "StratusCommandLine",
-                "StratusAdmin", "StratusNode", "StratusSimulation", "StratusLoad", "StratusTLS",
-                "StratusProcess", "StratusConfiguration", "StratusControl",
+                "StratusPush", "StratusAdmin", "StratusNode", "StratusSimulation", "StratusLoad",
+                "StratusTLS", "StratusProcess", "StratusConfiguration", "StratusControl",
                 "ChildProcesses",
             ],
             swiftSettings: house),

@@ -39,6 +39,9 @@ package enum AdminPagesReference {
         if template.hasPrefix("/v1/users") { return "People" }
         if template.hasPrefix("/v1/audit") { return "The audit trail" }
         if template.hasPrefix("/v1/sealing-keys") { return "Keys that seal tokens" }
+        if template.hasPrefix("/v1/push") || template.hasPrefix(container + "push") {
+            return "Pushes"
+        }
         if route.need == .node { return template.hasPrefix(container) ? "Schemas" : "The node" }
         if template.hasPrefix(container + "tokens") { return "API tokens" }
         if template.hasPrefix(container + "keys") { return "Server keys" }

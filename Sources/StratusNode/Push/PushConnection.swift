@@ -7,7 +7,7 @@ import StratusSealing
 import StratusTLS
 
 /// What an answer of a provider means: for the lane, and for the push and its device.
-struct PushAnswer: Sendable {
+struct PushAnswer: Sendable, Equatable {
     enum Verdict: Sendable, Equatable {
         case accepted
         /// Milliseconds since 1970; nil: when the push was sent.
@@ -37,7 +37,9 @@ struct PushAnswer: Sendable {
         case .unknownDevice: self.init(.final, .unknownDevice)
         case .tooLarge: self.init(.final, .dropped(reason: "PayloadTooLarge"))
         case .dropped(let reason): self.init(.final, .dropped(reason: reason))
-        case .tokenRefused(let reason): self.init(.tokenRefused(reason: reason))
+        // By its whole name: the verdict has a case of the same form, and would make this call
+        // itself for ever.
+        case .tokenRefused(let reason): self.init(PushLane.Answer.tokenRefused(reason: reason))
         case .deviceBusy(let pause): self.init(.final, .busy(after: pause))
         case .unavailable(_, let pause): self.init(.unavailable(after: pause))
         }

@@ -30,6 +30,8 @@ actor PushSender {
         var container: ContainerReference
         var apnsKey: PushKeys.APNsKey?
         var token: ProviderToken?
+        /// When the next token was last asked for.
+        var tokenAskedAt: MonotonicTime?
         /// Web Push: tokens by the number of their key and their container.
         var vapid: [String: VAPIDToken] = [:]
     }
@@ -65,6 +67,8 @@ actor PushSender {
     private var flights: [UInt64: Flight] = [:]
     /// The push that was found for a device, until it is settled.
     private var prepared: [PushTarget: PreparedPush] = [:]
+    /// Partitions that this node has worked for.
+    private var led: Set<GroupID> = []
     private var count: UInt64 = 0
     private var isAlarmed = false
 
@@ -102,8 +106,11 @@ actor PushSender {
 
     private func hear() async {
         let news = await self.replicas.groupsWithEventNews()
-        for group in news.others { self.handle(.lost(group)) }
-        for group in news.led { self.handle(.news(group)) }
+        for group in news.others where self.led.remove(group) != nil { self.handle(.lost(group)) }
+        for group in news.led {
+            self.led.insert(group)
+            self.handle(.news(group))
+        }
     }
 
     private func end() async {
@@ -489,8 +496,10 @@ actor PushSender {
         case .connecting, .probing: break
         }
         if name.provider == .apns, let token = lane.token,
-            token.isDue(at: self.world.wallMilliseconds / 1_000)
+            token.isDue(at: self.world.wallMilliseconds / 1_000),
+            lane.tokenAskedAt.map({ now - $0 > Self.patience }) ?? true
         {
+            self.lanes[name]?.tokenAskedAt = now
             Task { try? await self.fetchToken(name) }
         }
         // A key that was exchanged counts a second later (P-18).
