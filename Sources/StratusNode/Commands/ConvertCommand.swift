@@ -27,10 +27,7 @@ struct ConvertCommand {
         options: [
             .value(
                 "config", .file, required: true,
-                "The configuration that the node is to start with, JSON5"),
-            .flag(
-                "accept-files-here", nil,
-                "Convert a node that keeps files of records, although other nodes do not get them"),
+                "The configuration that the node is to start with, JSON5")
         ],
         examples: [
             .init("stratus cluster convert --config /etc/stratus.json5", "Between stop and start")
@@ -107,15 +104,6 @@ struct ConvertCommand {
                 "'\(path)' belongs to node '\(kept.name)' of a cluster already: start it with "
                     + "that node's configuration")
         }
-        let hasFiles = try Self.hasFiles(world)
-        guard !hasFiles || invocation.flag("accept-files-here") else {
-            throw Failure(
-                .refused,
-                "this node keeps files of records. In a cluster of this release no other node "
-                    + "gets them, uploads are answered 503 TRY_AGAIN_LATER, and downloads work "
-                    + "through this node only: if it is lost or removed, its files are lost. "
-                    + "Nothing was changed. Repeat with '--accept-files-here' to go on")
-        }
         let plan = NodePlan(settings: settings)
         let master = ClusterMaster(
             key: try Self.tokenKey(of: path, world), adminToken: try Self.adminToken(of: plan))
@@ -123,11 +111,11 @@ struct ConvertCommand {
             converting: kept, to: name, level: FeatureLevel.build.rawValue)
         try ClusterMaster.keep(master.sealed(under: secret), in: world)
         try formation.keep(in: world)
-        return Self.done(name, kept, hasFiles)
+        return Self.done(name, kept)
     }
 
-    private static func done(_ name: String, _ kept: ClusterFormation, _ hasFiles: Bool) -> String {
-        var lines = [
+    private static func done(_ name: String, _ kept: ClusterFormation) -> String {
+        let lines = [
             "Converted: this node is '\(name)', the first node of cluster \(kept.cluster), with "
                 + "\(kept.partitionCount) partitions.",
             "Start it with this configuration. Then let other nodes join, each with a token of "
@@ -135,11 +123,6 @@ struct ConvertCommand {
             "The file MASTER takes the place of token.key: back it up, and the cluster's secret "
                 + "apart from it.",
         ]
-        if hasFiles {
-            lines.append(
-                "The files of records stay on this node alone: do not remove it, and keep the "
-                    + "cluster at three nodes.")
-        }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -210,10 +193,5 @@ struct ConvertCommand {
         do throws(AdminToken.Failure) { return try AdminToken.text(path) } catch {
             throw Failure(.configuration, "the administrators' token: \(error)")
         }
-    }
-
-    private static func hasFiles(_ world: RealWorld) throws -> Bool {
-        guard try world.files.exists(NodeCopies.directory) else { return false }
-        return try !world.files.list(NodeCopies.directory).isEmpty
     }
 }
