@@ -351,6 +351,9 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             if welcome.protocolVersion >= PeerGreeting.protocolOfStarts {
                 self.sayFirst(.starts(self.links.own.starts))
             }
+            // It may end the stream at once, and then the link rests already.
+            self.stream?.wantsToSend()
+            guard self.phase == .greeting else { return false }
             self.phase = .open
             self.wondersWhetherEnded = false
             self.openedAt = self.links.world.now
@@ -363,9 +366,10 @@ final class OutgoingLink: LinkStreamUser, @unchecked Sendable {
             }
             if self.purpose == .ordinary {
                 self.links.events.linkChanged(self.peer.node, true)
+            } else {
+                // Messages have waited for it.
+                self.stream?.wantsToSend()
             }
-            // Last: it may end the stream at once, and then the link rests already.
-            self.stream?.wantsToSend()
             return self.phase == .open
         case (.greeting, .refusal(let refusal)), (.open, .refusal(let refusal)):
             self.backoff = self.links.tuning.backoffMax
