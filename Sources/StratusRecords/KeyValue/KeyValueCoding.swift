@@ -1,7 +1,8 @@
 import StratusCoding
 import StratusModel
 
-// The key-value store in commands, outcomes, queries and answers: kind 40 of each. Feature level 2.
+// The key-value store in commands and outcomes, kind 40, and in queries and answers, kind 70.
+// Feature level 2.
 //
 // | where   | what follows the kind                                                         |
 // | ------- | ----------------------------------------------------------------------------- |
