@@ -56,7 +56,7 @@ package enum AddressGuard {
         }
         let target = rest[end...]
         return Endpoint(
-            host: String(host), port: port,
+            host: String(host).lowercased(), port: port,
             target: target.isEmpty || target.first == "?" ? "/" + String(target) : String(target))
     }
 

@@ -80,6 +80,8 @@ package struct PushLane: Sendable, Equatable {
         /// at all.
         case disconnected
         case tokenRenewed
+        /// Nobody could make one now. It says nothing about the key.
+        case tokenNotRenewed
         case keyChanged
         case pause
         case resume
@@ -153,6 +155,12 @@ package struct PushLane: Sendable, Equatable {
         case .tokenRenewed:
             self.awaitsToken = false
             self.token += 1
+        case .tokenNotRenewed:
+            self.awaitsToken = false
+            self.hasRenewed = false
+            self.loseFlight()
+            if self.isConnected { actions.append(.disconnect) }
+            self.rest(now, draw, nil, &actions)
         case .keyChanged:
             self.hasRenewed = false
             self.awaitsToken = false
@@ -213,7 +221,19 @@ package struct PushLane: Sendable, Equatable {
         case .final:
             actions.append(.settle(identity: identity))
         case .unanswered:
-            self.putBack(push, &actions)
+            if self.state == .probing {
+                // Another one is tried first: the provider may hang up because of this push.
+                self.queue.append(Push(again: push))
+            } else {
+                self.putBack(push, &actions)
+            }
+            // Once may be an idle connection that had just ended. A provider that hangs up again
+            // and again would be called in a circle.
+            if self.state == .probing || push.attempts > 1 {
+                self.loseFlight()
+                if self.isConnected { actions.append(.disconnect) }
+                self.rest(now, draw, nil, &actions)
+            }
         case .unavailable(let after):
             self.putBack(push, &actions)
             self.loseFlight()

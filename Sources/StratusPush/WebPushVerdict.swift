@@ -10,6 +10,8 @@ package enum WebPushVerdict: Sendable, Equatable {
     /// The service does not believe our VAPID token or its key.
     case tokenRefused(status: Int)
     case dropped(status: Int)
+    /// Too many messages for this browser: the service itself goes on.
+    case deviceBusy(after: Duration?)
     case unavailable(status: Int, after: Duration?)
 
     /// - Parameter now: seconds since 1970.
@@ -20,7 +22,8 @@ package enum WebPushVerdict: Sendable, Equatable {
         case 404, 410: self = .gone
         case 413: self = .tooLarge
         case 401, 403: self = .tokenRefused(status: head.status)
-        case 429, 500...599: self = .unavailable(status: head.status, after: after)
+        case 429: self = .deviceBusy(after: after)
+        case 500...599: self = .unavailable(status: head.status, after: after)
         // Redirects too: they are never followed (P-10).
         default: self = .dropped(status: head.status)
         }

@@ -234,9 +234,42 @@ import Testing
         stage.push(0..<1)
         stage.provider = .crawling
         stage.push(1..<2)
-        for _ in 0..<20 { stage.handle(.answered(identity: 1, .unanswered)) }
+        // The provider hangs up whenever it gets push 1, and takes all others.
+        for other in 2..<60 as Range<UInt64> where stage.dropped.isEmpty {
+            stage.push(other..<other + 1)
+            for _ in 0..<3 {
+                stage.handle(.answered(identity: 1, .unanswered))
+                for identity in 2...other { stage.handle(.answered(identity: identity, .accepted)) }
+            }
+            stage.pass(.seconds(2))
+        }
         #expect(stage.dropped == [1])
-        #expect(stage.sentAt.filter { $0.identity == 1 }.count == 8)
+        #expect(stage.sentAt.filter { $0.identity == 1 }.count >= 8)
+    }
+
+    @Test func `a provider that hangs up is called at growing intervals`() {
+        var stage = Stage(.crawling)
+        stage.push(0..<1)
+        for _ in 0..<200 {
+            if stage.lane.flightCount > 0 {
+                stage.handle(.answered(identity: 0, .unanswered))
+            }
+            stage.pass(.seconds(1))
+        }
+        #expect(stage.dropped.isEmpty)
+        #expect((5...12).contains(stage.sentAt.count), "\(stage.sentAt.count)")
+    }
+
+    @Test func `P-18: a token that nobody could make says nothing about the key`() {
+        var stage = Stage(.crawling)
+        stage.push(0..<1)
+        stage.handle(.answered(identity: 0, .tokenRefused(reason: "ExpiredProviderToken")))
+        stage.handle(.answered(identity: 0, .unanswered))
+        stage.handle(.tokenNotRenewed)
+        #expect(stage.reasons.isEmpty)
+        stage.provider = .well
+        stage.pass(.seconds(600))
+        #expect(stage.settled == [0])
     }
 
     @Test func `paused sends nothing and takes nothing in, resumed it goes on`() {

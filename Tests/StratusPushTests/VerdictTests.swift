@@ -104,7 +104,7 @@ import Testing
             (201, WebPushVerdict.accepted), (200, .accepted), (202, .accepted), (404, .gone),
             (410, .gone), (413, .tooLarge), (401, .tokenRefused(status: 401)),
             (403, .tokenRefused(status: 403)), (400, .dropped(status: 400)),
-            (307, .dropped(status: 307)), (429, .unavailable(status: 429, after: .seconds(7))),
+            (307, .dropped(status: 307)), (429, .deviceBusy(after: .seconds(7))),
             (503, .unavailable(status: 503, after: .seconds(7))),
         ] as [(Int, WebPushVerdict)])
     func `P-11: each answer of a Web Push service`(_ status: Int, _ expected: WebPushVerdict) {

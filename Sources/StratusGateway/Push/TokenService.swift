@@ -120,8 +120,11 @@ struct TokenService: Sendable {
         }
         var life = PushAddress.life
         if let end = input["expirationTime"]?.wholeInt64 {
-            let left = end - self.exchange.handler.world.wallMilliseconds
-            guard left > 0 else { throw InputRefusal.unexpectedInput(key: "expirationTime") }
+            let (left, isOverflow) = end.subtractingReportingOverflow(
+                self.exchange.handler.world.wallMilliseconds)
+            guard !isOverflow, left > 0 else {
+                throw InputRefusal.unexpectedInput(key: "expirationTime")
+            }
             life = min(life, .milliseconds(left))
         }
         let environment = try await self.enrol(

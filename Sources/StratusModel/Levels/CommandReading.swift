@@ -50,7 +50,7 @@ extension Command {
         let envelope = CommandReading.of(self.kind.rawValue, in: .commandKind)
         let body: CommandReading =
             switch self.kind {
-            case .records: .of(self.body, version: .recordCommandVersion, kind: .recordCommand)
+            case .records: Self.readingOfRecords(self.body)
             case .identity: .of(self.body.first, in: .identityCommandVersion)
             case .system: .of(self.body, version: .systemCommandVersion, kind: .systemCommand)
             case .mail: .of(self.body, version: .mailCommandVersion, kind: .mailCommand)
@@ -58,6 +58,19 @@ extension Command {
             case .reference: .readable(since: .one)
             }
         return envelope.joined(with: body)
+    }
+
+    /// A command to a bucket of zones (kind 50) has a kind of its own behind its place, which is two
+    /// bytes and a varint.
+    private static func readingOfRecords(_ body: Bytes) -> CommandReading {
+        let reading = CommandReading.of(
+            body, version: .recordCommandVersion, kind: .recordCommand)
+        guard case .readable = reading, body.count > 1, body[1] == 50 else { return reading }
+        var inner = 4
+        while inner < body.count, body[inner] & 0x80 != 0 { inner += 1 }
+        inner += 1
+        return reading.joined(
+            with: .of(inner < body.count ? body[inner] : nil, in: .recordCommand))
     }
 
     /// The level that the cluster must have before this is sent.

@@ -54,6 +54,7 @@ struct PushAnswer: Sendable, Equatable {
         // containers and browsers over the same lane, so this is the device's own trouble.
         case .tokenRefused: self.init(.final, .busy(after: .seconds(30)))
         case .dropped(let status): self.init(.final, .dropped(reason: "status \(status)"))
+        case .deviceBusy(let pause): self.init(.final, .busy(after: pause ?? .seconds(30)))
         case .unavailable(_, let pause): self.init(.unavailable(after: pause))
         }
     }
@@ -135,7 +136,8 @@ struct PushConnector: Sendable {
     private func endpoint(
         _ place: AddressGuard.Endpoint, _ context: TLSContext, isJudged: Bool
     ) async throws -> HTTPEndpoint {
-        var found = try await NameLookup.addresses(of: place.host, port: place.port)
+        var found = try await NameLookup.addresses(
+            of: place.host, port: place.port, isForeign: isJudged)
         if isJudged, !self.allowsPrivate {
             found = found.filter { address in
                 guard let bytes = address.numericBytes else { return false }

@@ -49,6 +49,8 @@ actor PushSender {
     private static let tick = Duration.milliseconds(250)
     /// What one question or command to a partition may take.
     static let patience = Duration.seconds(10)
+    /// The same while the push holds a place of its lane.
+    private static let judgingPatience = Duration.seconds(2)
     /// A permission that was judged longer ago is judged again before the push leaves.
     static let permissionLife = Duration.seconds(1)
     static let laneCountMax = 512
@@ -193,9 +195,12 @@ actor PushSender {
     private func begin(_ target: PushTarget, _ name: LaneName) {
         guard let push = self.prepared[target] else { return self.ended(target, .busy) }
         if self.lanes[name] == nil {
-            if self.lanes.count >= Self.laneCountMax { self.dropIdleLanes(unusedFor: .zero) }
-            if self.lanes.count >= Self.laneCountMax { self.dropStuckLane() }
-            guard self.lanes.count < Self.laneCountMax else { return self.ended(target, .busy) }
+            // Each kind apart: anybody may name services of Web Push.
+            if self.isFull(name.provider) {
+                self.dropIdleLanes(unusedFor: .zero, of: name.provider)
+            }
+            if self.isFull(name.provider), name.provider == .webPush { self.dropStuckLane() }
+            guard !self.isFull(name.provider) else { return self.ended(target, .busy) }
             var bounds = PushLane.Bounds()
             bounds.queueCountMax = 1_000
             if name.provider == .webPush {
@@ -328,6 +333,7 @@ actor PushSender {
         if name.provider == .apns {
             do { try await self.fetchToken(name, refused: lane.token) } catch {
                 self.lanes[name]?.trouble = "no token: \(error)"
+                return self.tell(name, .tokenNotRenewed)
             }
         }
         self.tell(name, .tokenRenewed)
@@ -373,7 +379,7 @@ actor PushSender {
         guard let flight = self.flights[identity] else { return }
         let target = flight.push.target
         let look = try? await self.desk.look(
-            for: target, after: nil, until: self.world.now + Self.patience)
+            for: target, after: nil, until: self.world.now + Self.judgingPatience)
         guard self.flights[identity]?.sending == sending else { return }
         if case .push(let push)? = look, push.isSame(as: flight.push) {
             self.prepared[target] = push
@@ -524,9 +530,14 @@ actor PushSender {
         self.tell(name, .keyChanged)
     }
 
-    private func dropIdleLanes(unusedFor life: Duration) {
+    private func isFull(_ provider: LaneName.Provider) -> Bool {
+        self.lanes.keys.count { $0.provider == provider } >= Self.laneCountMax
+    }
+
+    /// - Parameter provider: nil: of every kind.
+    private func dropIdleLanes(unusedFor life: Duration, of provider: LaneName.Provider? = nil) {
         let now = self.world.now
-        for name in self.lanes.keys.sorted() {
+        for name in self.lanes.keys.sorted() where provider ?? name.provider == name.provider {
             guard let lane = self.lanes[name], lane.machine.queueCount == 0,
                 lane.machine.flightCount == 0, !lane.machine.isRefused,
                 now - lane.usedAt > life

@@ -18,7 +18,7 @@ package import StratusModel
 // |       | 44 modify documents: see `DocumentCoding.swift`,                                 |
 // |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
-// |       | 13, 20, 21, 22, 28 as the whole database gets it,                               |
+// |       | 13, 20, 21, 22, 28, 60, 61 as the whole database gets it,                       |
 // |       | 51 note buckets: database, 1 count, varint mask, varint tag floor                |
 // |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
 // |       | 62 install schema, 63 extend schema, both with indexes of long texts             |

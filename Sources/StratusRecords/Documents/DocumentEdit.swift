@@ -16,6 +16,9 @@ struct DocumentEdit {
     /// Names that this command took or freed, by their rows' keys.
     private var names: [Bytes: String?] = [:]
     private var deletedCount = 0
+    /// Names and items that the command has looked through so far, in search of free names, of
+    /// what a folder holds and of what goes with it.
+    private var lookedCount = 0
 
     init(_ modify: ModifyDocuments, zone: ZoneEdit, principal: Principal, room: Int64?) {
         self.zone = zone
@@ -75,7 +78,7 @@ struct DocumentEdit {
             return try self.create(id, kind, name, folder, clash, content, at, rows)
         case .save(let id, let content, let basedOn, let ifUnchanged, let at):
             let item = try self.file(id, rows)
-            if ifUnchanged, basedOn != item.contentTag {
+            if ifUnchanged, basedOn ?? 0 != item.contentTag {
                 throw .refused(.stale, String(item.contentTag))
             }
             return .item(try self.save(item, content, basedOn: basedOn, at: at, rows))
@@ -83,7 +86,10 @@ struct DocumentEdit {
             return try self.place(id, name, folder, clash, tag, rows)
         case .remove(let id, let basedOn):
             let item = try self.item(id, rows)
-            if item.kind == .file, let basedOn, basedOn != item.contentTag {
+            // Versions that wait to be settled were never seen by whoever states only a content.
+            if item.kind == .file, let basedOn,
+                basedOn != item.contentTag || item.conflicts != 0
+            {
                 throw .refused(.stale, String(item.contentTag))
             }
             try self.remove(id, rows)
@@ -274,14 +280,26 @@ struct DocumentEdit {
         }
         try self.check(name)
         if kind == .folder, content != nil { throw .refused(.notAFile, id) }
+        // What was in a removed folder may still be on its way out: it would come back, and go.
+        if kind == .folder {
+            let left: Int
+            do throws(StoreError) {
+                left = Int(try self.zone.referrerCounts(of: id, over: rows).deleteSelf)
+            } catch {
+                throw .store(error)
+            }
+            guard left == 0 else { throw .refused(.idInvalid, id) }
+        }
         try self.checkFolder(folder, rows)
         if clash == .replace, kind == .file,
             let holder = try self.holder(of: name, in: folder, rows),
             !DocumentNames.isRoot(holder), let known = try self.stored(holder, rows),
             known.kind == .file
         {
+            // The content follows by a save; until then the old one stays.
+            guard let content else { return .item(known) }
             return .item(
-                try self.save(known, content ?? [], basedOn: known.contentTag, at: at, rows))
+                try self.save(known, content, basedOn: known.contentTag, at: at, rows))
         }
         let free = try self.free(name, in: folder, clash, isFile: kind == .file, rows)
         if let content { try self.check(content) } else { try self.check([]) }
@@ -337,6 +355,7 @@ struct DocumentEdit {
         }
         guard clash == .rename else { throw .refused(.nameTaken, holder) }
         for number in 2...Self.numberMax {
+            try self.look(through: 1)
             let other = DocumentNames.numbered(name, number, isFile: isFile)
             guard DocumentNames.isName(other) else { throw .refused(.nameInvalid, other) }
             if try self.holder(of: other, in: folder, rows) == nil { return other }
@@ -404,14 +423,19 @@ struct DocumentEdit {
     private mutating func checkHeight(
         of id: String, below depth: Int, _ rows: borrowing some RowReader
     ) throws(Stop) {
+        // What this very command put somewhere is in no row yet.
+        var own: [(key: Bytes, id: String)] = []
+        for (key, holder) in self.names { if let holder { own.append((key, holder)) } }
+        own.sort { $0.key.lexicographicallyPrecedes($1.key) }
         var open = [(id: id, depth: depth)]
         var count = 0
         while let next = open.popLast() {
             let start = DocumentNames.keys(self.zone.zone.number, folder: next.id)
+            let end = Keys.end(of: start)
             let found: [(key: Bytes, row: Bytes)]
             do throws(StoreError) {
                 found = try rows.rows(
-                    .reference, from: start, to: Keys.end(of: start),
+                    .reference, from: start, to: end,
                     limit: self.rules.moveCountMax - count + 1)
             } catch {
                 throw .store(error)
@@ -420,13 +444,39 @@ struct DocumentEdit {
             guard count <= self.rules.moveCountMax else {
                 throw .refused(.tooManyItems, String(self.rules.moveCountMax))
             }
-            // What this very command moved is looked at where it was: it is one command's worth.
-            if !found.isEmpty, next.depth + 1 > DocumentNames.depthMax {
+            try self.look(through: found.count + 1)
+            let folder = DocumentItem.Kind.folder.rawValue
+            var children: [(id: String, isFolder: Bool)] = []
+            for (key, row) in found where self.names[key] == nil {
+                let id = String(decoding: row.dropFirst(), as: UTF8.self)
+                children.append((id, row.first == folder))
+            }
+            var (low, high) = (0, own.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if own[middle].key.lexicographicallyPrecedes(start) {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            while low < own.count, own[low].key.lexicographicallyPrecedes(end) {
+                let child = own[low].id
+                children.append((child, try self.stored(child, rows)?.kind == .folder))
+                low += 1
+            }
+            if !children.isEmpty, next.depth + 1 > DocumentNames.depthMax {
                 throw .refused(.tooDeep, String(DocumentNames.depthMax))
             }
-            for (_, row) in found where row.first == DocumentItem.Kind.folder.rawValue {
-                open.append((String(decoding: row.dropFirst(), as: UTF8.self), next.depth + 1))
-            }
+            for child in children where child.isFolder { open.append((child.id, next.depth + 1)) }
+        }
+    }
+
+    /// Bounds what one command may look through, so that no command holds up its partition.
+    private mutating func look(through count: Int) throws(Stop) {
+        self.lookedCount += count
+        guard self.lookedCount <= 2 * self.rules.moveCountMax else {
+            throw .refused(.tooManyItems, String(self.rules.moveCountMax))
         }
     }
 
@@ -438,11 +488,12 @@ struct DocumentEdit {
         var known: Set<String> = [id]
         var next = 0
         let limit = max(1, self.rules.cascadeCountMax - self.deletedCount)
-        var isWhole = true
+        var isWhole = self.lookedCount <= 2 * self.rules.moveCountMax
         do throws(StoreError) {
             while next < victims.count, isWhole {
                 let referrers = try self.zone.referrers(
                     of: victims[next], .deleteSelf, limit: limit + 1, over: rows)
+                self.lookedCount += referrers.count
                 next += 1
                 for referrer in referrers where known.insert(referrer.name).inserted {
                     victims.append(referrer.name)

@@ -28,9 +28,10 @@ package enum DocumentNames {
             && name.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") }
     }
 
-    /// Names that end so stay on their device.
+    /// Names that end so stay on their device. Judged byte by byte, as all that is applied: what a
+    /// character is depends on the build's library.
     static func staysLocal(_ name: String) -> Bool {
-        name.utf8.count >= 7 && name.lowercased().hasSuffix(".nosync")
+        name.utf8.suffix(7).map { $0 | 0x20 } == Array(".nosync".utf8)
     }
 
     /// Two names are one if this is equal: the frozen tables of text take the case away.
@@ -38,10 +39,12 @@ package enum DocumentNames {
 
     /// The name with a number before its extension, as ` 2`.
     static func numbered(_ name: String, _ number: Int, isFile: Bool) -> String {
-        guard isFile, let dot = name.lastIndex(of: "."), dot != name.startIndex else {
+        let bytes = Bytes(name.utf8)
+        guard isFile, let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {
             return "\(name) \(number)"
         }
-        return "\(name[..<dot]) \(number)\(name[dot...])"
+        let numbered = bytes[..<dot] + Array(" \(number)".utf8) + bytes[dot...]
+        return String(decoding: numbered, as: UTF8.self)
     }
 
     // MARK: Rows

@@ -170,7 +170,9 @@ extension RecordState {
             if after == nil, entry.value == nil { continue }
             entries.append(entry)
         }
-        for key in ask.keys {
+        // Each once, however often it is named: a value may have a megabyte.
+        var told: Set<Bytes> = []
+        for key in ask.keys where told.insert(Bytes(key.utf8)).inserted {
             entries.append(try self.entry(key, in: zone, ask.database, over: rows))
         }
         let isAtEnd = takenCount == found.count

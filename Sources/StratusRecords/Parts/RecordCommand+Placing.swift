@@ -121,7 +121,10 @@ extension RecordCommand {
         var command = self
         if let bucket {
             switch self {
-            case .noteBuckets, .auditLinks, .reserveReferences: return nil
+            // Stores and documents lie at the home.
+            case .noteBuckets, .auditLinks, .reserveReferences, .modifyKeyValues,
+                .modifyDocuments:
+                return nil
             default: break
             }
             guard var database = self.database, database.scope == .private else { return nil }

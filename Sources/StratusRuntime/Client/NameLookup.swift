@@ -4,14 +4,19 @@ import Glibc
 /// Turns a host's name into addresses. The system's resolver blocks, so it has a thread of its own.
 package enum NameLookup {
     private static let worker = WorkerThread(name: "names")
+    /// Names that strangers chose: servers that never answer for them hold up nothing else.
+    private static let strangers = WorkerThread(name: "foreign names")
 
-    /// - Parameter host: a name, or an address with or without brackets.
+    /// - Parameters:
+    ///   - host: a name, or an address with or without brackets.
+    ///   - isForeign: whether somebody outside chose the name.
     package static func addresses(
-        of host: String, port: UInt16
+        of host: String, port: UInt16, isForeign: Bool = false
     ) async throws(HTTPClientError) -> [SocketAddress] {
         let name =
             host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
-        let found = await self.worker.run { Self.blockingLookup(name, port) }
+        let worker = isForeign ? self.strangers : self.worker
+        let found = await worker.run { Self.blockingLookup(name, port) }
         guard !found.isEmpty else { throw .unreachable(nil) }
         return found
     }

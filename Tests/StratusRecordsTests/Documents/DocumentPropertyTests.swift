@@ -177,8 +177,12 @@ struct DocumentLife {
             known.kind == .file
         {
             guard case .item(let item) = result, item.id == holder else { return "\(result)" }
+            // Without a content the old one stays until the next is saved.
+            guard let content else {
+                return item.contentTag == known.current ? nil : "a content went: \(item)"
+            }
             self.tree[holder]?.contents[known.current] = nil
-            return self.note(item, content ?? [], editedAt: at, device)
+            return self.note(item, content, editedAt: at, device)
         }
         if holder != nil, clash != .rename { return Self.expect(result, .nameTaken) }
         guard case .item(let item) = result, item.id == id, item.folder == folder,
@@ -222,7 +226,7 @@ struct DocumentLife {
                 atMilliseconds: at), device)
         guard let known else { return Self.expect(result, .notFound) }
         guard known.kind == .file else { return Self.expect(result, .notAFile) }
-        if ifUnchanged, basedOn != known.current { return Self.expect(result, .stale) }
+        if ifUnchanged, basedOn ?? 0 != known.current { return Self.expect(result, .stale) }
         let isConflict = known.current != 0 && basedOn != known.current
         if isConflict, known.contents.count > 3 { return Self.expect(result, .tooManyVersions) }
         guard case .item(let item) = result, item.id == id else { return "\(result)" }

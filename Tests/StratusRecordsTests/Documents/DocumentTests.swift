@@ -196,6 +196,49 @@ import Testing
                 == nil)
     }
 
+    @Test mutating func `what one command makes and moves is no deeper than 64 either`() throws {
+        let id = DocumentBench.id
+        var chain = "root"
+        for number in 1...40 { chain = try self.own.folder(number, "d", in: chain) }
+        let shallow = try self.own.folder(100, "shallow")
+        var at = try self.own.folder(101, "other")
+        for number in 102...140 { at = try self.own.folder(number, "d", in: at) }
+        let results = try self.own.run(
+            .place(id: id(101), name: nil, folder: shallow, .refuse, tag: nil),
+            .place(id: shallow, name: nil, folder: chain, .refuse, tag: nil))
+        #expect(results.last == .refused(.tooDeep, subject: "64"))
+    }
+
+    @Test mutating func `a file with versions to settle is not removed by who knows only one`()
+        throws
+    {
+        let file = try self.own.file(1, "f", [1])
+        try self.own.item(self.own.save(file.id, [2], basedOn: nil))
+        let now = try #require(try self.own.item(file.id))
+        #expect(now.conflicts > 0)
+        #expect(try self.own.refusal(.remove(id: file.id, basedOn: now.contentTag)) == .stale)
+        #expect(try self.own.refusal(.remove(id: file.id, basedOn: nil)) == nil)
+    }
+
+    @Test mutating func `a file that is to be replaced keeps its content until the next comes`()
+        throws
+    {
+        let file = try self.own.file(1, "f", [1])
+        let known = try self.own.item(
+            .create(
+                id: DocumentBench.id(2), .file, name: "F", folder: "root", .replace, content: nil,
+                atMilliseconds: 0))
+        #expect(known.id == file.id)
+        #expect(try self.own.content(file.id) == [1])
+    }
+
+    @Test func `names are judged by their bytes`() {
+        #expect(DocumentNames.numbered("a.\u{301}txt", 2, isFile: true) == "a 2.\u{301}txt")
+        #expect(DocumentNames.numbered(".x", 2, isFile: true) == ".x 2")
+        #expect(DocumentNames.numbered("a.b", 2, isFile: false) == "a.b 2")
+        #expect(DocumentNames.staysLocal("a.NoSync") && !DocumentNames.staysLocal("nosync"))
+    }
+
     @Test mutating func `documents count in the quota, and removing always works`() throws {
         self.own.rules.databaseSizeMax = 3_000
         try self.own.file(1, "a", Bytes(repeating: 1, count: 1_500))
