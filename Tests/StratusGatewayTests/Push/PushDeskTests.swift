@@ -199,6 +199,12 @@ import Testing
                 "applicationServerKey",
                 .string(StratusPush.Base64URL.encode(SigningKey.make().publicPoint))))
         #expect(other.status == 400)
+        for end in [Int64.min, -1, 0] as [Int64] {
+            let over = try await stage.register(
+                Self.browser("https://push.example.org/a").setting(
+                    "expirationTime", .number("\(end)")))
+            #expect(over.status == 400, "\(end)")
+        }
     }
 
     @Test func `I-9: rows hold no token and no endpoint in the clear`() async throws {
