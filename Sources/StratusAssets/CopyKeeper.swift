@@ -273,9 +273,9 @@ package actor CopyKeeper {
                     try store.held(from: from, limit: 1_024)
                 } ?? []
             for copy in page where copy.name == CopyName(body: body, ordinal: next) { next += 1 }
-            guard let last = page.last, last.name.body == body, next == last.name.ordinal + 1 else {
-                break
-            }
+            guard let last = page.last, last.name.body == body, next > 0,
+                next - 1 == last.name.ordinal
+            else { break }
         }
         return next == chunkCount ? .stored(at: applied) : .refused(.incomplete)
     }

@@ -84,8 +84,7 @@ final class NodeCopies: Sendable {
             },
             hasStore: { group in
                 // What cannot be told is looked at: an opening says what is wrong.
-                let path = PackDirectory(group, in: Self.directory).index
-                return (try? files.exists(path)) ?? true
+                (try? PackDirectory(group, in: Self.directory).holdsFiles(files)) ?? true
             },
             removeStore: { (group) throws(StoreError) in
                 try PackDirectory.remove(group, in: Self.directory, from: files)

@@ -13,6 +13,8 @@ import Testing
         var hasRoom = true
         /// The nodes whose keepers were asked what they hold.
         var asked: Set<NodeID> = []
+        /// The last entry that was said to be durable, on any node, with and without room.
+        var durable = LogIndex.zero
     }
 
     private static func nodes(
@@ -24,7 +26,10 @@ import Testing
             setup.level = ClusterLevel { level.withLock { $0 } }
             setup.bodies = BodyFeed(
                 hasRoom: { heard.withLock { $0.hasRoom } }, opened: { _, _, _ in },
-                changed: { _, _, _, _ in }, durable: { _, _, _ in }, page: { _, _, _, _ in },
+                changed: { _, _, _, _ in },
+                durable: { _, index, _ in
+                    heard.withLock { $0.durable = max($0.durable, index) }
+                }, page: { _, _, _, _ in },
                 wantsHeld: { _ in heard.withLock { _ = $0.asked.insert(node) } },
                 removed: { _ in })
         }
@@ -110,11 +115,14 @@ import Testing
         let nodes = try Self.nodes(seed: 33, heard, level: Shared(.two))
         heard.withLock { $0.hasRoom = false }
         #expect(nodes.write(Bytes("r".utf8), Bytes("one".utf8)))
-        nodes.run(for: .seconds(2))
+        // Checkpoints end meanwhile.
+        nodes.run(for: .seconds(20))
         let leader = try #require(nodes.leader())
         let applied = try #require(nodes.status(of: leader)).applied
         let before = try #require(leader.replicas.toldOfBodies(in: ThreeNodes.group))
         #expect(before.index < applied)
+        // What it has not heard is not durable for it: it would remove what entries named.
+        #expect(heard.withLock { $0.durable } < applied)
         heard.withLock { $0.hasRoom = true }
         nodes.run(for: .seconds(5))
         let after = try #require(leader.replicas.toldOfBodies(in: ThreeNodes.group))

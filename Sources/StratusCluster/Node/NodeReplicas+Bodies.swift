@@ -82,7 +82,7 @@ extension NodeReplicas {
         guard let feed = self.setup.bodies else { return }
         for group in self.untold.sorted() {
             if self.members[group] == nil { self.untold.remove(group) }
-            self.tellBodies(of: group)
+            self.tellDurable(group)
         }
         for group in self.host.allGroups {
             guard let raft = self.host.replica(of: group)?.raft, raft.role == .leader,
@@ -107,6 +107,9 @@ extension NodeReplicas {
             let replica = self.host.replica(of: group)
         else { return }
         self.tellBodies(of: group)
+        // A keeper that has not heard what entries named must not hear that they are durable: it
+        // removes what no row names by then. Both are told once there is room.
+        guard !self.untold.contains(group) else { return }
         let durable = replica.state.durable
         let position = member.partition.appliedPosition
         var milliseconds: Int64 = 0

@@ -32,6 +32,15 @@ package struct PackDirectory: Sendable {
         return UInt64(digits)
     }
 
+    /// Whether there is anything to open. The index alone says nothing: it is made again from the
+    /// packs.
+    package func holdsFiles(_ files: any Files) throws(StoreError) -> Bool {
+        try onDisk { () throws(DiskError) in
+            guard try files.exists(self.path) else { return false }
+            return try !files.list(self.path).isEmpty
+        }
+    }
+
     /// Removes every copy of the partition, durably. To be done when nobody has a store of it open.
     package static func remove(_ group: GroupID, in parent: DiskPath, from files: any Files)
         throws(StoreError)
