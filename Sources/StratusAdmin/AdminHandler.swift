@@ -104,6 +104,11 @@ package struct AdminHandler: HTTPHandler {
             return AdminAnswer.error(
                 503, "TRY_AGAIN_LATER",
                 "the node cannot do this now; nothing was changed: try again later")
+        } catch RouteError.upgrading {
+            return AdminAnswer.error(
+                503, "TRY_AGAIN_LATER",
+                "the cluster is being upgraded, or was just formed; nothing was changed: try again "
+                    + "once 'stratusctl upgrade status' shows that every node reads the new level")
         } catch {
             self.log.error(
                 "an administrator's request failed",
