@@ -4,7 +4,7 @@ import StratusModel
 import StratusProcess
 
 /// `stratusctl container`: which containers there are, the beginning and the end of one.
-struct ContainerCommands {
+struct ContainerCommands: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -328,21 +328,5 @@ struct ContainerCommands {
     private func target() -> String {
         "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
             + "/environments/\(self.invocation.value("environment"))"
-    }
-
-    private func ask(_ method: String, _ path: String, body: Bytes = [])
-        async throws(AdminClient.Failure) -> AdminClient.Answer
-    {
-        try self.client.require(try await self.client.send(method, path, body: body))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 }

@@ -6,11 +6,11 @@ import StratusProcess
 import StratusRuntime
 
 /// Runs each command of `stratusctl`: what it asks, and how it shows the answer.
-struct ControlCommands {
+struct ControlCommands: AdminConversation {
     private typealias Failure = AdminClient.Failure
 
     private let invocation: Invocation
-    private let client: AdminClient
+    let client: AdminClient
     private let isJSON: Bool
 
     static func run(_ invocation: Invocation) async -> ExitCode {
@@ -146,22 +146,6 @@ struct ControlCommands {
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
         }
-    }
-
-    private func ask(_ method: String, _ path: String, body: Bytes = [])
-        async throws(AdminClient.Failure) -> AdminClient.Answer
-    {
-        try self.client.require(try await self.client.send(method, path, body: body))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 
     // MARK: Commands

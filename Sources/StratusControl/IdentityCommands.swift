@@ -5,7 +5,7 @@ import StratusProcess
 
 /// `stratusctl token|key|user|role|explain-access|audit`: who may use the node and what they may
 /// do.
-struct IdentityCommands {
+struct IdentityCommands: AdminConversation {
     private typealias Failure = AdminClient.Failure
 
     let invocation: Invocation
@@ -266,22 +266,6 @@ struct IdentityCommands {
 
     private func encoded(_ positional: String) -> String {
         PercentCoding.encode(self.invocation.value(positional))
-    }
-
-    private func ask(_ method: String, _ path: String, body: Bytes = [])
-        async throws(AdminClient.Failure) -> AdminClient.Answer
-    {
-        try self.client.require(try await self.client.send(method, path, body: body))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 
     /// Prints an answer about one person, in words.

@@ -4,7 +4,7 @@ import StratusModel
 import StratusProcess
 
 /// `stratusctl key-value`: what a person's apps keep in the key-value store.
-struct KeyValueCommands {
+struct KeyValueCommands: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -139,21 +139,5 @@ struct KeyValueCommands {
         "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
             + "/environments/\(self.invocation.value("environment"))/users/"
             + PercentCoding.encode(self.invocation.value("email")) + "/key-values"
-    }
-
-    private func ask(_ method: String, _ path: String, body: Bytes = [])
-        async throws(AdminClient.Failure) -> AdminClient.Answer
-    {
-        try self.client.require(try await self.client.send(method, path, body: body))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 }

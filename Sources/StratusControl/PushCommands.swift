@@ -4,7 +4,7 @@ import StratusModel
 import StratusProcess
 
 /// `stratusctl push`: the keys by which a container sends to push providers, and what a node sends.
-struct PushCommands {
+struct PushCommands: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -178,21 +178,5 @@ struct PushCommands {
     private func place(_ rest: String = "") -> String {
         "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
             + "/environments/\(self.invocation.value("environment"))/push" + rest
-    }
-
-    private func ask(_ method: String, _ path: String, body: Bytes = [])
-        async throws(AdminClient.Failure) -> AdminClient.Answer
-    {
-        try self.client.require(try await self.client.send(method, path, body: body))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 }

@@ -4,7 +4,7 @@ import StratusProcess
 
 /// `stratusctl schema reset`: a development environment back to production's schema and to no
 /// records.
-struct SchemaResetCommand {
+struct SchemaResetCommand: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -87,15 +87,5 @@ struct SchemaResetCommand {
 
     private func ask(_ path: String) async throws(AdminClient.Failure) -> AdminClient.Answer {
         try self.client.require(try await self.client.send("POST", path, body: []))
-    }
-
-    private func document(_ answer: AdminClient.Answer) throws(AdminClient.Failure) -> JSONValue {
-        do throws(JSONError) { return try JSONDocument(parsing: answer.body).root } catch {
-            throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON")
-        }
-    }
-
-    private func show(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
     }
 }

@@ -60,17 +60,24 @@ extension Command {
         return envelope.joined(with: body)
     }
 
-    /// A command to a bucket of zones (kind 50) has a kind of its own behind its place, which is two
-    /// bytes and a varint.
     private static func readingOfRecords(_ body: Bytes) -> CommandReading {
         let reading = CommandReading.of(
             body, version: .recordCommandVersion, kind: .recordCommand)
-        guard case .readable = reading, body.count > 1, body[1] == 50 else { return reading }
+        guard case .readable = reading else { return reading }
+        return reading.joined(with: .of(Self.recordKind(of: body), in: .recordCommand))
+    }
+
+    /// The kind of a records command to a bucket of zones. The command's own kind stands behind the
+    /// place, which is two bytes and a varint.
+    package static let placedKind: UInt8 = 50
+
+    /// The kind of a records command, wherever it is placed; nil: the body ends before it.
+    package static func recordKind(of body: Bytes) -> UInt8? {
+        guard body.count > 1 else { return nil }
+        if body[1] != Self.placedKind { return body[1] }
         var inner = 4
         while inner < body.count, body[inner] & 0x80 != 0 { inner += 1 }
-        inner += 1
-        return reading.joined(
-            with: .of(inner < body.count ? body[inner] : nil, in: .recordCommand))
+        return inner + 1 < body.count ? body[inner + 1] : nil
     }
 
     /// The level that the cluster must have before this is sent.

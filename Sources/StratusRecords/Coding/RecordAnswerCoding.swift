@@ -9,11 +9,11 @@ package import StratusModel
 // | 1     | kind: 1 lookup, 2 zones, 3 zone changes, 4 zone refused, 5 database changes,    |
 // |       | 6 page, 7 schema, 8 jobs, 9 refused, 10 judged, 11 use, 12 work,           |
 // |       | 13 placed page, 14 subscriptions, 15 news (level 2), 20 asset, 21 key, 22 use    |
-// |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 50 buckets       |
-// |       | (level 2): varint mask, flag and zone summary; 60 zone page: as zones, then     |
-// |       | flag and text name; 70 key values: see `KeyValueCoding.swift`, 71 devices: count, |
-// |       | each text, varint batch, signed time                                           |
-// |       | 44 documents: see `DocumentCoding.swift`                                        |
+// |       | with assets: see `AssetAnswerCoding.swift`; 40 waiting devices, 44 documents:    |
+// |       | see `DocumentCoding.swift`, 50 buckets: varint mask, flag and zone summary,      |
+// |       | 60 zone page: as zones, then flag and text name, 70 key values: see              |
+// |       | `KeyValueCoding.swift`, 71 devices: count, each text, varint batch, signed time  |
+// |       | (40 to 71: level 2)                                                            |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of

@@ -19,7 +19,7 @@ package import StratusModel
 // |       | 50 placed: 1 number and 1 count of a bucket of a private database's zones, or 0  |
 // |       | and 0; varint tag floor; then the kind and the rest of one of 1, 2, 6, 7, 9, 12, |
 // |       | 13, 20, 21, 22, 28, 60, 61 as the whole database gets it,                       |
-// |       | 51 note buckets: database, 1 count, varint mask, varint tag floor                |
+// |       | 51 note buckets: database, 1 count, varint mask, varint tag floor,               |
 // |       | 60 modify records whose long texts are cut, 61 the same and assets are resolved, |
 // |       | 62 install schema, 63 extend schema, both with indexes of long texts             |
 //
@@ -57,7 +57,7 @@ extension RecordCommand {
             self.write(to: &writer)
             return writer.bytes
         }
-        writer.write(Self.placedKind)
+        writer.write(Command.placedKind)
         let bucket = self.database?.zoneBucket
         writer.write(bucket?.number ?? 0)
         writer.write(bucket?.count ?? 0)
@@ -65,8 +65,6 @@ extension RecordCommand {
         self.unplaced.write(to: &writer)
         return writer.bytes
     }
-
-    private static let placedKind: UInt8 = 50
 
     /// The kind and what follows it.
     private func write(to writer: inout ByteWriter) {
@@ -129,23 +127,13 @@ extension RecordCommand {
         }
     }
 
-    /// The kind of an encoded command, as the home of its database would get it; nil: there is
-    /// none.
-    static func kind(of body: Bytes) -> UInt8? {
-        guard body.count > 1 else { return nil }
-        if body[1] != Self.placedKind { return body[1] }
-        var reader = ByteReader(body)
-        guard (try? reader.raw(4)) != nil, (try? reader.varint()) != nil else { return nil }
-        return try? reader.byte()
-    }
-
     /// - Parameter container: the envelope's.
     package init(decoding bytes: Bytes, container: ContainerReference) throws(DecodingError) {
         var reader = ByteReader(bytes)
         let version = try reader.byte()
         guard version == 1 else { throw DecodingError(.unknownVersion(version), at: 0) }
         let kind = try reader.byte()
-        guard kind == Self.placedKind else {
+        guard kind == Command.placedKind else {
             try self.init(kind, from: &reader, container: container)
             try reader.finish()
             return

@@ -11,9 +11,9 @@ package import StratusModel
 // |       | 7 jobs, 8 judge, 9 use, 10 work, 11 page by a schema's version (level 2),           |
 // |       | 12 subscriptions, 13 news (level 2),                                            |
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
-// |       | 40 news of a device, as 13; 41 waiting devices, 50 buckets, 60 zone page         |
-// |       | 44 documents (`DocumentCoding.swift`, level 2),                                    |
-// |       | 70 key values (`KeyValueCoding.swift`), 71 their devices, a database (level 2)     |
+// |       | 40 news of a device, as 13; 41 waiting devices, 44 documents                     |
+// |       | (`DocumentCoding.swift`), 50 buckets, 60 zone page, 70 key values                |
+// |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2)         |
 //
 // Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of

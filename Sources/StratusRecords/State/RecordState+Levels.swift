@@ -16,7 +16,7 @@ extension RecordState {
 
     package func holdings(in command: Command) -> [CopyHolding]? {
         // Almost every command is another one: its kind is looked at, and nothing is decoded.
-        guard command.kind == .records, RecordCommand.kind(of: command.body) == 20,
+        guard command.kind == .records, Command.recordKind(of: command.body) == 20,
             case .pinAsset(let pin)? = try? RecordCommand(
                 decoding: command.body, container: command.container)
         else { return nil }

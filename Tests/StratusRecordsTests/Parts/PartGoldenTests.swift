@@ -151,7 +151,7 @@ import Testing
         #expect(isMalformed([1, 50, 3, 4, 0, 8]))
         // A bucket where builds of level 1 would look for it.
         #expect(isMalformed([1, 6, 4, 1, 0x61, 3, 4, 0]))
-        #expect(RecordCommand.kind(of: [1, 50, 3, 4, 0] + erase[1...]) == 6)
-        #expect(RecordCommand.kind(of: erase) == 6 && RecordCommand.kind(of: [1, 50, 3]) == nil)
+        #expect(Command.recordKind(of: [1, 50, 3, 4, 0] + erase[1...]) == 6)
+        #expect(Command.recordKind(of: erase) == 6 && Command.recordKind(of: [1, 50, 3]) == nil)
     }
 }
