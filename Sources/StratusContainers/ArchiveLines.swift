@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
@@ -10,8 +11,10 @@ final class ArchiveLines: ResponseBody {
     private let state: Mutex<(head: Bytes?, walk: ArchiveWalk)>
 
     private let form: RecordForm
+    private let keys: DatabaseKeys?
 
-    init(head: Bytes, walk: ArchiveWalk, form: RecordForm) {
+    init(head: Bytes, walk: ArchiveWalk, form: RecordForm, keys: DatabaseKeys?) {
+        self.keys = keys
         self.state = Mutex((head, walk))
         self.form = form
     }
@@ -27,8 +30,10 @@ final class ArchiveLines: ResponseBody {
         defer { self.state.withLock { [walk] in $0.walk = walk } }
         while let piece = try await walk.next() {
             switch piece {
-            case .records(let records, let scope):
-                if !records.isEmpty { return self.lines(records, in: scope) }
+            case .records(let records, let database):
+                if records.isEmpty { continue }
+                let opened = try await self.keys?.open(records) { _ in database }
+                return self.lines(records, opened ?? .none, in: database.scope)
             case .subscriptions(let found, let scope):
                 if !found.isEmpty { return self.lines(found, in: scope) }
             case .keyValues(let entries, let scope):
@@ -42,14 +47,16 @@ final class ArchiveLines: ResponseBody {
         return nil
     }
 
-    private func lines(_ records: [Record], in scope: DatabaseScope) -> Bytes {
+    private func lines(
+        _ records: [Record], _ opened: OpenedFields, in scope: DatabaseScope
+    ) -> Bytes {
         var lines = Bytes()
         for record in records {
             var writer = JSONWriter(reserving: 512)
             writer.object {
                 $0.member("database", scope.name)
                 $0.key("record")
-                self.form.record(record, &$0)
+                self.form.record(record, opened, &$0)
             }
             lines += writer.finish()
             lines.append(0x0A)

@@ -12,7 +12,7 @@ struct ArchiveWalk: Sendable {
     }
 
     enum Piece: Sendable {
-        case records([Record], DatabaseScope)
+        case records([Record], DatabaseID)
         case subscriptions([Subscription], DatabaseScope)
         case keyValues([KeyValuesPage.Entry], DatabaseScope)
         /// The walk of the zone has begun again: discard what it returned before, since everything
@@ -42,10 +42,10 @@ struct ArchiveWalk: Sendable {
             let records = page.records.filter {
                 creator == nil || $0.created.userRecordName == creator
             }
-            return .records(records, database.scope)
+            return .records(records, database)
         case .record(let database, let name):
             self.steps.removeFirst()
-            return .records(try await self.reader.record(name, in: database), database.scope)
+            return .records(try await self.reader.record(name, in: database), database)
         case .subscriptions(let database, let isShared, let user):
             self.steps.removeFirst()
             var found = try await self.reader.subscriptions(
@@ -79,10 +79,10 @@ struct ArchiveWalk: Sendable {
             let records = page.changes.compactMap { change -> Record? in
                 if case .changed(let record) = change { record } else { nil }
             }
-            return .records(records, database.scope)
+            return .records(records, database)
         case .deleted:
             self.steps.removeFirst()
-            return .records([], database.scope)
+            return .records([], database)
         case .expired where restartCount < UserArchive.restartCountMax:
             self.steps[0] = .feed(
                 database, zone: zone, after: nil, restartCount: restartCount + 1)

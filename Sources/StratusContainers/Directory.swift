@@ -17,6 +17,8 @@ package struct Directory: Sendable {
     package let commandDeadline: Duration
     /// How an archive writes records.
     package let form: RecordForm
+    /// What opens encrypted fields for archives; nil: they are left out.
+    package let keys: DatabaseKeys?
 
     package var registry: ContainerRegistry { self.authenticator.registry }
     package var sealingKeys: SealingKeyRing { self.authenticator.sealingKeys }
@@ -24,8 +26,10 @@ package struct Directory: Sendable {
 
     package init(
         _ authenticator: CredentialAuthenticator,
-        commandDeadline: Duration = Limits().commandDeadline, form: RecordForm
+        commandDeadline: Duration = Limits().commandDeadline, form: RecordForm,
+        keys: DatabaseKeys? = nil
     ) {
+        self.keys = keys
         self.accounts = authenticator.accounts
         self.access = authenticator.access
         self.authenticator = authenticator
@@ -58,12 +62,12 @@ package struct Directory: Sendable {
 /// How records, zones and subscriptions are written where they leave the cluster: as the web
 /// services do it.
 package struct RecordForm: Sendable {
-    package var record: @Sendable (Record, inout JSONWriter) -> Void
+    package var record: @Sendable (Record, OpenedFields, inout JSONWriter) -> Void
     package var zone: @Sendable (ZoneID, inout JSONWriter) -> Void
     package var subscription: @Sendable (Subscription, inout JSONWriter) -> Void
 
     package init(
-        record: @escaping @Sendable (Record, inout JSONWriter) -> Void,
+        record: @escaping @Sendable (Record, OpenedFields, inout JSONWriter) -> Void,
         zone: @escaping @Sendable (ZoneID, inout JSONWriter) -> Void,
         subscription: @escaping @Sendable (Subscription, inout JSONWriter) -> Void
     ) {

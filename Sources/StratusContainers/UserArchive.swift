@@ -21,6 +21,7 @@ package struct UserArchive: Sendable {
     private let access: ContainerAccess
     private let registry: ContainerRegistry
     private let form: RecordForm
+    private let keys: DatabaseKeys?
     private var store: IdentityStore { self.accounts.store }
 
     /// How often one zone is begun again.
@@ -31,6 +32,7 @@ package struct UserArchive: Sendable {
         self.access = directory.access
         self.registry = directory.registry
         self.form = directory.form
+        self.keys = directory.keys
     }
 
     /// The counts of what an erasure removed.
@@ -62,7 +64,8 @@ package struct UserArchive: Sendable {
             $0.member("createdMilliseconds", account.createdMilliseconds)
         }
         let walk = try await self.walk(name, in: container)
-        return ArchiveLines(head: head.finish() + [0x0A], walk: walk, form: self.form)
+        return ArchiveLines(
+            head: head.finish() + [0x0A], walk: walk, form: self.form, keys: self.keys)
     }
 
     private func walk(_ user: String, in container: ContainerReference) async throws -> ArchiveWalk

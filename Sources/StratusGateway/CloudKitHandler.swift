@@ -23,6 +23,8 @@ package final class CloudKitHandler: HTTPHandler {
     let people: SignInService?
     /// Nil where nothing keeps assets (tests of everything else).
     let assets: AssetKit?
+    /// What encrypted fields are sealed under. Nil where there are none (tests of everything else).
+    let keys: DatabaseKeys?
     let schemas = SchemaCache()
     let taughtSchemas = TaughtSchemas()
     let bucketUses = BucketUses()
@@ -59,7 +61,8 @@ package final class CloudKitHandler: HTTPHandler {
         tokenKey: Bytes, feeds: TokenCipher? = nil, settings: GatewaySettings = GatewaySettings(),
         limits: Limits = Limits(), bodies: BodyBudget? = nil, answers: AnswerBudget? = nil,
         people: SignInService? = nil, assets: AssetKit? = nil,
-        operations: OperationTable = .standard, polls: HeldPolls = HeldPolls(),
+        keys: DatabaseKeys? = nil, operations: OperationTable = .standard,
+        polls: HeldPolls = HeldPolls(),
         push: PushRegistry? = nil, keyValueCounters: KeyValueCounters? = nil,
         log: Log = .silent()
     ) {
@@ -80,6 +83,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.limits = limits
         self.people = people
         self.assets = assets
+        self.keys = keys ?? assets?.keys
         self.operations = operations
         self.log = log
     }

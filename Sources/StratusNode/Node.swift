@@ -115,7 +115,11 @@ package final class Node: Sendable {
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
-        let people = SignInService(authenticator: authenticator, settings: signIn, log: log)
+        let containerKeys = ContainerKeys(store: authenticator.store, master: master)
+        let databaseKeys = DatabaseKeys(
+            store: authenticator.store, containers: containerKeys)
+        let people = SignInService(
+            authenticator: authenticator, settings: signIn, keys: databaseKeys, log: log)
 
         let bodies = BodyBudget(settings.size("limits.bufferedBodySizeMax")) {
             // What large bodies left in the allocator's arenas goes back to the system. On no loop:
@@ -124,9 +128,6 @@ package final class Node: Sendable {
         }
         let counts = RecordCounts()
         let polls = HeldPolls()
-        let containerKeys = ContainerKeys(store: authenticator.store, master: master)
-        let databaseKeys = DatabaseKeys(
-            store: authenticator.store, containers: containerKeys)
         let pushKeys = PushKeys(store: authenticator.store, containers: containerKeys)
         let registry = PushRegistry(
             keys: pushKeys, allowsPrivate: settings.bool("push.allowPrivateAddresses"))

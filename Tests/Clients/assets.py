@@ -26,6 +26,9 @@ SALT = b"com.apple.XattrObjectSalt\0com.apple.DataObjectSalt\0"
 # Half of the large file does not compress: its bytes would show if they were not sealed.
 NOISE = random.Random(1).randbytes(32 << 20)
 MARK = b"a planted plain text that no disk may show "
+# Of encrypted fields, and of a plain one beside them, which shows that the search finds what is there.
+SECRET = b"a planted secret of an encrypted field 5a17"
+PLAIN = b"a plain field that the rows do show 5a17"
 failures = 0
 
 
@@ -135,6 +138,49 @@ def packs():
     for folder, _, files in os.walk(os.path.join(DATA, "assets")):
         total += sum(os.path.getsize(os.path.join(folder, name)) for name in files if name.endswith(".pack"))
     return total
+
+
+def holders(text):
+    """Files of the data directory that hold these bytes."""
+    found = []
+    for folder, _, files in os.walk(DATA):
+        for name in files:
+            path = os.path.join(folder, name)
+            try:
+                with open(path, "rb") as file:
+                    if text in file.read():
+                        found.append(path)
+            except FileNotFoundError:
+                pass
+    return found
+
+
+def fields(node):
+    """Encrypted fields: saved, read back, and still there for the search at the end."""
+    secret = SECRET.decode()
+    sent = {
+        "text": {"value": secret, "type": "STRING", "isEncrypted": True},
+        "list": {"value": [secret, "x"], "type": "STRING_LIST", "isEncrypted": True},
+        "bytes": {"value": base64.b64encode(SECRET).decode(), "type": "ENCRYPTED_BYTES"},
+        "place": {"value": {"latitude": 1.5, "longitude": 2}, "type": "LOCATION", "isEncrypted": True},
+        "open": {"value": PLAIN.decode(), "type": "STRING"},
+    }
+    record = {"recordType": "Vault", "recordName": "vault", "fields": sent}
+    operations = {"operations": [{"operationType": "create", "record": record}]}
+    status, saved = node.api("records/modify", operations)
+    got = saved["records"][0].get("fields", {}) if status == 200 else {}
+    step("encrypted fields of four types are saved",
+         all(got.get(name, {}).get("value") == value["value"] for name, value in sent.items())
+         and [name for name in sorted(got) if got[name].get("isEncrypted")] == ["bytes", "list", "place", "text"]
+         and got["bytes"]["type"] == "ENCRYPTED_BYTES", saved)
+    _, public = node.api("records/modify", operations, database="public")
+    step("the public database takes none", public["records"][0].get("serverErrorCode") == "BAD_REQUEST", public)
+
+
+def readFields(node):
+    _, answer = node.api("records/lookup", {"records": [{"recordName": "vault"}]})
+    got = answer["records"][0].get("fields", {})
+    return got.get("text", {}).get("value") == SECRET.decode() and got["list"]["value"][0] == SECRET.decode()
 
 
 def planted():
@@ -336,9 +382,71 @@ def start():
     return Node(ASSETS_GRACE_TIME="1s", ASSETS_LINK_LIFE="60s", ASSETS_COMPACTION_RATE="0")
 
 
+def refused(**settings):
+    """What a node says that does not start; nothing if it starts."""
+    environment = dict(os.environ, **{f"STRATUS_{key}": value for key, value in settings.items()})
+    process = subprocess.Popen([BINARY, "dev", "--data", DATA, "--listen", "127.0.0.1:0", "--json"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    line = process.stdout.readline()
+    if line:
+        process.kill()
+    error = process.stderr.read().decode()
+    process.wait()
+    return "" if line else error
+
+
+def control(node, *arguments):
+    done = subprocess.run(
+        [os.path.join(os.path.dirname(BINARY), "stratusctl"), "--json", "--node", node.facts["adminURL"],
+         "--token-file", node.facts["adminTokenFile"], "encryption-key", *arguments], capture_output=True, text=True)
+    return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+
+def masters():
+    """Named master keys: given, sealing, rotated, exchanged, missing, retired."""
+    def file(name):
+        path = os.path.join(WORK, name)
+        with open(path, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as key:
+            key.write(os.urandom(32).hex() + "\n")
+        return path
+
+    first, other = file("master-1"), file("master-other")
+    given = {"KEYS_MASTER_FILES": f"1={first}", "KEYS_SEALING_MASTER": "1"}
+    node = Node(**given)
+    step("a node with a named master key reads what was sealed before", readFields(node))
+    code, before = control(node, "list")
+    step("containers' keys are wrapped under master 0", code == 0 and [
+        (m["version"], m["state"], m["containers"]) for m in before["masters"]] == [(0, "opens", 1), (1, "seals", 0)],
+        before)
+    code, done = control(node, "rotate")
+    step("a rotation wraps them under master 1", code == 0 and done == {"version": 1, "wrapped": 1}, done)
+    code, after = control(node, "check")
+    step("and all of them open", code == 0 and after["failing"] == [] and after["masters"][1]["containers"] == 1, after)
+    step("a second rotation has nothing to do", control(node, "rotate")[1] == {"version": 1, "wrapped": 0})
+    step("encrypted fields are read after a rotation", readFields(node))
+    step("a stop after a rotation", node.stop() == 0)
+    step("a node without a master key that it had does not start",
+         "master key 1, which is not in 'keys.masterFiles'" in refused(), refused())
+    step("a node with another key of that version does not start",
+         "master key 1 is not the one" in refused(KEYS_MASTER_FILES=f"1={other}"))
+    os.chmod(other, 0o604)
+    step("a key that others can read is refused", "chmod 600" in refused(KEYS_MASTER_FILES=f"2={other}"))
+    step("a sealing key that is not given is refused",
+         "no such version" in refused(KEYS_MASTER_FILES=f"1={first}", KEYS_SEALING_MASTER="2"))
+    node = Node(KEYS_RETIRED_MASTERS="1")
+    code, answer = control(node, "check")
+    step("a key that was retired too early is reported by check",
+         code == 1 and "lacks master key 1" in answer["failing"][0]["reason"], answer)
+    node.stop()
+    node = Node(**given)
+    step("with its master key a node reads everything again", readFields(node) and control(node, "check")[0] == 0)
+    node.stop()
+
+
 def main():
     node = start()
     basics(node)
+    fields(node)
     large(node)
     node = killed(node)
     value = lookup(node, "large")
@@ -347,6 +455,9 @@ def main():
     status, _, body = download(lookup(node, "large"), "f", "--range", "0-99")
     step("after another kill the file is there", status == 206 and body == (MARK * 3)[:100], status)
     step("the data directory shows no planted text", planted() == [], planted())
+    step("encrypted fields are read after kills", readFields(node))
+    step("the data directory shows the plain field, and no encrypted one",
+         holders(PLAIN) != [] and holders(SECRET) == [], (holders(PLAIN), holders(SECRET)))
     size = packs()
     replaced = upload(node, b"small", "large")
     save(node, "large", {"value": replaced})
@@ -358,6 +469,7 @@ def main():
     step(f"the room of deleted files comes back: {size >> 20} MiB, then {packs() >> 20}",
          size > 32 << 20 and packs() <= 8 << 20)
     step("a stop", node.stop() == 0)
+    masters()
     with open(os.path.join(DATA, "token.key"), "wb") as file:
         file.write(os.urandom(32))
     other = subprocess.run([BINARY, "dev", "--data", DATA, "--listen", "127.0.0.1:0", "--json"],

@@ -207,7 +207,7 @@ import Testing
         ),
         (
             "encrypted", .init(FieldRefusal.encryptionUnavailable(field: "f")), .badRequest, 400,
-            "field 'f' is encrypted, which is not supported yet"
+            "field 'f' is encrypted, which is not supported here"
         ),
         (
             "asset", .init(FieldRefusal.assetsUnavailable(field: "f")), .badRequest, 400,
@@ -290,6 +290,10 @@ import Testing
         (.assetMissing, .badRequest, "the asset of field 'S' is not there any more"),
         (.assetMismatch, .badRequest, "the asset of field 'S' is not the one of a receipt"),
         (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),
+        (
+            .fieldKeyMissing, .tryAgainLater,
+            "the key of field 'S' was destroyed meanwhile, try again later"
+        ),
     ]
 
     @Test func `every reason for refusing a record is in the table`() {

@@ -98,6 +98,16 @@ final class MemoryRouter: PartitionRouter {
     }
 
     /// Runs the jobs left in one partition, because nothing runs by itself here.
+    /// Every row of every table of a database's partition, one after the other.
+    func rowBytes(of database: DatabaseID) -> Bytes {
+        self.partitions.withLock { partitions in
+            guard let rows = partitions[.database(database)]?.rows else { return [] }
+            return Table.all.reduce(into: Bytes()) { all, table in
+                for row in rows.rows(table) { all += row.key + row.row }
+            }
+        }
+    }
+
     func runJobs(of database: DatabaseID) throws {
         try self.partitions.withLock { partitions in
             let key = ShardKey.database(database)
@@ -150,8 +160,17 @@ final class InProcess: Wire {
         self.handler = CloudKitHandler(
             router: self.router, authenticator: authenticator, world: self.world,
             tokenKey: Bytes(repeating: 9, count: 32), settings: settings, limits: limits,
-            operations: operations,
+            keys: Self.databaseKeys(self.router, self.world), operations: operations,
             push: PushRegistry(keys: self.pushKeys, allowsPrivate: false))
+    }
+
+    static func databaseKeys(_ router: MemoryRouter, _ world: any World) -> DatabaseKeys {
+        let master = Bytes(repeating: 9, count: 32)
+        let store = IdentityStore(
+            router: router, world: world, keys: IdentityKeys(master: master))
+        return DatabaseKeys(
+            store: store,
+            containers: ContainerKeys(store: store, master: InstallationMaster(secret: master)))
     }
 
     static func pushKeys(_ router: MemoryRouter, _ world: any World) -> PushKeys {
@@ -171,7 +190,8 @@ final class InProcess: Wire {
         self.pushKeys = Self.pushKeys(self.router, self.world)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: DevelopmentAuthenticator(), world: self.world,
-            tokenKey: Bytes(repeating: 9, count: 32))
+            tokenKey: Bytes(repeating: 9, count: 32),
+            keys: Self.databaseKeys(self.router, self.world))
     }
 
     func send(_ request: WireRequest) async throws -> WireAnswer {

@@ -184,8 +184,7 @@ extension Scenario {
                 Operation.create("a", ["title": ["value": "x", "isEncrypted": true]]),
                 Operation.create(
                     "b", ["secret": ["value": "AA==", "type": "ENCRYPTED_BYTES"]]),
-                Operation.create(
-                    "c", ["secret": ["value": "x", "type": "STRING", "isEncrypted": true]]),
+                Operation.create("c", ["secret": ["value": "x", "type": "STRING"]]),
                 Operation.create("d"),
             ])
             expectItem(
@@ -195,8 +194,10 @@ extension Scenario {
                 answer[1], failed: "BAD_REQUEST",
                 reason: "invalid attempt to set value type ENCRYPTED_BYTES for field 'secret' for "
                     + "type 'Book', defined to be: ENCRYPTED_STRING")
-            // Until fields are sealed.
-            expectItem(answer[2], failed: "BAD_REQUEST")
+            expectItem(
+                answer[2], failed: "BAD_REQUEST",
+                reason: "invalid attempt to set value type STRING for field 'secret' for type "
+                    + "'Book', defined to be: ENCRYPTED_STRING")
             #expect(answer[3]["deleted"] == false)
             expectFailure(
                 try await caller.post(
@@ -212,6 +213,44 @@ extension Scenario {
                     ]), 400, "BAD_REQUEST",
                 reason: "Field 'secret' has a value type of ENCRYPTED_STRING and cannot be queried "
                     + "using filter type EQUALS")
+        },
+        Scenario("§4.6: encrypted fields come back in plain text, wherever records are read") {
+            caller in
+            let zone: JSON = ["zoneName": "Vault"]
+            try await caller.makeZone("Vault")
+            let secret: JSON = ["value": "hush", "type": "STRING", "isEncrypted": true]
+            let fields: JSON = ["secret": secret, "title": ["value": "Low Tide"]]
+            let saved = try await caller.create("a", fields: fields, in: zone)
+            #expect(saved["fields"]["secret"] == secret)
+            #expect(try await caller.lookUp(["a"], in: zone)[0]["fields"]["secret"] == secret)
+            let page = try await caller.ask(
+                "private/records/query", ["query": ["recordType": "Book"], "zoneID": zone])
+            #expect(page["records"][0]["fields"]["secret"] == secret)
+            let feed = try await caller.changes("Vault")
+            #expect(feed["records"][0]["fields"]["secret"] == secret)
+            // A save that does not speak of it leaves it; one that clears it takes it away.
+            let kept = try await caller.modify(
+                [
+                    Operation.of(
+                        "update", "a", tag: saved["recordChangeTag"],
+                        fields: ["title": ["value": "High Tide"]])
+                ], in: zone)
+            #expect(kept[0]["fields"]["secret"] == secret, "\(kept)")
+            // Without a word the schema decides.
+            let bare = try await caller.modify(
+                [
+                    Operation.of(
+                        "forceUpdate", "a", recordType: "Book",
+                        fields: ["secret": ["value": "loud"]])
+                ], in: zone)
+            #expect(bare[0]["fields"]["secret"]["value"] == "loud", "\(bare)")
+            let cleared = try await caller.modify(
+                [
+                    Operation.of(
+                        "forceUpdate", "a", recordType: "Book",
+                        fields: ["secret": ["value": nil]])
+                ], in: zone)
+            #expect(cleared[0]["fields"]["secret"] == nil, "\(cleared)")
         },
         Scenario("§5.1: what stands beside a record in an operation is tolerated") { caller in
             let answer = try await caller.modify([

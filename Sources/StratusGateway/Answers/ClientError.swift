@@ -192,6 +192,11 @@ extension ClientError {
                 Self(.badRequest, "the asset of field '\(subject)' is not the one of a receipt")
             case .tooManyAssets:
                 Self(.badRequest, "a record or an atomic batch may have \(subject) assets")
+            case .fieldKeyMissing:
+                Self(
+                    .tryAgainLater,
+                    "the key of field '\(subject)' was destroyed meanwhile, try again later",
+                    retryAfter: 1)
             }
     }
 
@@ -298,7 +303,7 @@ extension ClientError {
             case .encryptionUnavailable(let field):
                 Self(
                     .badRequest,
-                    "field '\(Self.quoted(field))' is encrypted, which is not supported yet")
+                    "field '\(Self.quoted(field))' is encrypted, which is not supported here")
             case .assetsUnavailable(let field):
                 Self(
                     .badRequest,

@@ -1,18 +1,27 @@
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 
 extension JSONWriter {
     /// A live record, complete but for the fields the client does not want.
     ///
-    /// - Parameter links: makes the download links of its assets; nil: it gets none.
-    mutating func writeRecord(_ record: Record, _ shape: AnswerShape, _ links: AssetLinks?) {
+    /// - Parameters:
+    ///   - links: makes the download links of its assets; nil: it gets none.
+    ///   - opened: the values of its encrypted fields. One that is not there is left out.
+    mutating func writeRecord(
+        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields
+    ) {
         self.object {
             $0.member("recordName", record.name)
             $0.member("recordType", record.type)
             $0.key("fields")
             $0.object { fields in
                 for field in record.fields where shape.wants(field.name) {
-                    fields.writeField(field, shape, links, of: record)
+                    if let value = opened.value(of: field) {
+                        fields.writeOpened(value, of: field, shape)
+                    } else {
+                        fields.writeField(field, shape, links, of: record)
+                    }
                 }
             }
             $0.key("pluginFields")
@@ -105,8 +114,24 @@ extension JSONWriter {
                 $0.member("type", TypeTag.text(of: FieldType(element, isList: true)))
             }
         case .sealed:
-            // Nothing is sealed before there are keys, so there is nothing to open.
+            // Whoever answers without keys answers without what is sealed.
             break
+        }
+    }
+
+    /// An encrypted field, in plain text.
+    private mutating func writeOpened(_ value: FieldValue, of field: Field, _ shape: AnswerShape) {
+        self.key(field.name)
+        self.object {
+            $0.key("value")
+            switch value {
+            case .scalar(let scalar): $0.writeScalar(scalar, shape)
+            case .list(_, let scalars):
+                $0.array { list in for scalar in scalars { list.writeScalar(scalar, shape) } }
+            case .sealed: $0.writeNull()
+            }
+            $0.member("type", TypeTag.text(of: field.value.type))
+            $0.member("isEncrypted", true)
         }
     }
 

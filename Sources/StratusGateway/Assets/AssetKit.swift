@@ -76,18 +76,36 @@ struct AssetLinks: Sendable {
 
     /// Ends with the literal `${f}`, which clients replace with a file's name.
     func url(of asset: AssetID, in record: Record) -> String {
-        var database = self.database
-        if database.scope == .private {
-            database = self.layout.privateDatabase(of: database.owner, in: database.container)
-                .part(of: record.zone.name)
-        } else if self.layout.publicBucketCount > 1 {
-            database.bucket = Bucket(0, of: self.layout.publicBucketCount)
-                .sibling(of: record.name)
-        }
+        let database = self.layout.database(of: record, in: self.database)
         let link = DownloadLink(
             asset: asset, database: database, expiresMilliseconds: self.expiresMilliseconds)
         return self.origin + AssetPath.downloads + link.text(sealedWith: self.ciphers.links)
             + "/${f}"
+    }
+}
+
+extension ContainerLayout {
+    /// The part of a database that holds a record.
+    ///
+    /// - Parameter database: the whole of it.
+    func database(of record: Record, in database: DatabaseID) -> DatabaseID {
+        if database.scope == .private {
+            return self.privateDatabase(of: database.owner, in: database.container)
+                .part(of: record.zone.name)
+        }
+        guard self.publicBucketCount > 1 else { return database }
+        var database = database
+        database.bucket = Bucket(0, of: self.publicBucketCount).sibling(of: record.name)
+        return database
+    }
+}
+
+extension Exchange {
+    /// Opens the encrypted fields of records that this request answers with.
+    func opened(_ records: [Record]) async throws -> OpenedFields {
+        guard self.route.scope == .private, let keys = self.handler.keys else { return .none }
+        let (layout, database) = (self.authentication.layout, self.ownDatabase)
+        return try await keys.open(records) { layout.database(of: $0, in: database) }
     }
 }
 

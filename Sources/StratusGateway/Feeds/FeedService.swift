@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusRecords
 
@@ -38,6 +39,12 @@ struct FeedService: Sendable {
         var changes: [ZoneChangesPage.Change]
         var token: String
         var moreComing: Bool
+
+        var records: [Record] {
+            self.changes.compactMap { change in
+                if case .changed(let record) = change { record } else { nil }
+            }
+        }
     }
 
     /// `changes/zone`. Each zone has its own page or its own error.
@@ -69,10 +76,11 @@ struct FeedService: Sendable {
                 // An answer that is large already has no room: an empty page, and more to come.
                 let page = try await self.page(
                     request, isSkipped: writer.count > Self.answerSizeMax.raw)
+                let opened = try await self.exchange.opened(page.records)
                 writer.object {
                     $0.key("zoneID")
                     $0.writeZoneID(page.zone)
-                    $0.writeMembers(of: page, request.shape, self.exchange.assetLinks)
+                    $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened)
                 }
             } catch {
                 guard let item = self.itemError(error) else { throw error }
@@ -107,8 +115,9 @@ struct FeedService: Sendable {
             reverse: try input.flag("reverse") ?? false,
             recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
         let page = try await self.page(request, isSkipped: false)
+        let opened = try await self.exchange.opened(page.records)
         var writer = JSONWriter(reserving: 4_096)
-        writer.object { $0.writeMembers(of: page, request.shape, self.exchange.assetLinks) }
+        writer.object { $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened) }
         return writer.finish()
     }
 
@@ -305,13 +314,14 @@ struct FeedService: Sendable {
 extension JSONWriter {
     /// Always all three: clients need the records even where there are none.
     fileprivate mutating func writeMembers(
-        of page: FeedService.ChangesPage, _ shape: AnswerShape, _ links: AssetLinks?
+        of page: FeedService.ChangesPage, _ shape: AnswerShape, _ links: AssetLinks?,
+        _ opened: OpenedFields
     ) {
         self.key("records")
         self.array { array in
             for change in page.changes {
                 switch change {
-                case .changed(let record): array.writeRecord(record, shape, links)
+                case .changed(let record): array.writeRecord(record, shape, links, opened)
                 case .deleted(let name, let tag):
                     array.writeTombstone(name, tag: tag, in: page.zone)
                 }

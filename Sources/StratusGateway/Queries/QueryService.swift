@@ -25,7 +25,7 @@ struct QueryService: Sendable {
         let request = try QueryRequest(input, limits: self.exchange.handler.limits)
         guard let target = try self.target(of: request) else {
             // Every zone of a shared database that has none.
-            return self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
+            return try await self.queryAnswer(records: [], marker: nil, zone: nil, request: request)
         }
         guard request.recordType != "Users" else {
             throw InputRefusal.usersQueried
@@ -51,7 +51,7 @@ struct QueryService: Sendable {
             ContinuationMarker.text(
                 $0, of: writer.bytes, at: place, sealedWith: self.exchange.cipher)
         }
-        return self.queryAnswer(
+        return try await self.queryAnswer(
             records: page.records, marker: marker,
             zone: target.isZoneWide ? nil : (page.zone, target.zone), request: request)
     }
@@ -261,13 +261,14 @@ struct QueryService: Sendable {
 
     private func queryAnswer(
         records: [Record], marker: String?, zone: (ZoneSummary?, ZoneID)?, request: QueryRequest
-    ) -> Bytes {
+    ) async throws -> Bytes {
+        let opened = try await self.exchange.opened(records)
         var writer = JSONWriter(reserving: 512 * (records.count + 1))
         let links = self.exchange.assetLinks
         writer.object {
             $0.key("records")
             $0.array { array in
-                for record in records { array.writeRecord(record, request.shape, links) }
+                for record in records { array.writeRecord(record, request.shape, links, opened) }
             }
             // Absent on the last page: one client goes on for as long as the key exists.
             if let marker { $0.member("continuationMarker", marker) }

@@ -31,6 +31,10 @@ struct LookUpService: Sendable {
         let place = try self.exchange.requiredPlace(address ?? .defaultZone)
         let (items, zone) = try await self.lookUp(
             names, at: place, roundCountMax: Self.answerRoundCountMax)
+        let found = items.compactMap { item in
+            if case .found(let record) = item { record } else { nil as Record? }
+        }
+        let opened = try await self.exchange.opened(found)
         var writer = JSONWriter(reserving: 512 * items.count)
         var restedAt = 0
         let links = self.exchange.assetLinks
@@ -39,7 +43,8 @@ struct LookUpService: Sendable {
         writer.beginArray()
         for (position, item) in items.enumerated() {
             switch item {
-            case .found(let record): writer.writeRecord(record, shapes[position], links)
+            case .found(let record):
+                writer.writeRecord(record, shapes[position], links, opened)
             case .refused(let refusal):
                 writer.writeFailure(ClientError(refusal), recordName: names[position])
             case .deferred:

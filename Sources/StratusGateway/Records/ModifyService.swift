@@ -1,8 +1,10 @@
 import StratusCluster
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusRuntime
+import StratusSealing
 
 /// `records/modify`: reads the operations, compiles them by the schema, submits them, and writes
 /// what became of each.
@@ -80,7 +82,11 @@ struct ModifyService: Sendable {
                 if case .success = result, let item = next.next() { items[position] = item }
             }
         }
-        return self.modifyAnswer(items, request: request, zone: zone, at: place)
+        let saved = items.compactMap { item in
+            if case .saved(let record) = item { record } else { nil as Record? }
+        }
+        let opened = try await self.exchange.opened(saved)
+        return self.modifyAnswer(items, opened, request: request, zone: zone, at: place)
     }
 
     /// One entry of the answer.
@@ -157,12 +163,16 @@ struct ModifyService: Sendable {
         var hasGrown = false
         // What the partition has against operations whatever the schema becomes.
         var refused: [Int: ClientError] = [:]
+        var sealer: FieldSealer?
         while true {
+            let schema = try await self.exchange.schema(fresh: isFresh)
+            if sealer == nil { sealer = try await self.sealer(request, schema, storedTypes, place) }
             var compiler = OperationCompiler(
-                schema: try await self.exchange.schema(fresh: isFresh),
+                schema: schema,
                 reader: FieldReader(
                     zone: place.zone, scope: self.exchange.route.scope,
-                    caller: self.exchange.caller, receipts: self.exchange.receipts),
+                    caller: self.exchange.caller, receipts: self.exchange.receipts,
+                    sealer: sealer),
                 isProduction: self.exchange.route.container.environment == .production,
                 growsSchema: self.exchange.handler.settings.growsSchema(
                     in: self.exchange.route.container.environment),
@@ -199,6 +209,20 @@ struct ModifyService: Sendable {
                 return (closed, compiler.schema)
             }
         }
+    }
+
+    /// What seals the encrypted fields of a request. Nil where it has none, or nothing can be
+    /// sealed.
+    private func sealer(
+        _ request: ModifyRequest, _ schema: Schema, _ storedTypes: [String: String],
+        _ place: ZonePlace
+    ) async throws -> FieldSealer? {
+        guard place.database.scope == .private, let keys = self.exchange.handler.keys,
+            request.operations.contains(where: {
+                OperationCompiler.needsSealing($0, by: schema, storedTypes: storedTypes)
+            })
+        else { return nil }
+        return try await keys.fieldSealer(of: place.database)
     }
 
     /// Returns the other refusals of operations that need types or fields the schema lacks: a
@@ -335,7 +359,8 @@ struct ModifyService: Sendable {
     }
 
     private func modifyAnswer(
-        _ items: [Item], request: ModifyRequest, zone: ZoneSummary?, at place: ZonePlace
+        _ items: [Item], _ opened: OpenedFields, request: ModifyRequest, zone: ZoneSummary?,
+        at place: ZonePlace
     ) -> Bytes {
         var writer = JSONWriter(reserving: 512 * items.count)
         let links = self.exchange.assetLinks
@@ -345,7 +370,8 @@ struct ModifyService: Sendable {
             $0.array { array in
                 for (item, operation) in zip(items, request.operations) {
                     switch item {
-                    case .saved(let record): array.writeRecord(record, operation.shape, links)
+                    case .saved(let record):
+                        array.writeRecord(record, operation.shape, links, opened)
                     case .deleted:
                         array.object {
                             $0.member("recordName", operation.recordName)

@@ -79,8 +79,8 @@ struct OperationCompiler {
             let value: FieldValue?
             do throws(FieldRefusal) {
                 value = try self.reader.value(
-                    of: member.value, field: name, recordType: typeName ?? "",
-                    defined: definition?.type)
+                    of: member.value, field: name, record: operation.recordName,
+                    recordType: typeName ?? "", defined: definition?.type)
             } catch {
                 // Nobody knows the record's type: whether there is a record comes first, and the
                 // partition says that. Of a list that is empty it can also say whether it fits.
@@ -97,6 +97,20 @@ struct OperationCompiler {
             }
         }
         return (set, cleared)
+    }
+
+    /// Whether the operation sets a field that is to be sealed, by the schema or by its own word.
+    static func needsSealing(
+        _ operation: ModifyRequest.Operation, by schema: Schema, storedTypes: [String: String]
+    ) -> Bool {
+        guard !operation.kind.isDelete, let fields = operation.fields else { return false }
+        let name = operation.recordType ?? storedTypes[operation.recordName]
+        let type = name.flatMap { schema.type(named: $0) }
+        for member in fields {
+            if type?.field(named: member.name)?.type.isEncrypted == true { return true }
+            if FieldReader.wantsSealing(member.value) { return true }
+        }
+        return false
     }
 
     /// Notes what a schema lacks to hold a record.

@@ -1,5 +1,6 @@
 import StratusHTTP
 import StratusModel
+import StratusSealing
 
 /// Turns field dictionaries into values. The schema's type decides; what the client claims can only
 /// contradict it. Without a type (a field about to be made) the claim decides, then the shape.
@@ -11,11 +12,14 @@ struct FieldReader {
     let caller: String
     /// Reads assets; nil where nobody can save any.
     var receipts: ReceiptReader?
+    /// Seals encrypted fields; nil where none can be saved.
+    var sealer: FieldSealer?
 
     /// - Returns: nil for what clears the field: `null`, `{}` and `{"value": null}`, whatever the
     ///   tag.
     func value(
-        of dictionary: JSONValue, field: String, recordType: String, defined: FieldType?
+        of dictionary: JSONValue, field: String, record: String, recordType: String,
+        defined: FieldType?
     ) throws(FieldRefusal) -> FieldValue? {
         if dictionary.isNull { return nil }
         guard let object = dictionary.object else { throw .noDictionary(field: field) }
@@ -36,17 +40,28 @@ struct FieldReader {
         if let defined {
             type = defined
         } else {
-            type = try Self.infer(value, claim: claim, field: field)
+            type = try Self.infer(
+                value, claim: claim, isEncrypted: object["isEncrypted"]?.bool == true,
+                field: field)
         }
-        if let claim, !claim.allows(type) {
+        let flag = object["isEncrypted"]?.bool
+        let wantsSealing = claim?.isEncrypted == true || flag == true
+        // A tag or a flag that says nothing of sealing contradicts an encrypted field. Without
+        // either the schema decides.
+        let deniesSealing = type.isEncrypted && !wantsSealing && (claim != nil || flag == false)
+        if deniesSealing || claim.map({ !$0.allows(type) }) == true {
+            let word = tag?.string ?? TypeTag.text(of: type)
             throw .contradiction(
-                claimed: tag?.string ?? "", field: field, recordType: recordType, defined: type)
+                claimed: flag == true && claim?.isEncrypted == false ? "ENCRYPTED_" + word : word,
+                field: field, recordType: recordType, defined: type)
         }
-        let wantsSealing = claim?.isEncrypted == true || object["isEncrypted"]?.bool == true
         if wantsSealing || type.isEncrypted {
             if self.scope == .public { throw .encryptedInPublic }
-            if !type.isEncrypted, defined != nil { throw .notEncrypted }
-            throw .encryptionUnavailable(field: field)
+            if !type.isEncrypted { throw .notEncrypted }
+            guard let sealer else { throw .encryptionUnavailable(field: field) }
+            return sealer.seal(
+                try self.value(value, as: type),
+                at: FieldPlace(zone: self.zone.name, record: record, field: field))
         }
         if type.scalar == .asset { return try self.assets(value, as: type, field: field) }
         return try self.value(value, as: type)
@@ -162,25 +177,37 @@ struct FieldReader {
         return Reference(recordName: name, zone: zone, action: action)
     }
 
-    /// The type of a value that nothing defines.
+    /// The type of a value that nothing defines. References and assets are never encrypted.
     private static func infer(
-        _ value: JSONValue, claim: TypeTag.Claim?, field: String
+        _ value: JSONValue, claim: TypeTag.Claim?, isEncrypted: Bool, field: String
     ) throws(FieldRefusal) -> FieldType {
-        let encrypted = claim?.isEncrypted == true
+        func type(_ scalar: ScalarType, isList: Bool) -> FieldType {
+            let mayBe = scalar != .reference && scalar != .asset
+            return FieldType(
+                scalar, isList: isList,
+                isEncrypted: mayBe && (isEncrypted || claim?.isEncrypted == true))
+        }
         if let claim, let likeliest = claim.scalars.first {
-            return FieldType(likeliest, isList: claim.isList, isEncrypted: encrypted)
+            return type(likeliest, isList: claim.isList)
         }
         if let array = value.array {
             guard let first = array.first(where: { _ in true }) else {
                 throw .undecidable(field: field)
             }
             guard let element = Self.shape(first) else { throw .undecidable(field: field) }
-            return FieldType(element, isList: true)
+            return type(element, isList: true)
         }
         guard claim == nil, let scalar = Self.shape(value) else {
             throw .undecidable(field: field)
         }
-        return FieldType(scalar)
+        return type(scalar, isList: false)
+    }
+
+    /// Whether a field's dictionary asks to be sealed.
+    static func wantsSealing(_ dictionary: JSONValue) -> Bool {
+        guard let object = dictionary.object else { return false }
+        return object["isEncrypted"]?.bool == true
+            || object["type"]?.string.flatMap { TypeTag.claim($0) }?.isEncrypted == true
     }
 
     private static func shape(_ value: JSONValue) -> ScalarType? {

@@ -18,7 +18,7 @@ package enum FieldRefusal: Error, Sendable, Hashable {
     case notDefined(field: String, recordType: String, isProduction: Bool)
     case notEncrypted
     case encryptedInPublic
-    /// Stratus has no keys to seal it with yet.
+    /// Nothing here has keys to seal it with.
     case encryptionUnavailable(field: String)
     /// Nothing here keeps assets.
     case assetsUnavailable(field: String)

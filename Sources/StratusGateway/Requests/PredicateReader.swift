@@ -146,7 +146,7 @@ struct PredicateReader {
         }
         guard
             let read = try self.fields.value(
-                of: dictionary, field: "fieldValue", recordType: "", defined: nil)
+                of: dictionary, field: "fieldValue", record: "", recordType: "", defined: nil)
         else { throw InputRefusal.missingKey("value") }
         return read
     }

@@ -2,14 +2,17 @@ import StratusModel
 
 /// The word beside a value that says its type: what we write, and everything clients write.
 enum TypeTag {
-    /// The type's name as answers spell it: `STRING`, `INT64_LIST`, …
+    /// The type's name as answers spell it: `STRING`, `INT64_LIST`, … Of encrypted types only one
+    /// has a name of its own.
     static func text(of type: FieldType) -> String {
-        type.isList ? type.scalar.tag + "_LIST" : type.scalar.tag
+        if type == FieldType(.bytes, isEncrypted: true) { return "ENCRYPTED_BYTES" }
+        return type.isList ? type.scalar.tag + "_LIST" : type.scalar.tag
     }
 
     /// The type's name as reasons spell it: `ENCRYPTED_STRING`, ….
     static func name(of type: FieldType) -> String {
-        (type.isEncrypted ? "ENCRYPTED_" : "") + Self.text(of: type)
+        let plain = FieldType(type.scalar, isList: type.isList)
+        return (type.isEncrypted ? "ENCRYPTED_" : "") + Self.text(of: plain)
     }
 
     /// The types that a client's tag may stand for. The schema decides; a tag can only contradict

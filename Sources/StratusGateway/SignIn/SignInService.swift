@@ -33,10 +33,11 @@ package final class SignInService: Sendable {
 
     package init(
         authenticator: CredentialAuthenticator, settings: Settings = Settings(),
-        log: Log = .silent()
+        keys: DatabaseKeys? = nil, log: Log = .silent()
     ) {
         self.directory = Directory(
-            authenticator, commandDeadline: settings.commandDeadline, form: .webServices)
+            authenticator, commandDeadline: settings.commandDeadline, form: .webServices,
+            keys: keys)
         self.settings = settings
         self.log = log
     }

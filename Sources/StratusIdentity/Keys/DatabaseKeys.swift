@@ -58,6 +58,15 @@ package final class DatabaseKeys: Sendable {
         return try await self.make(0, of: database).key
     }
 
+    /// The key of one version, as its row has it now. Nil: there is none, or an erasure has destroyed
+    /// it.
+    package func key(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> SecretBytes?
+    {
+        guard let row = try await self.row(database, version: version)?.key else { return nil }
+        return try await self.open(row, version: version, of: database)
+    }
+
     /// The key that a row holds.
     package func open(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
         async throws(RouteError) -> SecretBytes

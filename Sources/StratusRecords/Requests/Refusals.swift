@@ -70,6 +70,9 @@ package struct RecordRefusal: Sendable, Hashable {
         case assetMismatch = 41
         /// The record would hold more assets than one may. Subject: the limit.
         case tooManyAssets = 42
+        /// The field is sealed under a key that the database does not have, or has no more: seal
+        /// anew. Subject: the field.
+        case fieldKeyMissing = 90
     }
 
     package var reason: Reason

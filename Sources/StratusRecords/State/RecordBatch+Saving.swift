@@ -38,6 +38,9 @@ extension RecordBatch {
         {
             return .refused(refusal)
         }
+        if let refusal = try self.checkFieldKeys(of: operation, over: rows) {
+            return .refused(refusal)
+        }
         return try self.store(
             self.merged(operation, existing, typeName: typeName), by: operation, over: existing,
             rows)

@@ -25,6 +25,8 @@ struct RecordBatch {
     var deletedCount = 0
     /// The command's own: what is reserved for it in another bucket must last as long.
     var deadlineMilliseconds = Int64.min
+    /// A key of the database that was looked for and is there.
+    var openingVersion: UInt32?
     /// Whether what other buckets must be told can be posted.
     var hasOutboxRoom = true
 

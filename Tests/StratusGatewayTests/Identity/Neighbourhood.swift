@@ -48,10 +48,12 @@ final class Neighbourhood: Wire {
             development: isOpen ? development : nil, signInBase: signInBase)
         var settings = SignInService.Settings()
         settings.signUpIsOpen = signUpIsOpen
-        self.service = SignInService(authenticator: self.authenticator, settings: settings)
+        let keys = InProcess.databaseKeys(self.router, self.world)
+        self.service = SignInService(
+            authenticator: self.authenticator, settings: settings, keys: keys)
         self.handler = CloudKitHandler(
             router: self.router, authenticator: self.authenticator, world: self.world,
-            tokenKey: master, limits: requests, people: self.service,
+            tokenKey: master, limits: requests, people: self.service, keys: keys,
             push: PushRegistry(
                 keys: InProcess.pushKeys(self.router, self.world), allowsPrivate: false))
     }

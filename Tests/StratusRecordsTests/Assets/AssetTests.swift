@@ -351,6 +351,29 @@ import Testing
         #expect(try self.bench.row(1) == nil)
     }
 
+    @Test mutating func `a field sealed under a key that is not there is refused`() throws {
+        func secret(_ version: UInt32) -> Field {
+            Field(
+                name: "secret",
+                value: .sealed(
+                    FieldType(.string, isEncrypted: true),
+                    SealedFieldCoding.bytes(keyVersion: version, content: [1, 2])))
+        }
+        let refusal = RecordRefusal(.fieldKeyMissing, "secret")
+        #expect(try self.save("a", secret(1)) == nil)
+        #expect(try self.save("b", secret(2)) == refusal)
+        let other = Field(
+            name: "secret", value: .sealed(FieldType(.string, isEncrypted: true), [9, 9]))
+        #expect(try self.save("b", other) == refusal)
+        // A save that was under way during an erasure: nobody could open it.
+        _ = try self.bench.apply(
+            .eraseDatabase(EraseDatabase(database: Bench.privateDatabase)))
+        try self.bench.zone("Shelves")
+        #expect(try self.save("a", secret(1)) == refusal)
+        try self.bench.putKey(2)
+        #expect(try self.save("a", secret(2)) == nil)
+    }
+
     @Test mutating func `a key is put once`() throws {
         let other = WrappedKey(wrapped: [1], wrappingVersion: 9, check: [])
         let put = PutKey(database: Bench.privateDatabase, version: 1, key: other)
