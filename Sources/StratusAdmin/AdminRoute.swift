@@ -51,7 +51,8 @@ package struct AdminRoute: Sendable {
         NodePages.routes + SupportPages.routes + SchemaPages.routes + ContainerPages.routes
         + KeyValuePages.routes + AssetPages.routes + TokenPages.routes
         + KeyPages.routes + RolePages.routes + UserPages.routes + AuditPages.routes
-        + SealingKeyPages.routes + PushPages.routes + ClusterPages.routes + ClusterChanges.routes
+        + SealingKeyPages.routes + EncryptionKeyPages.routes + PushPages.routes
+        + ClusterPages.routes + ClusterChanges.routes
 
     /// The values of the names in braces, if the path is of this route.
     func parameters(in path: [String]) -> [String: String]? {

@@ -24,6 +24,7 @@ extension ConfigurationKey {
         ),
         ("storage", "What the node does with its disk in the background."),
         ("assets", "Files that records hold."),
+        ("keys", "The keys that files and encrypted fields are sealed under."),
         ("log", "What the node writes to standard error."),
         ("limits", "What one client, one request or one record may use."),
         ("stop", "How the node stops."),
@@ -283,6 +284,20 @@ extension ConfigurationKey {
             "How much of files a node of a cluster fetches from the others in a second, where its own copies are "
                 + "missing or damaged. 0: as much as can be."),
 
+        ConfigurationKey(
+            "keys.masterFiles", .list(.text), .list([]),
+            "Files with master keys, each as `VERSION=PATH`: 64 hexadecimal digits that only the "
+                + "owner and group can read. They wrap the keys of files and encrypted fields. Keep "
+                + "them off the disk with the data. Every node needs the same."),
+        ConfigurationKey(
+            "keys.sealingMaster", .integer(0...1_000_000), .integer(0),
+            "The version of the master key that wraps new keys. 0 stands for the key that comes "
+                + "from `token.key` or the cluster's secret. Change it once every node has the "
+                + "file, then run `stratusctl encryption-key rotate`."),
+        ConfigurationKey(
+            "keys.retiredMasters", .list(.text), .list([]),
+            "Versions of master keys that wrap nothing any more. A node that was started with a "
+                + "key before needs it, unless its version is listed here."),
         ConfigurationKey(
             "log.level", .choice(LogLevel.allCases.map(\.name)), .text("info"), reloads: true,
             "The lowest level that is written. `stratusctl log-level` changes it too, until "

@@ -101,6 +101,10 @@ struct ControlCommands: AdminConversation {
             return try await UpgradeCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
+        case let path where EncryptionKeyCommands.serves(path):
+            return try await EncryptionKeyCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where AssetCommands.serves(path):
             return try await AssetCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

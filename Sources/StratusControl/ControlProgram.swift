@@ -105,7 +105,10 @@ package enum ControlProgram {
                     SchemaResetCommand.definition,
                 ]),
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
-            + [UpgradeCommands.definition, SupportCommand.definition, AssetCommands.definition]
+            + [
+                UpgradeCommands.definition, SupportCommand.definition, AssetCommands.definition,
+                EncryptionKeyCommands.definition,
+            ]
             + ContainerCommands.definitions + KeyValueCommands.definitions
             + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(

@@ -83,19 +83,72 @@ extension Node {
         throw NodeFailure(.inputOutput, "'\(path)' must hold 32 bytes: restore it from a backup")
     }
 
-    /// The master key. It must be the one that this data directory was used with before.
-    static func openMaster(_ secret: Bytes, _ world: RealWorld) throws(NodeFailure)
-        -> InstallationMaster
-    {
-        let master = InstallationMaster(secret: secret)
-        for version in 0...master.newest {
-            guard let key = master.key(version) else { continue }
-            do throws(MasterKeyFile.Refusal) {
-                try MasterKeyFile.check(
-                    version, is: SealedKey.check(of: key), in: world.files)
-            } catch { throw NodeFailure(.configuration, error.description) }
+    /// The master keys. Each must be the one that this data directory was used with before, and none
+    /// of those may be missing that it was used with.
+    static func openMaster(
+        _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld
+    ) throws(NodeFailure) -> NamedMasters {
+        var named: [UInt32: SecretBytes] = [:]
+        for text in settings.texts("keys.masterFiles") {
+            guard let mark = text.firstIndex(of: "="), let version = UInt32(text[..<mark]),
+                NamedMasters.versions.contains(version), named[version] == nil
+            else {
+                throw NodeFailure(
+                    .configuration,
+                    "'keys.masterFiles': '\(text)' must be VERSION=PATH, and each VERSION from 1 to "
+                        + "\(NamedMasters.versions.upperBound) may stand there once")
+            }
+            named[version] = try Self.masterKey(String(text[text.index(after: mark)...]))
         }
+        var retired: [UInt32] = []
+        for text in settings.texts("keys.retiredMasters") {
+            guard let version = UInt32(text), NamedMasters.versions.contains(version),
+                named[version] == nil
+            else {
+                throw NodeFailure(
+                    .configuration,
+                    "'keys.retiredMasters': '\(text)' must be a version that is not in "
+                        + "'keys.masterFiles'")
+            }
+            retired.append(version)
+        }
+        let sealing = UInt32(settings.integer("keys.sealingMaster"))
+        guard sealing == 0 || named[sealing] != nil else {
+            throw NodeFailure(
+                .configuration,
+                "'keys.sealingMaster' is \(sealing), and 'keys.masterFiles' has no such version")
+        }
+        let master = NamedMasters(
+            InstallationMaster(secret: secret), named: named, sealing: sealing)
+        do throws(MasterKeyFile.Refusal) {
+            try MasterKeyFile.require(master.versions, retired: retired, in: world.files)
+            for version in master.versions {
+                guard let key = master.key(version) else { continue }
+                try MasterKeyFile.check(version, is: SealedKey.check(of: key), in: world.files)
+            }
+        } catch { throw NodeFailure(.configuration, error.description) }
         return master
+    }
+
+    private static func masterKey(_ path: String) throws(NodeFailure) -> SecretBytes {
+        if case .file(let mode) = SmallFile.state(path), mode & 0o007 != 0 {
+            throw NodeFailure(
+                .configuration,
+                "'keys.masterFiles': others can read '\(path)': run 'chmod 600' on it")
+        }
+        var content: Bytes
+        do throws(SmallFile.Failure) { content = try SmallFile.read(path, limit: 4_096) } catch {
+            throw NodeFailure(.configuration, "'keys.masterFiles': \(error)")
+        }
+        // Wiped by the copy that takes it.
+        defer { if !content.isEmpty { _ = SecretBytes(taking: &content) } }
+        guard let key = NamedMasters.key(content) else {
+            throw NodeFailure(
+                .configuration,
+                "'keys.masterFiles': '\(path)' must hold 64 hexadecimal digits: make one with "
+                    + "'openssl rand -hex 32'")
+        }
+        return key
     }
 
     /// 256 unpredictable bits.

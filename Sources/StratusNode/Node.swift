@@ -90,7 +90,7 @@ package final class Node: Sendable {
         } else {
             tokenKey = try Self.openTokenKey(plan, world)
         }
-        let master = try Self.openMaster(tokenKey, world)
+        let master = try Self.openMaster(settings, tokenKey, world)
         let state = NodeState(
             plan, log: log, world: world, health: health, metrics: metrics, cluster: cluster)
         cluster.support.withLock {

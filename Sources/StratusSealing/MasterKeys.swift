@@ -2,7 +2,9 @@
 /// the cluster's secret.
 package protocol MasterKeys: Sendable {
     /// The version that wraps what is written from now on.
-    var newest: UInt32 { get }
+    var sealing: UInt32 { get }
+    /// Every version that this node was given, in order.
+    var versions: [UInt32] { get }
     /// Nil: this node was not given that version.
     func key(_ version: UInt32) -> SecretBytes?
 }

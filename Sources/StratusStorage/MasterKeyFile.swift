@@ -19,13 +19,21 @@ package import StratusModel
 package enum MasterKeyFile {
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case otherKey(version: UInt32)
+        /// The node was started with it before, and is not given it now.
+        case missing(version: UInt32)
         case unreadable(String)
 
         package var description: String {
             switch self {
             case .otherKey(let version):
                 "master key \(version) is not the one that this data directory was used with: "
-                    + "restore 'token.key', or the cluster's secret, from a backup"
+                    + (version == 0
+                        ? "restore 'token.key', or the cluster's secret, from a backup"
+                        : "correct its file in 'keys.masterFiles'")
+            case .missing(let version):
+                "this data directory was used with master key \(version), which is not in "
+                    + "'keys.masterFiles': add it, or, if 'stratusctl encryption-key list' showed "
+                    + "that it wraps nothing, add \(version) to 'keys.retiredMasters'"
             case .unreadable(let why): "the file KEYS in the data directory: \(why)"
             }
         }
@@ -50,6 +58,20 @@ package enum MasterKeyFile {
             }
             known[version] = check
             try files.replace(Self.path, with: Self.encode(known))
+        } catch let refusal as Refusal { throw refusal } catch { throw .unreadable("\(error)") }
+    }
+
+    /// Looks whether every version that was noted is among those given, or retired.
+    package static func require(_ given: [UInt32], retired: [UInt32], in files: any Files)
+        throws(Refusal)
+    {
+        do {
+            guard try files.exists(Self.path) else { return }
+            let known = try Self.decode(files.contents(of: Self.path, limit: Self.sizeMax))
+            for version in known.keys.sorted()
+            where !given.contains(version) && !retired.contains(version) {
+                throw Refusal.missing(version: version)
+            }
         } catch let refusal as Refusal { throw refusal } catch { throw .unreadable("\(error)") }
     }
 

@@ -17,6 +17,22 @@ import Testing
         try MasterKeyFile.check(0, is: one, in: files)
     }
 
+    @Test func `A-13 a key that was used before is missed unless it is retired`() throws {
+        let files = SimulatedFiles(seed: 1)
+        try MasterKeyFile.require([0], retired: [], in: files)
+        for version in [0, 3, 5] as [UInt32] {
+            try MasterKeyFile.check(version, is: Bytes(repeating: 1, count: 8), in: files)
+        }
+        try MasterKeyFile.require([0, 3, 5, 9], retired: [], in: files)
+        #expect(throws: MasterKeyFile.Refusal.missing(version: 3)) {
+            try MasterKeyFile.require([0, 5], retired: [], in: files)
+        }
+        try MasterKeyFile.require([0, 5], retired: [3], in: files)
+        #expect(throws: MasterKeyFile.Refusal.missing(version: 0)) {
+            try MasterKeyFile.require([3, 5], retired: [], in: files)
+        }
+    }
+
     @Test func `the file of version 1 is written as ever`() throws {
         let bytes = MasterKeyFile.encode([
             7: Bytes(repeating: 2, count: 8), 0: Bytes(repeating: 1, count: 8),

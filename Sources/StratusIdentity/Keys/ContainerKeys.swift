@@ -26,7 +26,7 @@ package final class ContainerKeys: Sendable {
     private static let keptMax = 4_096
 
     private let store: IdentityStore
-    private let master: any MasterKeys
+    package let master: any MasterKeys
     private let kept = Mutex<[ContainerReference: Kept]>([:])
 
     package init(store: IdentityStore, master: any MasterKeys) {
@@ -70,6 +70,50 @@ package final class ContainerKeys: Sendable {
         throw .notExecuted(retryAfter: .seconds(1))
     }
 
+    /// How a container's key is stored.
+    package enum State: Sendable, Equatable {
+        /// Nobody has needed one yet.
+        case none
+        /// It opens.
+        case wrapped(master: UInt32)
+        /// This node cannot open it.
+        case closed(master: UInt32, reason: String)
+    }
+
+    /// Reads the row of a container's key, and opens it.
+    package func state(of container: ContainerReference) async throws(RouteError) -> State {
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let name = IdentityKey(.containerKey, of: IdentityKey.home(container))
+        guard let row = try await self.store.row(name, at: .container(container)) else {
+            return .none
+        }
+        let version = try Self.wrapped(row.body).version
+        do throws(RouteError) {
+            _ = try self.open(row.body, of: container)
+        } catch {
+            guard case .refused(let reason) = error else { throw error }
+            return .closed(master: version, reason: reason)
+        }
+        return .wrapped(master: version)
+    }
+
+    /// Wraps a container's key under the master key that seals. The key itself stays, so nothing
+    /// under it changes.
+    ///
+    /// - Returns: false where it is wrapped so already, or there is none.
+    package func wrapAnew(_ container: ContainerReference) async throws(RouteError) -> Bool {
+        guard self.store.router.level.allows(.two) else { throw .upgrading }
+        let name = IdentityKey(.containerKey, of: IdentityKey.home(container))
+        return try await self.store.update(name, at: .container(container)) {
+            (row) throws(RouteError) in
+            guard let row, try Self.wrapped(row.body).version != self.master.sealing else {
+                return nil
+            }
+            let key = try self.open(row.body, of: container)
+            return .put(body: try self.row(key, of: container), expiresAtMilliseconds: 0)
+        }
+    }
+
     private func keep(_ key: SecretBytes, of container: ContainerReference, at now: MonotonicTime) {
         self.kept.withLock { kept in
             if kept.count >= Self.keptMax, kept[container] == nil { kept = [:] }
@@ -80,7 +124,7 @@ package final class ContainerKeys: Sendable {
     private func row(_ key: SecretBytes, of container: ContainerReference)
         throws(RouteError) -> Bytes
     {
-        let version = self.master.newest
+        let version = self.master.sealing
         guard let above = self.master.key(version) else {
             throw .refused("this node lacks master key \(version)")
         }
@@ -93,12 +137,7 @@ package final class ContainerKeys: Sendable {
     private func open(_ body: Bytes, of container: ContainerReference) throws(RouteError)
         -> SecretBytes
     {
-        let wrapped: SealedKey
-        do {
-            var reader = ByteReader(body)
-            try reader.identityFormat(1)
-            wrapped = try SealedKey(decoding: Bytes(body.dropFirst()))
-        } catch { throw .unreadable }
+        let wrapped = try Self.wrapped(body)
         guard let above = self.master.key(wrapped.version) else {
             throw .refused("this node lacks master key \(wrapped.version)")
         }
@@ -111,6 +150,14 @@ package final class ContainerKeys: Sendable {
             case .damaged: throw .unreadable
             }
         }
+    }
+
+    private static func wrapped(_ body: Bytes) throws(RouteError) -> SealedKey {
+        do {
+            var reader = ByteReader(body)
+            try reader.identityFormat(1)
+            return try SealedKey(decoding: Bytes(body.dropFirst()))
+        } catch { throw .unreadable }
     }
 
     private static func purpose(_ container: ContainerReference) -> Bytes {

@@ -27,7 +27,7 @@ package final class DatabaseKeys: Sendable {
     private static let patience = Duration.seconds(10)
 
     private let store: IdentityStore
-    private let containers: ContainerKeys
+    package let containers: ContainerKeys
     /// Keys by what their rows hold, so none is used whose row is gone.
     private let opened = Mutex<[Kept: SecretBytes]>([:])
 

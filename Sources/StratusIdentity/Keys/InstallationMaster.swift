@@ -15,7 +15,8 @@ package struct InstallationMaster: MasterKeys {
             from: SecretBytes(copying: secret), info: Bytes("stratus master key 0".utf8))
     }
 
-    package var newest: UInt32 { 0 }
+    package var sealing: UInt32 { 0 }
+    package var versions: [UInt32] { [0] }
 
     package func key(_ version: UInt32) -> SecretBytes? { version == 0 ? self.zero : nil }
 }

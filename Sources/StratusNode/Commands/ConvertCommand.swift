@@ -106,7 +106,8 @@ struct ConvertCommand {
         }
         let plan = NodePlan(settings: settings)
         let master = ClusterMaster(
-            key: try Self.tokenKey(of: path, world), adminToken: try Self.adminToken(of: plan))
+            key: try Self.tokenKey(of: path, settings, world),
+            adminToken: try Self.adminToken(of: plan))
         let formation = ClusterFormation(
             converting: kept, to: name, level: FeatureLevel.build.rawValue)
         try ClusterMaster.keep(master.sealed(under: secret), in: world)
@@ -171,7 +172,9 @@ struct ConvertCommand {
 
     /// The key from which the node's names and tokens come. It must be the one that the data was
     /// used with: everybody's names come from it.
-    private static func tokenKey(of path: String, _ world: RealWorld) throws -> Bytes {
+    private static func tokenKey(
+        of path: String, _ settings: ConfigurationSettings, _ world: RealWorld
+    ) throws -> Bytes {
         let file = path + "/token.key"
         let key: Bytes
         do throws(SmallFile.Failure) { key = try SmallFile.read(file, limit: 64) } catch {
@@ -181,7 +184,7 @@ struct ConvertCommand {
         guard key.count == ClusterMaster.keySize else {
             throw Failure(.malformedInput, "'\(file)' must hold 32 bytes: restore it")
         }
-        _ = try Node.openMaster(key, world)
+        _ = try Node.openMaster(settings, key, world)
         return key
     }
 

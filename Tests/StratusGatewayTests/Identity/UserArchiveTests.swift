@@ -95,6 +95,31 @@ import Testing
         #expect(!zones.text.contains("Shelves"))
     }
 
+    @Test func `A-12 an archive has encrypted fields in plain, and an erasure ends their keys`()
+        async throws
+    {
+        let town = Neighbourhood()
+        _ = try await town.makeContainer()
+        let api = try await town.apiToken()
+        let ann = try await town.account("ann@example.org")
+        let token = try await town.signIn(ann)
+        let secret: JSON = ["value": "hush", "type": "STRING", "isEncrypted": true]
+        let saved = try await town.post(
+            "private/records/modify",
+            ["operations": [Operation.create("a", ["secret": secret])]], api: api, user: token)
+        #expect(saved.json?["records"][0]["fields"]["secret"] == secret, "\(saved)")
+        let archive = UserArchive(town.service.directory)
+        let lines = try await self.lines(
+            try #require(try await archive.export(ann, in: Neighbourhood.container)))
+        #expect(lines.count { $0["record"]["fields"]["secret"] == secret } == 1)
+        let database = DatabaseID(
+            container: Neighbourhood.container, scope: .private, owner: town.recordName(ann))
+        let keys = InProcess.databaseKeys(town.router, town.world)
+        #expect(try await keys.key(1, of: database) != nil)
+        _ = try #require(try await archive.erase(ann, settling: .zero))
+        #expect(try await keys.key(1, of: database) == nil)
+    }
+
     @Test func `an archive holds the key-value store, and an erasure takes it`() async throws {
         let town = Neighbourhood()
         _ = try await town.makeContainer()

@@ -37,6 +37,15 @@ import Testing
         #expect(try String(contentsOf: url, encoding: .utf8) == page.text)
     }
 
+    /// Pages go by sections: a key of one that nobody describes would be left out.
+    @Test func `every section of a key is described`() {
+        let sections = Set(ConfigurationKey.sections.map(\.path))
+        for key in ConfigurationKey.all {
+            guard let end = key.path.lastIndex(of: ".") else { continue }
+            #expect(sections.contains(String(key.path[..<end])), "\(key.path)")
+        }
+    }
+
     @Test func `the example as it is sets nothing`() {
         let result = ConfigurationReaderTests.read(ConfigurationPages.example())
         #expect(result.problems.isEmpty)
