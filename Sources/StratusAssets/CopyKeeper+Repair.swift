@@ -8,8 +8,10 @@ extension CopyKeeper {
     private static let fetchCountMax = 8
     /// How fast copies are read back at least once somebody has asked for it.
     private static let askedRate = ByteCount.mebibytes(4)
-    /// How long every member must lack a copy before its body is called lost.
+    /// How long every member must lack a copy before its body is called lost, and how often all must
+    /// have said so.
     package static let absentPatience = Duration.seconds(600)
+    private static let absentLookCount = 5
     /// Bodies of one partition that are watched for that. The others follow once these are lost.
     private static let absentCountMax = 1_000
     /// Between two rounds of asking for what nobody had.
@@ -67,7 +69,8 @@ extension CopyKeeper {
             guard let known = self.groups[group], known.wants.missingCount > 0,
                 known.repairAfter.map({ self.setup.now() >= $0 }) ?? true
             else { continue }
-            let wanted = known.wants.wanted(limit: Self.repairCountMax)
+            let wanted = known.wants.wanted(
+                from: known.repairFrom, limit: Self.repairCountMax)
             var brought = 0
             var next = 0
             while next < wanted.count, left > 0, !self.isStopped {
@@ -79,6 +82,10 @@ extension CopyKeeper {
                 }
                 let round = Array(wanted[first..<next])
                 let sizes = await self.bring(round, of: group)
+                // Those that nobody has do not keep the others waiting.
+                if let last = round.last {
+                    self.groups[group]?.repairFrom = last.name.next ?? .first
+                }
                 brought += sizes.count
                 left -= sizes.reduce(0, +)
             }
@@ -120,26 +127,30 @@ extension CopyKeeper {
     }
 
     /// Every member has said for ten minutes that it lacks the copy: nobody waits for its body any
-    /// more. One that does not answer may have it, and ends that time.
+    /// more, once the leader says so. One that does not answer may have it, and ends that time.
     private func note(_ fetched: CopyFetch, of name: CopyName, in group: GroupID) {
         guard let known = self.groups[group] else { return }
         let now = self.setup.now()
         guard case .absent = fetched else {
-            self.groups[group]!.absentSince[name.body] = nil
+            self.groups[group]!.absent[name.body] = nil
             return
         }
-        guard let since = known.absentSince[name.body] else {
-            if known.absentSince.count < Self.absentCountMax {
-                self.groups[group]!.absentSince[name.body] = now
+        guard var absence = known.absent[name.body] else {
+            if known.absent.count < Self.absentCountMax {
+                self.groups[group]!.absent[name.body] = Absence(since: now)
             }
             return
         }
-        guard now >= since + Self.absentPatience, known.isCompared, known.doubtCount == 0,
+        absence.lookCount += 1
+        self.groups[group]!.absent[name.body] = absence
+        guard now >= absence.since + Self.absentPatience,
+            absence.lookCount >= Self.absentLookCount, known.isCompared, known.doubtCount == 0,
+            self.setup.mayLose(group),
             // It counts only if this node's own disk can be read and says the same.
             case .absent = self.fetch(name, of: group),
             self.groups[group]?.wants.isMissing(name) == true
         else { return }
-        self.groups[group]!.absentSince[name.body] = nil
+        self.groups[group]!.absent[name.body] = nil
         self.lostCount += 1
         self.setup.trouble(group, "\(name.body) is lost: no member has a sound copy of \(name)")
         self.setup.loseBody(group, name.body)
@@ -151,7 +162,7 @@ extension CopyKeeper {
             let lacks = self.groups[group]!.wants.missingCount > 0
             if !lacks {
                 self.groups[group]!.lacksSince = nil
-                self.groups[group]!.absentSince = [:]
+                self.groups[group]!.absent = [:]
             } else if self.groups[group]!.lacksSince == nil {
                 self.groups[group]!.lacksSince = now
             }

@@ -38,6 +38,9 @@ package actor CopyKeeper {
         /// Brings a copy from another member; *absent* only if every other one has said so. Nil: there
         /// can be no other, as on a node alone.
         package var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
+        /// Whether this node may say of a partition that something is lost there: it leads it, so it
+        /// knows who the members are.
+        package var mayLose: @Sendable (GroupID) -> Bool = { _ in true }
         /// No member has a sound copy of one of the body's chunks: the rows are to say so.
         package var loseBody: @Sendable (GroupID, BodyID) -> Void = { _, _ in }
         /// Whether the disk has more than its reserve.
@@ -132,14 +135,22 @@ package actor CopyKeeper {
         var lacksSince: MonotonicTime?
         /// Nobody had what is missing: it is not asked for before this.
         var repairAfter: MonotonicTime?
-        /// Bodies of which every member lacks a chunk, and since when all have said so.
-        var absentSince: [BodyID: MonotonicTime] = [:]
+        /// The first of the missing copies that is asked for next.
+        var repairFrom = CopyName.first
+        /// Bodies of which every member lacks a chunk.
+        var absent: [BodyID: Absence] = [:]
         /// When every copy had been read back last, and whether it is being done.
         var readBackAt: MonotonicTime
         var isReadingBack = false
         /// As of the last look.
         var sizes = (all: ByteCount(0), live: ByteCount(0))
         var problem: String?
+    }
+
+    /// Since when every member has said that it lacks a chunk, and how often all were asked.
+    struct Absence {
+        var since: MonotonicTime
+        var lookCount = 1
     }
 
     /// Copies that wait to be stored, all partitions together.
@@ -296,9 +307,10 @@ package actor CopyKeeper {
         return self.groups[group]!.applied
     }
 
-    /// Forgets the copies of a body that will not be named.
+    /// Forgets the copies of a body that will not be named. Whoever says so may be wrong: what a row
+    /// names, or what is not known to be named by none, stays.
     package func drop(_ body: BodyID, of group: GroupID) {
-        guard self.groups[group] != nil, !self.isStopped else { return }
+        guard self.appliedNow(group) != nil, !self.isStopped else { return }
         var from = CopyName(body: body, ordinal: 0)
         while true {
             let page =
@@ -306,12 +318,15 @@ package actor CopyKeeper {
                     try store.held(from: from, limit: 1_024)
                 } ?? []
             let names = page.map(\.name).filter { $0.body == body }
-            guard !names.isEmpty else { break }
-            _ = self.attempt(group, makes: false) { store throws(StoreError) in
-                try store.remove(names)
+            guard let wants = self.groups[group]?.wants, !names.isEmpty else { break }
+            let unnamed = names.filter { wants.isUnnamed($0) }
+            let isDone: Void? = self.attempt(group, makes: false) { store throws(StoreError) in
+                try store.remove(unnamed)
             }
-            self.groups[group]!.wants.removed(names)
-            self.groups[group]!.hasGarbage = true
+            if isDone != nil, !unnamed.isEmpty {
+                self.groups[group]!.wants.removed(unnamed)
+                self.groups[group]!.hasGarbage = true
+            }
             guard let next = names.last?.next, next.body == body else { break }
             from = next
         }

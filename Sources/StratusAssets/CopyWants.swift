@@ -76,6 +76,9 @@ package struct CopyWants: Sendable, Equatable {
     private var unlistedFrom: LogIndex?
     /// The same from before the comparison that is under way: it counts until that one is through.
     private var unlistedBefore: LogIndex?
+    /// Copies that no row names had no room in the list: a comparison is due once those that are
+    /// listed are gone.
+    private var hasUnlistedOrphans = false
     /// The name that the comparison has reached; it began with the first. Nil: none has been to the
     /// end yet.
     private var comparedTo: CopyName? = .first
@@ -129,6 +132,7 @@ package struct CopyWants: Sendable, Equatable {
         self.dropped = [:]
         self.unlistedFrom = nil
         self.unlistedBefore = nil
+        self.hasUnlistedOrphans = false
         self.unlistedDropAt = max(self.unlistedDropAt, index)
         self.comparedTo = .first
         self.isCompared = false
@@ -192,6 +196,7 @@ package struct CopyWants: Sendable, Equatable {
     /// it.
     package mutating func compare(_ page: Page) {
         if page.from == .first {
+            self.hasUnlistedOrphans = false
             self.unlistedBefore = Self.first(self.unlistedFrom, self.unlistedBefore)
             self.unlistedFrom = nil
         }
@@ -219,10 +224,12 @@ package struct CopyWants: Sendable, Equatable {
             self.list(unnamed: copy)
         }
         for copy in page.damaged
-        where !named.contains(copy.name) && self.dropped[copy.name.body] == nil
-            && self.damaged.count < self.limits.countMax
-        {
-            self.damaged[copy.name] = copy.orphanAfterMilliseconds
+        where !named.contains(copy.name) && self.dropped[copy.name.body] == nil {
+            if self.damaged.count < self.limits.countMax {
+                self.damaged[copy.name] = copy.orphanAfterMilliseconds
+            } else {
+                self.hasUnlistedOrphans = true
+            }
         }
         self.comparedTo = page.end
         if page.end == nil {
@@ -250,14 +257,25 @@ package struct CopyWants: Sendable, Equatable {
     package var firstOrphanMilliseconds: Int64? {
         [self.unnamed.values.min(), self.damaged.values.min()].compactMap(\.self).min()
     }
-    /// Whether there are more than are listed.
+    /// Whether there are more than are listed, and room for them.
     package var hasUnlisted: Bool {
         self.unlistedFrom != nil || self.unlistedBefore != nil
+            || self.hasUnlistedOrphans && self.unnamed.isEmpty && self.damaged.isEmpty
     }
 
-    /// The copies to fetch, ascending, each with what the row says of it.
-    package func wanted(limit: Int) -> [(name: CopyName, chunk: BodyManifest.Chunk)] {
-        self.missing.keys.sorted().prefix(limit).map { ($0, self.missing[$0]!.chunk) }
+    /// Whether the list has the copy as one that no row names.
+    package func isUnnamed(_ name: CopyName) -> Bool { self.unnamed[name] != nil }
+
+    /// The copies to fetch, in the order of their names from `first` on, and around: each with what
+    /// the row says of it. Who asks on behind the last asks for all in turn.
+    package func wanted(
+        from first: CopyName = .first, limit: Int
+    ) -> [(name: CopyName, chunk: BodyManifest.Chunk)] {
+        let names = self.missing.keys.sorted()
+        let start = names.firstIndex { $0 >= first } ?? 0
+        return (names[start...] + names[..<start]).prefix(limit).map {
+            ($0, self.missing[$0]!.chunk)
+        }
     }
 
     /// The copies that the store may remove now, ascending.
@@ -294,9 +312,10 @@ package struct CopyWants: Sendable, Equatable {
     }
 
     private mutating func list(unnamed copy: HeldCopy) {
-        // One that is not listed is found by the next comparison, and fetched needlessly if it is
-        // named before.
+        // One that is not listed is found by a comparison once those that are listed have gone, and
+        // fetched needlessly if it is named before.
         guard self.unnamed.count < self.limits.countMax || self.unnamed[copy.name] != nil else {
+            self.hasUnlistedOrphans = true
             return
         }
         self.unnamed[copy.name] = copy.orphanAfterMilliseconds

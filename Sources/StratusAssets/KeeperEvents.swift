@@ -20,12 +20,17 @@ package enum RowsEvent: Sendable {
 /// The queue of events between the storage thread and the keeper, in order.
 ///
 /// Each event stands for something that one entry or one page of rows brought, and the storage
-/// thread asks ``hasRoom`` before it takes more from a partition. So the queue is bounded.
+/// thread asks ``hasRoom`` before it takes more from a partition. What comes without asking replaces
+/// its like: a partition has at most one such event behind the last of the others. So the queue is
+/// bounded.
 package final class KeeperInbox: Sendable {
     package static let countMax = 4_096
 
     private struct State {
         var events: [(GroupID, RowsEvent)] = []
+        /// Events taken so far, and the number of each partition's last event.
+        var takenCount = 0
+        var last: [GroupID: Int] = [:]
         var isScheduled = false
         var drain: (@Sendable () -> Void)?
     }
@@ -38,7 +43,7 @@ package final class KeeperInbox: Sendable {
 
     package func post(_ event: RowsEvent, of group: GroupID) {
         let drain = self.state.withLock { state -> (@Sendable () -> Void)? in
-            state.events.append((group, event))
+            Self.add(event, of: group, to: &state)
             return Self.claim(&state)
         }
         drain?()
@@ -54,13 +59,30 @@ package final class KeeperInbox: Sendable {
     }
 
     /// Up to 64 events. Empty: the next event calls `drain` again.
-    func take() -> [(GroupID, RowsEvent)] {
+    package func take() -> [(GroupID, RowsEvent)] {
         self.state.withLock { state in
             let events = Array(state.events.prefix(64))
             state.events.removeFirst(events.count)
+            state.takenCount += events.count
+            if state.events.isEmpty { state.last = [:] }
             if events.isEmpty { state.isScheduled = false }
             return events
         }
+    }
+
+    private static func add(_ event: RowsEvent, of group: GroupID, to state: inout State) {
+        if let number = state.last[group], number >= state.takenCount {
+            let place = number - state.takenCount
+            switch (state.events[place].1, event) {
+            case (.durable, .durable):
+                state.events[place].1 = event
+                return
+            case (.wantsHeld, .wantsHeld): return
+            default: break
+            }
+        }
+        state.last[group] = state.takenCount + state.events.count
+        state.events.append((group, event))
     }
 
     private static func claim(_ state: inout State) -> (@Sendable () -> Void)? {

@@ -20,6 +20,7 @@ package struct Progress: Sendable, Equatable {
     }
 
     struct Flight: Sendable, Equatable {
+        var first: LogIndex
         var last: LogIndex
         var size: Int
     }
@@ -77,10 +78,15 @@ package struct Progress: Sendable, Equatable {
 
     var isSentSnapshot: Bool { self.mode == .snapshot || self.stateResendAt != nil }
 
-    /// Counts entries as sent. Entries that were sent before are counted already.
-    mutating func sent(through last: LogIndex, size: Int) {
+    /// Counts entries as sent. Entries that were sent before are counted already. If more is sent
+    /// along with them, the message stands for those that it repeats.
+    mutating func sent(from first: LogIndex, through last: LogIndex, size: Int) {
         guard last > self.sentThrough else { return }
-        self.flights.append(Flight(last: last, size: size))
+        while let flight = self.flights.last, flight.first >= first {
+            self.flightSize -= flight.size
+            self.flights.removeLast()
+        }
+        self.flights.append(Flight(first: first, last: last, size: size))
         self.flightSize += size
     }
 

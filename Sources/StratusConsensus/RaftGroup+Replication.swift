@@ -168,7 +168,8 @@ extension RaftGroup {
             return
         }
         let last = entries[entries.endIndex - 1].index
-        self.peers[position].sent(through: last, size: entries.reduce(0) { $0 + $1.cost })
+        self.peers[position].sent(
+            from: next, through: last, size: entries.reduce(0) { $0 + $1.cost })
         if self.peers[position].mode == .streaming { self.peers[position].next = last.next }
         self.say(
             .append(previous: previous, entries: Array(entries), commit: self.commit), to: node,
@@ -189,7 +190,8 @@ extension RaftGroup {
             if self.peers[position].mode == .streaming { self.peers[position].mode = .probing }
             return
         }
-        self.peers[position].sent(through: through, size: size)
+        self.peers[position].sent(
+            from: self.peers[position].next, through: through, size: size)
         guard self.peers[position].mode == .streaming else { return }
         self.peers[position].next = max(self.peers[position].next, through.next)
         self.replicate(toPeerAt: position, at: now, into: &actions)

@@ -212,7 +212,7 @@ extension RaftGroup {
             !self.log.lastPoint.isAtLeastAsUpToDate(as: point),
             self.mustReach.map({ !$0.isAtLeastAsUpToDate(as: point) }) ?? true
         else { return }
-        self.mustReach = point
+        if !self.bugs.contains(.acknowledgedTailForgotten) { self.mustReach = point }
         actions.append(.reached(.acknowledgedTailOwed))
     }
 

@@ -57,7 +57,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // What a node knows of itself and of the others.
     case newReplicaNotTold, permitLiftsAll, endedSuspectedForEver
     // Damage.
-    case unknownLossForgiven, digestsNotCompared
+    case unknownLossForgiven, digestsNotCompared, acknowledgedTailForgotten
     // Recovery and mail.
     case newDatabaseNotLifted, mailNumberUsedAgain, lostTokensHonoured, mailNotLifted
     // Requests that are remembered.

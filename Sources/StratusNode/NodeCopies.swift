@@ -125,6 +125,9 @@ final class NodeCopies: Sendable {
                 }
                 return isAbsent ? .absent : .silent
             }
+            setup.mayLose = { group in
+                others.replicas.withLock { $0 }?.leader(of: group) == own
+            }
             setup.loseBody = { group, body in
                 guard let router = others.router.withLock({ $0 }) else { return }
                 Task { await Self.submit(.loseBody(LoseBody(body: body)), group, router, world) }
@@ -166,13 +169,16 @@ final class NodeCopies: Sendable {
         self.buffers = TransferBuffers(settings.size("assets.bufferSizeMax"))
     }
 
-    /// An earlier process may have ended between removing a replica and its copies.
+    /// An earlier process may have ended between removing a replica and its copies. Copies whose rows
+    /// are still here go with them, when the replica does.
     private static func removeForgotten(
         _ keeps: (GroupID) -> Bool, _ files: any Files, _ log: Log
     ) {
         do throws(StoreError) {
             for group in try PackDirectory.groups(in: Self.directory, of: files)
             where !keeps(group) {
+                guard try PartitionRemoval.isDone(for: group, in: "partitions", from: files)
+                else { continue }
                 try PackDirectory.remove(group, in: Self.directory, from: files)
             }
         } catch { log.error("assets", ["reason": .text("copies that moved away: \(error)")]) }

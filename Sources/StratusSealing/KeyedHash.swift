@@ -4,13 +4,23 @@ package import StratusModel
 /// HMAC-SHA256: the hashes that tables hold instead of tokens, and the derivation of keys.
 package enum KeyedHash {
     package static func hmac(key: Bytes, parts: [Bytes]) -> Bytes {
-        let context = EVP_MAC_CTX_new(Algorithms.shared.mac)
+        let context = Self.makeContext(key: key)
         defer { EVP_MAC_CTX_free(context) }
         var result = Bytes(repeating: 0, count: 32)
         var written = 0
+        var done = context != nil
+        for part in parts where done { done = EVP_MAC_update(context, part, part.count) == 1 }
+        done = done && EVP_MAC_final(context, &result, &written, result.count) == 1
+        precondition(done && written == 32, "HMAC-SHA256 failed")
+        return result
+    }
+
+    /// A context with the key, which the caller frees. Nil: OpenSSL gives none.
+    static func makeContext(key: Bytes) -> OpaquePointer? {
+        let context = EVP_MAC_CTX_new(Algorithms.shared.mac)
         // Parameters keep pointers to the texts: both texts must outlive the call that reads them,
         // and a literal passed to C does not.
-        var done = Algorithms.shared.parameterName.withUnsafeBufferPointer { parameter in
+        let isKeyed = Algorithms.shared.parameterName.withUnsafeBufferPointer { parameter in
             Algorithms.shared.digestName.withUnsafeBufferPointer { digest in
                 var parameters = [
                     OSSL_PARAM_construct_utf8_string(
@@ -21,10 +31,9 @@ package enum KeyedHash {
                 return EVP_MAC_init(context, key, key.count, &parameters) == 1
             }
         }
-        for part in parts where done { done = EVP_MAC_update(context, part, part.count) == 1 }
-        done = done && EVP_MAC_final(context, &result, &written, result.count) == 1
-        precondition(done && written == 32, "HMAC-SHA256 failed")
-        return result
+        if isKeyed { return context }
+        EVP_MAC_CTX_free(context)
+        return nil
     }
 
     /// A key of its own for every purpose.

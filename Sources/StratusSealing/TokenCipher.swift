@@ -1,4 +1,3 @@
-import COpenSSL
 package import StratusModel
 import Synchronization
 
@@ -17,15 +16,13 @@ import Synchronization
 package final class TokenCipher: Sendable {
     package static let overhead = 16
 
-    private struct Keys: Sendable {
-        let mac: Bytes
-        let cipher: Bytes
+    private typealias Keys = KeyedContexts
 
-        init(_ key: Bytes) {
-            precondition(key.count == 32, "a token key has 32 bytes")
-            self.mac = KeyedHash.hmac(key: key, parts: [Bytes("stratus token mac 1".utf8)])
-            self.cipher = KeyedHash.hmac(key: key, parts: [Bytes("stratus token cipher 1".utf8)])
-        }
+    private static func keys(_ key: Bytes) -> Keys {
+        precondition(key.count == 32, "a token key has 32 bytes")
+        return KeyedContexts(
+            mac: KeyedHash.hmac(key: key, parts: [Bytes("stratus token mac 1".utf8)]),
+            cipher: KeyedHash.hmac(key: key, parts: [Bytes("stratus token cipher 1".utf8)]))
     }
 
     private struct Ring: Sendable {
@@ -41,7 +38,7 @@ package final class TokenCipher: Sendable {
 
     /// - Parameter key: 32 secret bytes, the same on every node and over every restart.
     package init(key: Bytes) {
-        self.first = Keys(key)
+        self.first = Self.keys(key)
         self.ring = Mutex(Ring(sealing: self.first, opening: [self.first], made: [:]))
     }
 
@@ -52,7 +49,7 @@ package final class TokenCipher: Sendable {
         var made: [Bytes: Keys] = [:]
         func keys(_ key: Bytes?) -> Keys {
             guard let key else { return self.first }
-            let keys = made[key] ?? known[key] ?? Keys(key)
+            let keys = made[key] ?? known[key] ?? Self.keys(key)
             made[key] = keys
             return keys
         }
@@ -62,24 +59,48 @@ package final class TokenCipher: Sendable {
     }
 
     package func seal(_ content: Bytes, for circumstances: Bytes) -> Bytes {
-        let keys = self.ring.withLock { $0.sealing }
-        let initial = Self.initial(content, circumstances, keys)
-        return initial + Self.cipher(content, initial: initial, keys)
+        self.ring.withLock { $0.sealing }.withContext { context in
+            Bytes(unsafeUninitializedCapacity: Self.overhead + content.count) { output, count in
+                Self.withTag(of: content, circumstances, context) { tag in
+                    for position in 0..<Self.overhead { output[position] = tag[position] }
+                    content.withUnsafeBytes {
+                        context.encrypt(
+                            $0, counter: tag, into: output.baseAddress! + Self.overhead)
+                    }
+                }
+                count = Self.overhead + content.count
+            }
+        }
     }
 
     /// Nil for anything but what ``seal(_:for:)`` made for the same circumstances.
     package func open(_ sealed: Bytes, for circumstances: Bytes) -> Bytes? {
         guard sealed.count >= Self.overhead else { return nil }
-        let initial = Bytes(sealed[..<Self.overhead])
-        let rest = Bytes(sealed[Self.overhead...])
         for keys in self.ring.withLock({ $0.opening }) {
-            let content = Self.cipher(rest, initial: initial, keys)
-            let expected = Self.initial(content, circumstances, keys)
-            var difference: UInt8 = 0
-            for position in 0..<Self.overhead {
-                difference |= expected[position] ^ initial[position]
+            let content = keys.withContext { context -> Bytes? in
+                let size = sealed.count - Self.overhead
+                return sealed.withUnsafeBufferPointer { sealed in
+                    let initial = sealed.baseAddress!
+                    let content = Bytes(unsafeUninitializedCapacity: size) { output, count in
+                        if let start = output.baseAddress {
+                            context.encrypt(
+                                UnsafeRawBufferPointer(
+                                    start: initial + Self.overhead, count: size),
+                                counter: initial, into: start)
+                        }
+                        count = size
+                    }
+                    let isSame = Self.withTag(of: content, circumstances, context) { tag in
+                        var difference: UInt8 = 0
+                        for position in 0..<Self.overhead {
+                            difference |= tag[position] ^ initial[position]
+                        }
+                        return difference == 0
+                    }
+                    return isSame ? content : nil
+                }
             }
-            if difference == 0 { return content }
+            if let content { return content }
         }
         return nil
     }
@@ -87,48 +108,31 @@ package final class TokenCipher: Sendable {
     /// Makes 128 bits that nobody without the first key can foretell: equal for equal
     /// circumstances, even after later keys.
     package func identity(of circumstances: Bytes) -> RequestIdentity {
-        let bytes = Self.initial([], circumstances, self.first)
-        func word(_ part: ArraySlice<UInt8>) -> UInt64 { part.reduce(0) { $0 << 8 | UInt64($1) } }
-        return RequestIdentity(high: word(bytes[..<8]), low: word(bytes[8...]))
-    }
-
-    private static func initial(
-        _ content: Bytes, _ circumstances: Bytes, _ keys: Keys
-    ) -> Bytes {
-        var length = UInt64(circumstances.count).bigEndian
-        let prefix = withUnsafeBytes(of: &length) { Bytes($0) }
-        return Bytes(
-            KeyedHash.hmac(key: keys.mac, parts: [prefix, circumstances, content])[
-                ..<Self.overhead])
-    }
-
-    private static func cipher(_ content: Bytes, initial: Bytes, _ keys: Keys) -> Bytes {
-        guard !content.isEmpty else { return [] }
-        let context = EVP_CIPHER_CTX_new()
-        defer { EVP_CIPHER_CTX_free(context) }
-        var result = Bytes(repeating: 0, count: content.count)
-        var written: Int32 = 0
-        let done =
-            EVP_EncryptInit_ex2(context, Algorithms.shared.counter, keys.cipher, initial, nil)
-            == 1
-            && EVP_EncryptUpdate(context, &result, &written, content, Int32(content.count)) == 1
-        precondition(done && Int(written) == content.count, "AES-CTR failed on \(content.count)")
-        return result
-    }
-
-    /// Fetched once, because a fetch costs more than the use itself.
-    ///
-    /// Unchecked, since the compiler knows nothing of C: OpenSSL's algorithm objects are immutable
-    /// and counted atomically, and this is never freed.
-    private struct Algorithms: @unchecked Sendable {
-        static let shared = Algorithms()
-        let counter: OpaquePointer
-
-        init() {
-            guard let counter = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil) else {
-                preconditionFailure("OpenSSL lacks AES-256-CTR")
+        self.first.withContext { context in
+            Self.withTag(of: [], circumstances, context) { tag in
+                func word(_ start: Int) -> UInt64 {
+                    (start..<start + 8).reduce(0) { $0 << 8 | UInt64(tag[$1]) }
+                }
+                return RequestIdentity(high: word(0), low: word(8))
             }
-            self.counter = counter
+        }
+    }
+
+    /// Passes on the 32 bytes that the first 16 bytes of a sealed text begin.
+    private static func withTag<Result>(
+        of content: Bytes, _ circumstances: Bytes, _ context: KeyedContexts.Context,
+        _ body: (UnsafePointer<UInt8>) -> Result
+    ) -> Result {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { tag in
+            let start = tag.baseAddress!
+            withUnsafeBytes(of: UInt64(circumstances.count).bigEndian) { length in
+                circumstances.withUnsafeBytes { circumstances in
+                    content.withUnsafeBytes { content in
+                        context.tag(length, circumstances, content, into: start)
+                    }
+                }
+            }
+            return body(UnsafePointer(start))
         }
     }
 }

@@ -33,4 +33,15 @@ package enum PartitionRemoval {
             }
         }
     }
+
+    /// Whether nothing of the partition's rows is here.
+    package static func isDone(for group: GroupID, in parent: DiskPath, from files: any Files)
+        throws(StoreError) -> Bool
+    {
+        try onDisk { () throws(DiskError) in
+            let directory = PartitionFiles(group, in: parent).directory
+            guard try files.exists(directory) else { return true }
+            return try files.list(directory).isEmpty
+        }
+    }
 }

@@ -26,6 +26,7 @@ import Testing
             var told: (index: LogIndex, milliseconds: Int64)?
             var held: [LogIndex] = []
             var lost: [BodyID] = []
+            var leads = true
             var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
         }
 
@@ -76,6 +77,7 @@ import Testing
             setup.loseBody = { [unowned bench] _, body in
                 bench.state.withLock { $0.lost.append(body) }
             }
+            setup.mayLose = { [unowned bench] _ in bench.state.withLock { $0.leads } }
             setup.told = { [unowned bench] _ in bench.state.withLock { $0.told } }
             setup.sayHeld = { [unowned bench] _, index in
                 bench.state.withLock { $0.held.append(index) }
@@ -439,6 +441,11 @@ import Testing
         answer.withLock { $0 = .absent }
         await pass(600)
         #expect(bench.state.withLock { $0.lost } == [])
+        // A follower may not know who the members are.
+        bench.state.withLock { $0.leads = false }
+        await pass(10)
+        #expect(bench.state.withLock { $0.lost } == [])
+        bench.state.withLock { $0.leads = true }
         await pass(10)
         #expect(bench.state.withLock { $0.lost } == [BodyID(1)])
         #expect(await keeper.figures().lostCount == 1)
@@ -453,5 +460,85 @@ import Testing
         #expect(
             await keeper.fetch(Self.copy(1).name, of: Self.group) == .found(Self.copy(1).bytes))
         await keeper.stop()
+    }
+
+    @Test func `two looks ten minutes apart do not make a body lost`() async {
+        let bench = Bench()
+        bench.state.withLock { $0.fetch = { _, _ in .absent } }
+        let keeper = await bench.keeper()
+        await self.put(1, chunkCount: 1, to: keeper)
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        for look in 1...5 {
+            #expect(bench.state.withLock { $0.lost } == [], "look \(look)")
+            bench.state.withLock { $0.now = $0.now + .seconds(1_000) }
+            await keeper.repair(at: 0)
+        }
+        #expect(bench.state.withLock { $0.lost } == [BodyID(1)])
+        await keeper.stop()
+    }
+
+    @Test func `copies that nobody has do not keep the others from being asked for`() async {
+        let bench = Bench()
+        bench.state.withLock {
+            $0.fetch = { name, _ in
+                name.body == BodyID(9) ? .found(Self.copy(9, name.ordinal).bytes) : .silent
+            }
+        }
+        let keeper = await bench.keeper()
+        bench.name([Self.manifest(1, chunkCount: 300), Self.manifest(9)])
+        await bench.settle(keeper)
+        for _ in 0..<3 {
+            bench.state.withLock { $0.now = $0.now + .seconds(10) }
+            await keeper.repair(at: 0)
+        }
+        #expect(await keeper.figures().missingCount == 300)
+        #expect(await self.has(9, keeper))
+        await keeper.stop()
+    }
+
+    @Test func `a peer that says a body will not be named removes nothing that is named`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await self.put(1, to: keeper)
+        await self.put(2, to: keeper)
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        await keeper.drop(BodyID(1), of: Self.group)
+        await keeper.drop(BodyID(2), of: Self.group)
+        #expect(await self.has(1, keeper))
+        #expect(await !self.has(2, keeper))
+        #expect(await keeper.figures().missingCount == 0)
+        await keeper.stop()
+    }
+
+    @Test func `what comes into the inbox unasked replaces its like`() {
+        let inbox = KeeperInbox()
+        for number in 1...10_000 as ClosedRange<UInt64> {
+            for group in 1...3 as ClosedRange<UInt16> {
+                inbox.post(
+                    .durable(through: LogIndex(number), milliseconds: Int64(number)),
+                    of: GroupID(group))
+            }
+        }
+        inbox.post(.wantsHeld, of: GroupID(1))
+        inbox.post(.wantsHeld, of: GroupID(1))
+        inbox.post(.durable(through: LogIndex(10_001), milliseconds: 1), of: GroupID(1))
+        var taken: [String] = []
+        while case let events = inbox.take(), !events.isEmpty {
+            for (group, event) in events {
+                switch event {
+                case .durable(let through, _): taken.append("\(group.raw) \(through.raw)")
+                case .wantsHeld: taken.append("\(group.raw) held")
+                default: Issue.record("\(event)")
+                }
+            }
+            inbox.post(.wantsHeld, of: GroupID(2))
+            if taken.count > 10 { break }
+        }
+        #expect(
+            taken.prefix(6) == [
+                "1 10000", "2 10000", "3 10000", "1 held", "1 10001", "2 held",
+            ])
     }
 }

@@ -263,4 +263,43 @@ import Testing
         wants.durable(through: LogIndex(2), milliseconds: 9)
         #expect(wants.removable(limit: 9).contains(copy.name))
     }
+
+    @Test func `missing copies are asked for in turn, whoever has the first of them`() {
+        var wants = CopyWants(applied: .zero, milliseconds: 0)
+        wants.named(CopyKeeperTests.manifest(1, chunkCount: 3))
+        wants.named(CopyKeeperTests.manifest(2, chunkCount: 2))
+        var asked: [CopyName] = []
+        var from = CopyName.first
+        for _ in 0..<3 {
+            let names = wants.wanted(from: from, limit: 2).map(\.name)
+            asked += names
+            from = names.last?.next ?? .first
+        }
+        #expect(Set(asked).count == 5)
+        #expect(asked[5] == asked[0])
+        #expect(wants.wanted(from: from, limit: 9).map(\.name).sorted() == asked.prefix(5).sorted())
+    }
+
+    @Test func `orphans that the list has no room for are found once the others have gone`() {
+        var limits = CopyWants.Limits()
+        limits.countMax = 2
+        var wants = CopyWants(applied: .zero, milliseconds: 0, limits: limits)
+        let held = (1...5).map { number in
+            HeldCopy(
+                name: CopyName(body: BodyID(UInt128(number)), ordinal: 0),
+                orphanAfterMilliseconds: 10, storedSize: 1, crc: 1)
+        }
+        var left = held
+        for _ in 0..<3 {
+            wants.compare(CopyWants.Page(from: .first, end: nil, bodies: [], held: left))
+            #expect(!wants.hasUnlisted)
+            wants.durable(through: LogIndex(1), milliseconds: 11)
+            let names = wants.removable(limit: 100)
+            #expect(names.count == min(2, left.count))
+            wants.removed(names)
+            left.removeAll { names.contains($0.name) }
+            #expect(wants.hasUnlisted == !left.isEmpty)
+        }
+        #expect(left.isEmpty)
+    }
 }

@@ -124,6 +124,40 @@ import Testing
         #expect(leader.group.peers.allSatisfy { $0.flightSize < 16_000 })
     }
 
+    /// What is sent again along with newer entries is on its way once. The mix `tornTail` found
+    /// nine megabytes counted for a peer that was sent thirty kilobytes.
+    @Test func `entries that are sent again to a silent follower are counted once`() {
+        var leader = Bench(1)
+        leader.lead()
+        leader.hear(
+            .appendAccepted(match: LogIndex(1), received: LogIndex(1), commit: .zero), from: 2)
+        var sentCount = 0
+        for round in 0..<100 as Range<UInt64> {
+            leader.take(
+                .proposed([
+                    RaftGroup.Proposal(
+                        token: .init(round), payload: Bytes(repeating: 1, count: 20),
+                        wallMilliseconds: 0)
+                ]))
+            sentCount += leader.said(to: 3).count
+            leader.sync()
+            let last = leader.group.log.last
+            leader.hear(.appendAccepted(match: last, received: last, commit: .zero), from: 2)
+            leader.pass(.milliseconds(210))
+            sentCount += leader.said(to: 3).count
+        }
+        let log = leader.group.log
+        let size = (1...log.last.raw).reduce(0) { size, index in
+            let entries = log.entries(
+                from: LogIndex(index), through: LogIndex(index), sizeMax: .max)
+            return size + (entries?.first?.cost ?? 0)
+        }
+        let silent = leader.group.peers.first { $0.node == NodeID(3) }
+        #expect(sentCount > 50)
+        #expect(
+            (1...size).contains(silent?.flightSize ?? 0), "\(silent?.flightSize ?? 0) of \(size)")
+    }
+
     /// Core audit 2: a leader of an older release counts what was received.
     @Test func `a follower whose disk hangs takes no more than is bounded, whatever it is sent`() {
         var hung = Bench(3)

@@ -415,6 +415,98 @@ import Testing
         }
     }
 
+    /// How a container loses what it holds.
+    enum Removal: CaseIterable { case reset, deletion }
+
+    @Test(arguments: Removal.allCases)
+    func `nothing is left in any part, also where one cannot be reached at first`(
+        removal: Removal
+    ) async throws {
+        let town = try await self.town()
+        let container = Neighbourhood.container
+        let registry = town.authenticator.registry
+        let ann = try await town.account("ann@example.org")
+        let name = town.recordName(ann)
+        func make(_ names: [String], savesRecords: Bool) async throws -> JSON? {
+            let (api, token) = (try await town.apiToken(), try await town.signIn(ann))
+            let answer = try await town.post(
+                "private/zones/modify",
+                [
+                    "operations": .array(
+                        names.map {
+                            [
+                                "operationType": "create",
+                                "zone": ["zoneID": ["zoneName": .string($0)]],
+                            ]
+                        })
+                ], api: api, user: token)
+            try #require(self.isWell(answer.json["zones"].elements), "\(answer)")
+            for zone in names where savesRecords {
+                let saved = try await town.post(
+                    "private/records/modify",
+                    [
+                        "zoneID": ["zoneName": .string(zone)],
+                        "operations": [Operation.create("r", ["title": ["value": "x"]])],
+                    ], api: api, user: token)
+                try #require(self.isWell(saved.json["records"].elements), "\(saved)")
+            }
+            return try await town.post("private/zones/list", api: api, user: token).json
+        }
+        #expect(self.names(try await make(Self.twelve, savesRecords: true)["zones"]).count == 13)
+        let own = PrivateDatabase(of: name, in: container, bucketCount: Self.count)
+        func step() async throws -> RemovalProgress? {
+            switch removal {
+            case .reset:
+                try await EnvironmentReset(town.service.directory, settling: .zero).step(container)
+            case .deletion:
+                try await ContainerErasure(town.service.directory, settling: .zero).step(container)
+            }
+        }
+        switch removal {
+        case .reset: _ = try await registry.beginReset(of: container)
+        case .deletion: _ = try await registry.beginErasure(of: container)
+        }
+        let middle = own.parts[2]
+        town.router.away.withLock { _ = $0.insert(.database(middle)) }
+        await #expect(throws: (any Error).self) {
+            for _ in 0..<100 { _ = try await step() }
+        }
+        town.router.away.withLock { $0 = [] }
+        // The home says which buckets there are: it goes last.
+        let home = try await town.router.read(
+            RecordQuery(
+                principal: Principal(kind: .system),
+                .buckets(BucketsAsk(database: own.home, count: Self.count))
+            ).enveloped(), at: .database(own.home), deadline: town.world.now)
+        guard case .buckets(let buckets) = try RecordAnswer(decoding: home.body) else {
+            Issue.record("\(home)")
+            return
+        }
+        #expect(buckets.mask != BucketMask())
+        var pieces = 0
+        while try await step()?.isDone == false {
+            pieces += 1
+            try #require(pieces < 100)
+        }
+        for part in own.parts {
+            let use = try await town.router.read(
+                RecordQuery(principal: Principal(kind: .system), .use(part)).enveloped(),
+                at: .database(part), deadline: town.world.now)
+            #expect(
+                try RecordAnswer(decoding: use.body)
+                    == .use(.none, zoneCount: 0, assets: .none), "\(part)")
+        }
+        // It is used again: after a reset without its types, after a deletion with other buckets.
+        town.authenticator.forget()
+        town.world.advance(by: .seconds(2))
+        if removal == .deletion {
+            _ = try await registry.create(container, zoneBuckets: 8)
+            _ = try await town.makeContainer()
+        }
+        let again = try await make(["Zone3"], savesRecords: removal == .deletion)
+        #expect(self.names(again["zones"]) == ["_defaultZone", "Zone3"])
+    }
+
     @Test func `places of a database and of a zone`() async throws {
         let town = try await self.town()
         let database = try await self.database(town)

@@ -9,6 +9,7 @@ import Testing
 struct PlantedBugTests {
     static let seeds: [PlantedBug: UInt64] = [
         .acknowledgeBeforeSync: 1,
+        .acknowledgedTailForgotten: 1,
         .answerBeforeCommit: 1,
         .answerOfOlderTermCounts: 1,
         .cascadeNotContinued: 3,

@@ -141,6 +141,17 @@ import Testing
         #expect(report.reached[.diverged, default: 0] > 0, "seed \(seed)")
     }
 
+    /// The only other holder of what the member has dropped ends as soon as it has said so.
+    @Test(arguments: 1...3 as ClosedRange<UInt64>)
+    func `S-09 nobody is elected by a member whose acknowledged tail has rotted`(seed: UInt64) {
+        var options = SimulationOptions(seed: seed, drawsMix: false)
+        options.lead(by: .tornTail, seed: seed)
+        let report = Simulation(seed: seed, options: options).run()
+        #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
+        #expect(report.reached[.acknowledgedTailOwed, default: 0] > 0, "seed \(seed)")
+        #expect(report.reached[.logWholeAgain, default: 0] > 0, "seed \(seed)")
+    }
+
     /// Core audit 2: ten minutes in the simulator itself (`stratus-sim --mix standstill`), twenty
     /// seconds here.
     @Test(arguments: 1...2 as ClosedRange<UInt64>)
@@ -190,7 +201,7 @@ import Testing
     /// they were.
     @Test func `ordinary seeds draw every mix in which load goes on`() {
         let steady: [SimulationOptions.Mix] = [
-            .catchingUp, .divergence, .standstill, .lostMajority,
+            .catchingUp, .divergence, .standstill, .lostMajority, .tornTail,
         ]
         for mix in steady {
             let count = (1...2_000 as ClosedRange<UInt64>).count {

@@ -149,6 +149,7 @@ package struct PlantedBugSearch {
             .links
         case .flowCountsReceived, .releaseForgetsFollowers: .catchingUp
         case .digestsNotCompared: .divergence
+        case .acknowledgedTailForgotten: .tornTail
         case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted: .lostMajority
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,

@@ -65,6 +65,9 @@ final class SimulatedNode {
     /// begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
+    /// The terms of entries that were on its disk until the end of its log rotted. They counted when
+    /// they were acknowledged.
+    var tornAway: [GroupID: [LogIndex: Term]] = [:]
     /// Its log has rotted, or rows are gone, since it last opened them.
     var isStruck = false
     /// Its log has lost content that nobody can name: it takes no part any more, and the operator
@@ -182,11 +185,13 @@ final class SimulatedNode {
         return log.durable(of: group) >= index && log.term(of: group, at: index) == term
     }
 
-    /// Like ``holds(_:of:in:)``, but also true behind rotten entries: entries that the last
-    /// life had on disk there are still there. They are owed until those before them have come
-    /// back.
+    /// Like ``holds(_:of:in:)``, but also true of entries at an end that has rotted, and behind
+    /// rotten entries: what the last life had on disk there is still there. Those are owed until
+    /// the entries before them have come back.
     func owns(_ index: LogIndex, of term: Term, in group: GroupID) -> Bool {
-        if self.holds(index, of: term, in: group) { return true }
+        if self.holds(index, of: term, in: group) || self.tornAway[group]?[index] == term {
+            return true
+        }
         guard let log, let replica = self.host?.replica(of: group), replica.raft.mustReach != nil
         else { return false }
         return log.term(of: group, at: index) == term

@@ -13,7 +13,7 @@ extension Simulation {
         Int.random(in: 0..<max(1, count), using: &self.faultRandom)
     }
 
-    private func drawTime(_ range: ClosedRange<Int64>) -> Int64 {
+    func drawTime(_ range: ClosedRange<Int64>) -> Int64 {
         Int64.random(in: range, using: &self.faultRandom) * 1_000_000
     }
 
@@ -107,6 +107,7 @@ extension Simulation {
     /// Draws a crash for a node on a rare path: the power goes, now or in a moment.
     func passed(_ path: RarePath, _ node: SimulatedNode) {
         self.report.reached[path, default: 0] += 1
+        if path == .acknowledgedTailOwed { self.tornTailIsOwed(by: node) }
         guard self.options.faults.contains(.crashOnRarePath), self.phase == .safety,
             self.report.reached[path]! < 20, self.draw(3) == 0
         else { return }
@@ -346,18 +347,8 @@ extension Simulation {
     private func mayRot(_ bit: Int, _ offset: Int, _ path: DiskPath, of node: SimulatedNode)
         -> Bool
     {
-        func log(_ change: (SimulatedFiles) -> Void) -> SegmentedLog? {
-            let copy = SimulatedWorld(seed: 1)
-            for file in node.files.allFiles where file.raw.hasPrefix("log/") {
-                copy.simulatedFiles.plant(node.files.contents(of: file) ?? [], at: file)
-            }
-            _ = try? copy.files.makeDirectory("log")
-            change(copy.simulatedFiles)
-            return try? SegmentedLog(
-                in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in })
-        }
-        guard let before = log({ _ in }) else { return false }
-        guard let after = log({ $0.flip(bit: bit, at: offset, of: path) }),
+        guard let before = self.tryLog(of: node, { _ in }) else { return false }
+        guard let after = self.tryLog(of: node, { $0.flip(bit: bit, at: offset, of: path) }),
             !after.damage.hasUnknownLoss
         else { return self.placed == nil && self.draw(4) == 0 }
         guard path == Self.newestSegment(of: node) else { return true }
@@ -373,8 +364,20 @@ extension Simulation {
             && after.damage.suspectTail == before.damage.suspectTail
     }
 
+    /// The log that a start would find after a change of its files, tried on a copy.
+    func tryLog(of node: SimulatedNode, _ change: (SimulatedFiles) -> Void) -> SegmentedLog? {
+        let copy = SimulatedWorld(seed: 1)
+        for file in node.files.allFiles where file.raw.hasPrefix("log/") {
+            copy.simulatedFiles.plant(node.files.contents(of: file) ?? [], at: file)
+        }
+        _ = try? copy.files.makeDirectory("log")
+        change(copy.simulatedFiles)
+        return try? SegmentedLog(
+            in: "log", of: copy, isNew: false, limits: self.logLimits, onEvent: { _ in })
+    }
+
     /// By the sequence in the headers.
-    private static func newestSegment(of node: SimulatedNode) -> DiskPath? {
+    static func newestSegment(of node: SimulatedNode) -> DiskPath? {
         func sequence(_ path: DiskPath) -> UInt64 {
             guard let bytes = node.files.contents(of: path), bytes.count >= 16 else { return 0 }
             return bytes[8..<16].reversed().reduce(0) { $0 << 8 | UInt64($1) }

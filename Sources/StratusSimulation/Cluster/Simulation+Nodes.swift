@@ -578,7 +578,9 @@ extension Simulation {
         _ message: ConsensusMessage, of group: GroupID, from: NodeID, to: NodeID, life: UInt64
     ) {
         let node = self.node(to)
-        guard node.incarnation == life, node.isUp, self.isOpen(group, on: node) else { return }
+        guard node.incarnation == life, node.isUp, self.isOpen(group, on: node),
+            !self.tornTailLoses(message, from: from, to: node)
+        else { return }
         self.enter(node, group) { host, now, effects in
             host.receive(message, of: group, from: from, at: now, into: &effects)
         }

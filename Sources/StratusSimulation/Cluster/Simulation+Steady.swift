@@ -19,7 +19,9 @@ extension Simulation {
         self.endFaults()
         self.snapshotsBefore = self.report.reached[.snapshotNeeded] ?? 0
         self.steadyDeadline = self.now + self.options.steadyTime.clampedNanoseconds
-        if self.options.rotsRows {
+        if self.options.tearsTail {
+            self.beginTornTail()
+        } else if self.options.rotsRows {
             self.rotRows()
         } else if self.options.standstillTime > .zero {
             self.standStill()
@@ -129,7 +131,9 @@ extension Simulation {
                 "\(snapshotCount) snapshots were needed since the faults ended")
         }
         let laggards = self.groups.compactMap { self.laggard(in: $0) }
-        guard let first = laggards.first else { return self.beginLiveness() }
+        guard let first = laggards.first ?? self.tornTailProblem else {
+            return self.beginLiveness()
+        }
         guard self.now < self.steadyDeadline else {
             let isRotten = !self.invariants.rotten.isEmpty
             return self.invariants.report(

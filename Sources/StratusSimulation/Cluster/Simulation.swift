@@ -80,6 +80,8 @@ package final class Simulation {
         case raiseLevel
         case hearLevel(NodeID)
         case checkStreaming
+        case tearTail(attempt: Int)
+        case endTornLeader
     }
 
     enum Answer {
@@ -107,6 +109,8 @@ package final class Simulation {
     var initial: [GroupID: Configuration] = [:]
     /// Nil where groups stay where the seed put them.
     var placed: PlacedCluster?
+    /// Nil but while the end of a log that has rotted is taken for a tear.
+    var tornTail: TornTail?
     /// Nil where groups hold registers.
     var records: SimulatedRecords?
     /// Nil where messages go from process to process as they are.
@@ -268,7 +272,8 @@ package final class Simulation {
             .linkTurn(let to, _, _):
             self.node(to)
         case .restart, .strike, .diskRoom, .think, .response, .impatience, .fault, .cut, .heal,
-            .compareLogs, .stream, .stranger, .checkConvergence, .checkStreaming, .exchange,
+            .compareLogs, .stream, .stranger, .checkConvergence, .checkStreaming, .tearTail,
+            .endTornLeader, .exchange,
             .finishExchange, .raiseLevel, .hearLevel:
             nil
         }
@@ -346,6 +351,8 @@ package final class Simulation {
         case .raiseLevel: self.raiseLevel()
         case .hearLevel(let id): self.hearLevel(id)
         case .checkStreaming: self.checkStreaming()
+        case .tearTail(let attempt): self.tearTail(attempt: attempt)
+        case .endTornLeader: self.endTornLeader()
         }
     }
 

@@ -66,6 +66,9 @@ package struct SimulationOptions: Sendable, Equatable {
         /// Rows of a member that leads nothing rot, and nothing says so but the digests that
         /// replicas compare.
         case divergence
+        /// The end of one member's log rots while it is down, so that its start drops what it had
+        /// acknowledged, and the only other holder ends as soon as it has said so.
+        case tornTail
         /// The disk of a member that leads nothing is full, or takes nothing, for minutes, while
         /// load goes on.
         case standstill
@@ -78,7 +81,9 @@ package struct SimulationOptions: Sendable, Equatable {
         ]
         static let seldom: [Self] = [.lateReports, .strandedTails, .recoveries]
         /// Something happens after the faults: load goes on, or a majority is lost.
-        static let steady: [Self] = [.catchingUp, .divergence, .standstill, .lostMajority]
+        static let steady: [Self] = [
+            .catchingUp, .divergence, .standstill, .lostMajority, .tornTail,
+        ]
     }
 
     package var nodeCount: Int
@@ -94,6 +99,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var steadyTime: Duration = .zero
     /// Rows of one member rot when the faults have ended.
     package var rotsRows = false
+    /// The end of one member's log rots when the faults have ended.
+    package var tearsTail = false
     /// When the faults have ended the disk of one member takes nothing for so long; zero: not at
     /// all.
     package var standstillTime: Duration = .zero
@@ -550,6 +557,13 @@ package struct SimulationOptions: Sendable, Equatable {
             self.faults = [.duplication, .longDelay]
             self.rotsRows = true
             self.digestInterval = [8, 32, 64][draw(0...2)]
+        case .tornTail:
+            self.lead(by: .catchingUp, seed: seed)
+            self.mix = mix
+            self.faults = [.duplication, .longDelay]
+            self.tearsTail = true
+            // Builds of level 1 do not read what the leader says.
+            self.levels = nil
         case .standstill:
             self.lead(by: .catchingUp, seed: seed)
             self.mix = mix

@@ -132,7 +132,10 @@ extension Simulation {
             if !self.say(.request(request), node, to: target) { self.again(number, on: node) }
             return
         }
-        guard target == node.id || self.areLinked(node.id, target) else {
+        // A node whose process has ended refuses connections, and the carrier's router goes on to
+        // the next at once. What was under way to it is lost.
+        guard target == node.id || self.areLinked(node.id, target) && self.node(target).isUp
+        else {
             self.again(number, on: node)
             return
         }
