@@ -75,8 +75,13 @@ private func mendBatches(_ buffer: UnsafeMutableRawBufferPointer, used: Int, pay
             payloadSize: Int(LogFormat.half(bytes, position + 44) & 255))
         guard position + header.size <= buffer.count else { return }
         var payload = position + header.payloadOffset
-        for item in 0..<header.itemCount where payloads {
+        for item in 0..<header.itemCount {
             let place = position + LogFormat.batchHeaderSize + item * LogFormat.itemSize
+            // A start keeps a place for each entry that it must get back: the memory for that is
+            // as large as the indexes are far apart.
+            let index = LogFormat.word(bytes, place + 8) & 0xFFF
+            buffer.storeBytes(of: index.littleEndian, toByteOffset: place + 8, as: UInt64.self)
+            guard payloads else { continue }
             // One of five kinds, and a payload that fits.
             buffer[place] = buffer[place] % 5 + 1
             let size = Int(LogFormat.half(bytes, place + 32) & 31)
