@@ -23,6 +23,9 @@ package protocol ClusterControl: Sendable {
     /// The answer of another node, or of this one; nil if it does not answer.
     func ask(_ question: NodeQuestion, of node: NodeID) async -> NodeReply?
     var wallMilliseconds: Int64 { get }
+    /// When this node last heard another one, or itself, by its own wall clock; nil: not since it
+    /// was started.
+    func lastHeardMilliseconds(_ node: NodeID) -> Int64?
 }
 
 extension ClusterControl {
@@ -92,6 +95,7 @@ enum ClusterPages {
         json.beginObject()
         json.member("cluster", "\(view.settings.cluster)")
         json.member("isCurrent", isCurrent)
+        json.member("wallMilliseconds", cluster.wallMilliseconds)
         json.member("answeredBy", Int64(cluster.node.raw))
         json.member("revision", Int64(clamping: view.settings.revision))
         json.member("placementEpoch", Int64(clamping: view.table.epoch))
@@ -107,7 +111,8 @@ enum ClusterPages {
         for node in view.nodes {
             let share = shares.nodes.firstIndex { $0.id == node.id }.map { shares.shares[$0].value }
             Self.write(
-                node, held: view.table.partitions(on: node.id).count, share: share, to: &json)
+                node, held: view.table.partitions(on: node.id).count, share: share,
+                lastHeard: cluster.lastHeardMilliseconds(node.id), to: &json)
         }
         json.endArray()
         json.key("moves")
@@ -138,7 +143,8 @@ enum ClusterPages {
     }
 
     private static func write(
-        _ node: ClusterNode, held: Int, share: Double?, to json: inout JSONWriter
+        _ node: ClusterNode, held: Int, share: Double?, lastHeard: Int64?,
+        to json: inout JSONWriter
     ) {
         json.beginObject()
         json.member("node", Int64(node.id.raw))
@@ -151,6 +157,8 @@ enum ClusterPages {
         json.key("share")
         if let share { json.write((share * 100).rounded() / 100) } else { json.writeNull() }
         json.member("wasHeard", node.directory != 0)
+        json.key("lastHeardMilliseconds")
+        if let lastHeard { json.write(lastHeard) } else { json.writeNull() }
         json.member("featureLevel", Int64(node.featureLevel))
         json.endObject()
     }

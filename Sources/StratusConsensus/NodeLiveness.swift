@@ -152,6 +152,12 @@ package struct NodeLiveness: Sendable, Equatable {
         }
     }
 
+    /// When each peer was last heard, sorted by peer; those from whom no heartbeat has come yet are
+    /// not among them.
+    package var lastHeard: [(node: NodeID, at: MonotonicTime)] {
+        self.peers.filter { $0.incarnation != nil }.map { ($0.node, $0.heardAt) }
+    }
+
     /// Peers that are not suspected, sorted.
     package var heardPeers: [NodeID] {
         self.peers.filter { !$0.isSuspect }.map(\.node).sorted()

@@ -82,7 +82,7 @@ enum ClusterControlCommands {
         let seen = health.map { ClusterFacts.nodes($0) } ?? []
         var table = TextTable([
             .init("NODE", alignsRight: true), .init("NAME"), .init("ADDRESS"), .init("STATE"),
-            .init("UP"), .init("WEIGHT", alignsRight: true), .init("RACK"),
+            .init("UP"), .init("LAST HEARD"), .init("WEIGHT", alignsRight: true), .init("RACK"),
             .init("PARTITIONS", alignsRight: true), .init("SHARE", alignsRight: true),
         ])
         for node in self.array(cluster, "nodes") {
@@ -91,7 +91,7 @@ enum ClusterControlCommands {
                 node["node"]?.numberText ?? "", node["name"]?.string ?? "",
                 node["address"]?.string ?? "",
                 (node["state"]?.string ?? "") + (isHeard ? "" : ", never heard of"),
-                Self.up(node, in: seen),
+                Self.up(node, in: seen), Self.lastHeard(node, in: cluster),
                 node["weight"]?.numberText ?? "", node["rack"]?.string ?? "",
                 node["partitions"]?.numberText ?? "", self.share(node),
             ])
@@ -105,6 +105,22 @@ enum ClusterControlCommands {
             let isReachable = found["reachable"]?.bool
         else { return "-" }
         return isReachable ? "yes" : "NO"
+    }
+
+    /// How long ago the node that was asked heard this one. Heartbeats come several times a second,
+    /// so a few seconds say nothing.
+    static func lastHeard(_ node: JSONValue, in cluster: JSONValue) -> String {
+        guard let now = cluster["wallMilliseconds"]?.int64 else { return "-" }
+        guard let heard = node["lastHeardMilliseconds"]?.int64 else { return "never" }
+        let (silence, isOutside) = now.subtractingReportingOverflow(heard)
+        let seconds = isOutside ? 0 : max(0, silence / 1_000)
+        return switch seconds {
+        case ..<5: "now"
+        case ..<120: "\(seconds) s ago"
+        case ..<7_200: "\(seconds / 60) min ago"
+        case ..<172_800: "\(seconds / 3_600) h ago"
+        default: "\(seconds / 86_400) days ago"
+        }
     }
 
     /// Formats a share with as many digits as are significant: a whole share has none.

@@ -50,6 +50,7 @@ package final class Node: Sendable {
     private let watchingThreads: Task<Void, Never>
     private let watchingCluster: Task<Void, Never>
     private let watchingSizes: Task<Void, Never>
+    private let countingRecords: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -259,6 +260,8 @@ package final class Node: Sendable {
         self.watchingThreads = threads.run()
         let sizes = DataSizes(plan.dataDirectory)
         self.watchingSizes = sizes.run()
+        let held = HeldCounts(cluster.replicas)
+        self.countingRecords = held.run()
         let partitions = ClusterWatch(cluster)
         self.watchingCluster = partitions.run()
         systemPartition?.awaitFormation()
@@ -270,6 +273,7 @@ package final class Node: Sendable {
         NodeMetrics.register(certificates, in: state.metrics)
         NodeMetrics.register(counts, people, in: state.metrics)
         NodeMetrics.register(sizes, in: state.metrics)
+        NodeMetrics.register(held, in: state.metrics)
         NodeMetrics.register(partitions, of: state)
         state.health.clear("starting")
     }
@@ -372,6 +376,7 @@ package final class Node: Sendable {
         self.watchingThreads.cancel()
         self.watchingCluster.cancel()
         self.watchingSizes.cancel()
+        self.countingRecords.cancel()
         self.announcing?.cancel()
         let cluster = self.cluster
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }

@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusGateway
 import StratusModel
+import StratusRecords
 import StratusRuntime
 
 /// The metrics of a node among others: an alarm for each thing that the doctor reports, and the
@@ -30,6 +31,17 @@ extension NodeMetrics {
                 "stratus_data_bytes", "Bytes on disk, looked at every 30 seconds", ["part": part]
             ) { Double(sizes.size(of: part)) }
         }
+    }
+
+    static func register(_ held: HeldCounts, in metrics: Metrics) {
+        metrics.gauge(
+            "stratus_records",
+            "Records in the partitions that this node leads, counted every minute"
+        ) { Double(held.use.recordCount) }
+        metrics.gauge(
+            "stratus_records_bytes",
+            "Bytes of records in the partitions that this node leads, counted every minute"
+        ) { Double(held.use.size) }
     }
 
     static func register(_ counts: RecordCounts, _ people: SignInService, in metrics: Metrics) {

@@ -9,6 +9,13 @@ import StratusSealing
 extension SystemPartition {
     var wallMilliseconds: Int64 { self.world.wallMilliseconds }
 
+    func lastHeardMilliseconds(_ node: NodeID) -> Int64? {
+        if node == self.node { return self.world.wallMilliseconds }
+        guard let heard = self.cluster.replicas.ownState.lastHeard[node] else { return nil }
+        let silence = (self.world.now - heard).clampedNanoseconds / 1_000_000
+        return self.world.wallMilliseconds - max(0, silence)
+    }
+
     func change(_ command: SystemCommand) async throws(NodeControlFailure) -> SystemOutcome {
         let envelope = command.enveloped(
             identity: self.world.drawIdentity(),

@@ -125,6 +125,7 @@ final class ThreadWatch: Sendable {
             return "key-value devices of \(Self.text(database)) \(who)"
         case .documents(let ask): return "documents of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
+        case .heldRecords: return "a count of records"
         }
     }
 

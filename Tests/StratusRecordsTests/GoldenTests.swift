@@ -343,6 +343,7 @@ import Testing
             .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16), as: .device)),
             .waitingDevices(WaitingDevicesAsk()),
             .waitingDevices(WaitingDevicesAsk(after: [5, 1, 2], limit: 7)),
+            .heldRecords(HeldRecordsAsk()), .heldRecords(HeldRecordsAsk(after: [0, 1], limit: 7)),
             .news(
                 NewsAsk(
                     database: Bench.privateDatabase, token: Bytes(1...16),
@@ -389,6 +390,8 @@ import Testing
                     end: MergePlace(key: [9], marker: []))),
             .placedPage(PlacedPage(places: [], records: [], end: nil)),
             .subscriptions([nil, Self.subscription]),
+            .heldRecords(HeldRecords(use: StorageUse(recordCount: 300, size: 1 << 33))),
+            .heldRecords(HeldRecords(use: .none, next: [0, 0, 0, 1, 0x41])),
             .waitingDevices(WaitingDevices(followers: [])),
             .waitingDevices(
                 WaitingDevices(

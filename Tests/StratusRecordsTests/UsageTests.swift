@@ -1,3 +1,4 @@
+import StratusCoding
 import StratusModel
 import Testing
 
@@ -13,6 +14,39 @@ import Testing
         let query = RecordQuery(principal: principal, .use(database)).enveloped()
         return try RecordAnswer(
             decoding: bench.state.answer(query, over: bench.rows).body)
+    }
+
+    /// Over the whole partition, in pages.
+    private func held(_ bench: inout Bench, limit: Int) throws -> StorageUse {
+        var use = StorageUse.none
+        var after: Bytes?
+        for _ in 0..<1_000 {
+            let query = RecordQuery(
+                principal: Bench.system, .heldRecords(HeldRecordsAsk(after: after, limit: limit))
+            ).enveloped()
+            guard
+                case .heldRecords(let page) = try RecordAnswer(
+                    decoding: bench.state.answer(query, over: bench.rows).body)
+            else { throw BenchError("no held records") }
+            use = use + page.use
+            guard let next = page.next else { return use }
+            #expect(after.map { Bytes.isOrdered($0, before: next) } ?? true)
+            after = next
+        }
+        throw BenchError("pages without end")
+    }
+
+    @Test func `nobody but the system counts the records of a partition`() throws {
+        var bench = Bench()
+        try bench.modify(in: ZoneID.defaultName, .create("one"))
+        for principal in [Bench.user, Principal(kind: .administrator)] {
+            let query = RecordQuery(principal: principal, .heldRecords(HeldRecordsAsk()))
+                .enveloped()
+            let answer = try RecordAnswer(
+                decoding: bench.state.answer(query, over: bench.rows).body)
+            #expect(answer == .refused(RequestRefusal(.accessDenied)))
+        }
+        #expect(try self.held(&bench, limit: 1).recordCount == 1)
     }
 
     /// Counted from the rows themselves.
@@ -80,6 +114,10 @@ import Testing
             }
             let told = try self.use(&bench)
             let rows = try self.counted(bench)
+            if case .use(let use, _, _) = rows {
+                let held = try self.held(&bench, limit: 1 + draw(4))
+                #expect(held == use, "seed \(seed), step \(step)")
+            }
             #expect(told == rows, "seed \(seed), step \(step)")
             if told != rows { return }
         }

@@ -12,6 +12,8 @@ extension NodeReplicas {
         package var isStalled = false
         /// Peers whose heartbeats arrive, sorted.
         package var heard: [NodeID] = []
+        /// When each peer was last heard; none from whom nothing came since the start.
+        package var lastHeard: [NodeID: MonotonicTime] = [:]
     }
 
     /// The node's state as of the last heartbeat.
@@ -25,7 +27,9 @@ extension NodeReplicas {
         let liveness = self.host.liveness
         let state = OwnState(
             clockLeadMilliseconds: liveness.clockLeadMilliseconds, isClockOff: liveness.isClockOff,
-            isStalled: liveness.isStalled, heard: liveness.heardPeers)
+            isStalled: liveness.isStalled, heard: liveness.heardPeers,
+            lastHeard: Dictionary(uniqueKeysWithValues: liveness.lastHeard.map { ($0.node, $0.at) })
+        )
         let last = self.watched.withLock { watched in
             defer { watched = state }
             return watched

@@ -70,7 +70,12 @@ package struct SignInLink: Sendable, Equatable {
             self.issuedMilliseconds = try reader.signed()
             try reader.finish()
         } catch { return nil }
+        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned with.
+        guard Self.times.contains(self.issuedMilliseconds) else { return nil }
     }
+
+    /// From 1970 for 285,000 years.
+    private static let times: ClosedRange<Int64> = 0...(1 << 53)
 
     private static let circumstances = Bytes("sign-in link".utf8)
 }

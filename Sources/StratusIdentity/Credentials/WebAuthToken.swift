@@ -79,7 +79,12 @@ package struct WebAuthToken: Sendable, Equatable {
             self.issuedUnit = try reader.signed()
             try reader.finish()
         } catch { return nil }
+        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned with.
+        guard Self.units.contains(self.issuedUnit) else { return nil }
     }
+
+    /// From 1970 for 285,000 years.
+    private static let units: ClosedRange<Int64> = 0...(1 << 53) / Self.unitMilliseconds
 
     private static func circumstances(_ container: ContainerReference) -> Bytes {
         Bytes("web auth".utf8) + [0, container.environment.rawValue]

@@ -13,7 +13,7 @@ package import StratusModel
 // |       | see `DocumentCoding.swift`, 50 buckets: varint mask, flag and zone summary,      |
 // |       | 60 zone page: as zones, then flag and text name, 70 key values: see              |
 // |       | `KeyValueCoding.swift`, 71 devices: count, each text, varint batch, signed time  |
-// |       | (40 to 71: level 2)                                                            |
+// |       | (40 to 71: level 2), 100 held records (level 2)                                |
 //
 // A record in an answer: text name and flag "in the same zone as the record before it". If that is
 // not set: text zone name and text zone owner. Then a record body as in a row. Lookup: count of
@@ -28,7 +28,7 @@ package import StratusModel
 // News: flag and the follower's position, position, flag more, flag; then a subscription, flag
 // shared, text owner and an event, as in their rows. Use: varints records, bytes, custom zones.
 // Waiting devices: count, each database, text subscriber, 16 token, varint last event; flag and
-// prefixed place.
+// prefixed place. Held records: varints records and bytes, flag and prefixed place.
 
 extension RecordAnswer {
     package func encoded() -> Bytes {
@@ -167,6 +167,11 @@ extension RecordAnswer {
         case .documents(let answer):
             writer.begin(.documents)
             writer.bytes.write(answer)
+        case .heldRecords(let held):
+            writer.begin(.heldRecords)
+            writer.bytes.write(held.use)
+            writer.bytes.write(flag: held.next != nil)
+            if let next = held.next { writer.bytes.write(prefixed: next) }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -243,6 +248,11 @@ extension RecordAnswer {
             }
             self = .keyValueDevices(devices)
         case .documents: self = .documents(try reader.bytes.documentsAnswer())
+        case .heldRecords:
+            let use = try reader.bytes.storageUse()
+            self = .heldRecords(
+                HeldRecords(
+                    use: use, next: try reader.bytes.flag() ? try reader.bytes.prefixed() : nil))
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -274,6 +284,7 @@ enum AnswerKind: UInt8 {
     case zonePage = 60
     case keyValues = 70
     case keyValueDevices = 71
+    case heldRecords = 100
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -62,6 +62,7 @@ extension RecordQuery: Levelled {
         case .zonePage: 60
         case .keyValues: 70
         case .keyValueDevices: 71
+        case .heldRecords: 100
         }
     }
     package var level: FeatureLevel {
@@ -124,7 +125,7 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents:
+            .keyValues, .keyValueDevices, .documents, .heldRecords:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one

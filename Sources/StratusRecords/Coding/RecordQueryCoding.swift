@@ -13,9 +13,11 @@ package import StratusModel
 // |       | 20 asset, 21 key, 22 judge a batch whose assets are resolved (level 2),            |
 // |       | 40 news of a device, as 13; 41 waiting devices, 44 documents                     |
 // |       | (`DocumentCoding.swift`), 50 buckets, 60 zone page, 70 key values                |
-// |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2)         |
+// |       | (`KeyValueCoding.swift`), 71 their devices, a database (40 to 71: level 2),        |
+// |       | 100 held records (level 2)                                                         |
 //
-// Every ask but 6 (a container), 7 (nothing) and 10 (signed milliseconds) starts with a database:
+// Every ask but 6 (a container), 7 (nothing), 10 (signed milliseconds), 41 and 100 starts with a
+// database:
 // container, 1 scope, text owner. Lookup: text zone, count of names. Zones: flag, then a count of
 // names. Zone changes: text zone, flag and position (8 incarnation, varint tag, varint floor),
 // varint limit, flag reverse, flag and count of types. Database changes: flag and position (varint
@@ -27,7 +29,7 @@ package import StratusModel
 // schema version, then a batch as in a command; so does the one whose assets are resolved. Use:
 // nothing more. Subscriptions: flag shared, flag, then a count of IDs. News: 16 token, flag and
 // position. Asset: no database, 16 asset. Key: flag and varint version. Waiting devices:
-// no database, flag and prefixed place, varint limit. Buckets: 1 count. Zone page: flag and text
+// no database, flag and prefixed place, varint limit. Held records: the same. Buckets: 1 count. Zone page: flag and text
 // name, varint limit.
 
 extension RecordQuery {
@@ -137,6 +139,11 @@ extension RecordQuery {
         case .documents(let ask):
             writer.write(44 as UInt8)
             writer.write(ask)
+        case .heldRecords(let ask):
+            writer.write(100 as UInt8)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(prefixed: after) }
+            writer.write(count: max(0, ask.limit))
         }
         return writer.bytes
     }
@@ -221,6 +228,9 @@ extension RecordQuery {
             ask = .buckets(BucketsAsk(database: database, count: count))
         case 70: ask = .keyValues(try reader.keyValuesAsk())
         case 71: ask = .keyValueDevices(try reader.database())
+        case 100:
+            let after = try reader.flag() ? try reader.prefixed() : nil
+            ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

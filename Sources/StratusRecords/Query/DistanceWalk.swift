@@ -5,8 +5,8 @@ import StratusModel
 ///
 /// Cells wait in the order of the least distance they could hold; the first is read if it holds few
 /// rows and split into four otherwise. A row is certain once nothing that waits could come before
-/// it. Cells wholly before the start are dropped unread, so that a later page costs what the first
-/// did.
+/// it. Cells wholly before the start are dropped unread. Those that cross the distance of the start
+/// are opened before the first row is certain: that is what a later page costs more than the first.
 struct DistanceWalk {
     private let rows: SortedRows
     private let centre: SpherePoint
@@ -41,14 +41,21 @@ struct DistanceWalk {
         var name: Bytes?
     }
 
+    /// Returns the next `limit` rows, or fewer: the reading ends at its bound, or everything was
+    /// read.
     func next(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
-    ) throws(StoreError) -> [SortedRow] {
+        _ from: SortedStart, limit: Int, within bound: SortedBound, _ reader: inout QueryReader
+    ) throws(StoreError) -> SortedSlice {
         let origin = from.key.flatMap(self.score)
         var waiting = Heap<Waiting>(self.isOrdered)
         for face in GeoCell.faces { self.add(face, from: origin, to: &waiting) }
         var found: [SortedRow] = []
         while found.count < limit, let next = waiting.popFirst() {
+            // Every turn of this loop takes a bounded part of a cell.
+            if case .row = next.what {
+            } else if bound.isReached(by: reader, found: found.count) {
+                return SortedSlice(rows: found, isCut: true)
+            }
             switch next.what {
             case .row(let row):
                 found.append(row)
@@ -69,7 +76,7 @@ struct DistanceWalk {
                 }
             }
         }
-        return found
+        return SortedSlice(rows: found)
     }
 
     private func add(_ cell: GeoCell, from origin: Double?, to waiting: inout Heap<Waiting>) {

@@ -22,6 +22,7 @@ struct OrderedRun {
     private let order: QueryOrder
     private let limit: Int
     private let touchCountMax: Int
+    private let beginTouchCountMax: Int
     private let sizeMax: Int
 
     init(_ reader: QueryReader, _ order: QueryOrder, _ request: QueryPageRequest) {
@@ -29,6 +30,7 @@ struct OrderedRun {
         self.order = order
         self.limit = max(1, request.limit)
         self.touchCountMax = max(1, request.touchCountMax)
+        self.beginTouchCountMax = max(request.touchCountMax, request.beginTouchCountMax)
         self.sizeMax = request.sizeMax
     }
 
@@ -40,10 +42,13 @@ struct OrderedRun {
         // The nearest position that some zone has not looked beyond; nil: all have seen their end.
         var frontier: OrderedPosition?
         let share = max(1, self.touchCountMax / max(1, count))
+        let start = self.reader.touchCount
         for target in targets {
+            // All zones together may take so much to begin; each may take its share.
+            let begin = max(start + self.beginTouchCountMax, self.reader.touchCount + share)
             var zone = OrderedZone(
                 target, order, after: after, want: self.limit + 1, budget: share,
-                sizeMax: self.sizeMax, self.reader)
+                beginningBefore: begin, sizeMax: self.sizeMax, self.reader)
             if let refusal = try zone.run() { return .failure(refusal) }
             self.reader = zone.reader
             // One zone at a time: what several zones found is cut before the next adds to it.
@@ -84,6 +89,10 @@ struct OrderedZone {
     private let want: Int
     private var spentMax: Int
     private let budget: Int
+    /// The touches of the page at which a walk that has found nothing gives up.
+    private let beginMax: Int
+    /// A walk gave up before it came further than the last page.
+    private var isStuck = false
     private let sizeMax: Int
     /// Stored bytes of `items`.
     private var size = 0
@@ -96,13 +105,14 @@ struct OrderedZone {
 
     init(
         _ target: QueryTarget, _ order: QueryOrder, after: OrderedPosition?, want: Int, budget: Int,
-        sizeMax: Int, _ reader: QueryReader
+        beginningBefore beginMax: Int, sizeMax: Int, _ reader: QueryReader
     ) {
         self.target = target
         self.order = order
         self.after = after
         self.want = want
         self.budget = budget
+        self.beginMax = beginMax
         self.sizeMax = sizeMax
         self.reader = reader
         self.spentMax = reader.touchCount + budget
@@ -127,11 +137,13 @@ struct OrderedZone {
                 ? "" : ": mark '\(SystemField.createdUserRecordName.mappedName)' queryable"
             return .invalid("More records to sort than one page may read\(hint)")
         }
-        return try self.runPlans()
-            ? nil : .invalid("More than \(self.budget) records to sort without an index")
+        if try self.runPlans() { return nil }
+        if self.isStuck { return .tooManyPlaces }
+        return .invalid("More than \(self.budget) records to sort without an index")
     }
 
-    /// - Returns: false where nothing but sorting everything would do, and there is too much of it.
+    /// - Returns: false where nothing but sorting everything would do, and there is too much of it;
+    ///   and where a walk by distance cannot begin.
     private mutating func runPlans() throws(StoreError) -> Bool {
         let first = self.target.query.sorts.first
         // A filter on the first sort's own field bounds the walk already: no path is shorter.
@@ -167,16 +179,16 @@ struct OrderedZone {
             self.frontier = nil
             return true
         }
-        if self.isFull || paths.isEmpty { return true }
+        if self.isFull || paths.isEmpty { return !self.isStuck }
         // The walk found too little in half the budget: perhaps a filter's index is short enough.
         let walked = (self.items, self.frontier)
-        self.spentMax = end
+        self.spentMax = self.isStuck ? self.reader.touchCount + self.budget : end
         if try self.gather(paths[0]) {
             self.reader.counters.plan = .gathered
-        } else {
-            (self.items, self.frontier) = walked
+            return true
         }
-        return true
+        (self.items, self.frontier) = walked
+        return !self.isStuck
     }
 
     /// A path so short that sorting what it names costs less than anything else.
@@ -317,10 +329,15 @@ struct OrderedZone {
         let groupMax = min(256, max(1, self.budget / 8))
         var from = self.start(level, fixed: fixed, isLast: false)
         while true {
-            let rows = try levels[level].next(from, limit: groupMax + 1, &self.reader)
-            guard let first = rows.first, let last = rows.last else { return true }
+            let slice = try levels[level].next(
+                from, limit: groupMax + 1, within: self.bound, &self.reader)
+            let rows = slice.rows
+            self.allowPage(levels[level])
+            guard let first = rows.first, let last = rows.last else {
+                return self.end(of: slice)
+            }
             var position = 0
-            let isEnd = rows.count <= groupMax
+            let isEnd = rows.count <= groupMax && !slice.isCut
             // The last key's group may go on beyond what was read.
             while position < rows.count, isEnd || rows[position].key != last.key {
                 let key = rows[position].key
@@ -357,11 +374,12 @@ struct OrderedZone {
         var from = self.start(fixed.count, fixed: fixed, isLast: true)
         var size = min(self.want - self.items.count, 200)
         while true {
-            let chunk = try rows.next(
+            let slice = try rows.next(
                 from, limit: max(1, min(size, self.spentMax - self.reader.touchCount)),
-                &self.reader)
-            guard let last = chunk.last else { return true }
-            for row in chunk {
+                within: self.bound, &self.reader)
+            self.allowPage(rows)
+            guard let last = slice.rows.last else { return self.end(of: slice) }
+            for row in slice.rows {
                 var found: [OrderedRun.Item] = []
                 try self.collect(row.name, fixed: fixed, into: &found)
                 self.items += found
@@ -402,6 +420,27 @@ struct OrderedZone {
         // What is cut has filled the page.
         self.frontier = isCut ? found.last?.position : self.end(of: fixed)
         return true
+    }
+
+    private var bound: SortedBound {
+        // A page that has come further ends where it is.
+        SortedBound(
+            touchCountMax: self.spentMax,
+            beginTouchCountMax: self.frontier == nil ? self.beginMax : self.spentMax)
+    }
+
+    /// Where beginning has used the budget up, a page still gets a quarter of it: one that has a
+    /// single record would begin as dearly for each.
+    private mutating func allowPage(_ rows: SortedRows) {
+        guard self.frontier == nil, rows.sort.centre != nil else { return }
+        self.spentMax = max(self.spentMax, self.reader.touchCount + self.budget / 4)
+    }
+
+    /// What a slice without rows means.
+    /// - Returns: whether the end was reached.
+    private mutating func end(of slice: SortedSlice) -> Bool {
+        if slice.isCut, self.frontier == nil { self.isStuck = true }
+        return !slice.isCut
     }
 
     private func end(of keys: [Bytes]) -> OrderedPosition {

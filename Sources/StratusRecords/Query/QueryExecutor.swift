@@ -13,6 +13,9 @@ package struct QueryPageRequest: Sendable {
     /// has. It may pass this by what one record costs, and by a few touches for each zone: a page
     /// never ends where it began.
     package var touchCountMax: Int
+    /// The work that a page sorted by distance may take before its first record is certain, if that
+    /// is more. A page that does not come so far is refused.
+    package var beginTouchCountMax = 10_000
     /// Stored bytes of the records on a page; the one that passes it is the last.
     package var sizeMax: Int
     package var requiresIndexes: Bool
@@ -56,9 +59,9 @@ package struct QueryResult: Sendable, Equatable {
 ///
 /// Promises, for any writes between pages: a page ends at a key or a value, so a record that did
 /// not change is on exactly one page. A page takes about `touchCountMax` of work at most and always
-/// gets further. With indexes required, no plan reads the records of a zone that no index row
-/// named. The exception is a caller who may read only records they created: then the plan is the
-/// same whatever the others' records hold.
+/// gets further, or is refused. With indexes required, no plan reads the records of a zone that no
+/// index row named. The exception is a caller who may read only records they created: then the plan
+/// is the same whatever the others' records hold.
 package struct QueryExecutor: Sendable {
     private let schema: IndexedSchema
     private let source: any RecordSource

@@ -61,6 +61,9 @@ extension QueryRefusal {
         .invalid("More than \(limit) zones: ask in one zone")
     }
 
+    static let tooManyPlaces = QueryRefusal.invalid(
+        "More places at about one distance than one page may read: ask for fewer with a filter")
+
     static let markerInvalid = QueryRefusal.invalid("Invalid continuation marker")
 
     private static func name(of type: FieldType) -> String {

@@ -27,6 +27,28 @@ enum SortedStart: Sendable, Equatable {
     }
 }
 
+/// Rows of one sort, in order.
+struct SortedSlice: Sendable, Equatable {
+    var rows: [SortedRow] = []
+    /// The reading ended at its bound: more rows may follow, although these are fewer than asked
+    /// for.
+    var isCut = false
+}
+
+/// The work after which the reading of one slice ends.
+struct SortedBound: Sendable {
+    /// Once a row was found.
+    var touchCountMax: Int
+    /// Before a row was found. The reading then has come nowhere, and the next page would not come
+    /// further.
+    var beginTouchCountMax: Int
+
+    func isReached(by reader: QueryReader, found count: Int) -> Bool {
+        if count == 0 { return reader.touchCount >= self.beginTouchCountMax }
+        return reader.touchCount >= self.touchCountMax || reader.isLate
+    }
+}
+
 /// Every record of a type in the order of one sort, read from index rows.
 ///
 /// Values come from one index, the records that lack the field from another: before the values in
@@ -79,10 +101,10 @@ struct SortedRows: Sendable {
         self.bound = bound
     }
 
-    /// The next `limit` rows; fewer only at the end.
+    /// The next `limit` rows; fewer only at the end, or if the slice is cut.
     func next(
-        _ from: SortedStart, limit: Int, _ reader: inout QueryReader
-    ) throws(StoreError) -> [SortedRow] {
+        _ from: SortedStart, limit: Int, within bound: SortedBound, _ reader: inout QueryReader
+    ) throws(StoreError) -> SortedSlice {
         var rows: [SortedRow] = []
         // The parts in the order of their keys: missing, values; or places, missing.
         let isMissingFirst = (self.sort.centre == nil) == self.sort.ascending
@@ -102,10 +124,17 @@ struct SortedRows: Sendable {
             } else if self.sort.centre == nil {
                 rows += try self.valued(from, limit: left, &reader)
             } else {
-                rows += try DistanceWalk(self).next(from, limit: left, &reader)
+                var bound = bound
+                // The page has come further, and may end here.
+                if !rows.isEmpty { bound.beginTouchCountMax = bound.touchCountMax }
+                let slice = try DistanceWalk(self).next(
+                    from, limit: left, within: bound, &reader)
+                rows += slice.rows
+                // What follows the places is not next while some of them may be.
+                if slice.isCut { return SortedSlice(rows: rows, isCut: true) }
             }
         }
-        return rows
+        return SortedSlice(rows: rows)
     }
 
     private func missing(

@@ -32,6 +32,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case keyValues(KeyValuesPage)
     case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
+    case heldRecords(HeldRecords)
     case refused(RequestRefusal)
 }
 

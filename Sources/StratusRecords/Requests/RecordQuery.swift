@@ -40,6 +40,8 @@ package struct RecordQuery: Sendable, Equatable {
         /// The devices that have changed the key-value store.
         case keyValueDevices(DatabaseID)
         case documents(DocumentsAsk)
+        /// The records that this partition holds. For Stratus itself.
+        case heldRecords(HeldRecordsAsk)
     }
 
     package var principal: Principal

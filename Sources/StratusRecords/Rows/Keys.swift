@@ -99,6 +99,9 @@ enum Keys {
         return key
     }
 
+    /// Whether a key of ``Table/zone`` is a zone's, and not that of a turn.
+    static func isZone(_ key: Bytes) -> Bool { key.count > 4 && key[4] == 0 }
+
     static func turn(_ database: DatabaseNumber, _ turn: UInt64) -> Bytes {
         var key = Self.bytes(database.raw, reserving: 9)
         key.append(1)

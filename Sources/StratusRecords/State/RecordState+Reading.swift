@@ -90,6 +90,9 @@ extension RecordState {
             return QueryAnswer(body: try self.keyValueDevices(of: database, over: rows).encoded())
         case .documents(let ask):
             return QueryAnswer(body: try self.documents(ask, over: rows).encoded())
+        case .heldRecords(let ask):
+            return QueryAnswer(
+                body: try self.heldRecords(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -285,7 +288,7 @@ extension RecordQuery {
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices: nil
+        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords: nil
         }
     }
 }

@@ -30,6 +30,26 @@ extension RecordState {
             assets: try AssetRows.use(of: database.number, over: rows))
     }
 
+    static let heldRecordsRowCountMax = 1_000
+
+    /// The records of the next zones of this partition, whatever their database. Zones that are
+    /// deleted are not counted, although jobs may still remove their records.
+    func heldRecords(
+        _ ask: HeldRecordsAsk, _ principal: Principal, over rows: borrowing some RowReader
+    ) throws(StoreError) -> RecordAnswer {
+        guard principal.kind == .system else { return .refused(RequestRefusal(.accessDenied)) }
+        let limit = min(max(1, ask.limit), Self.heldRecordsRowCountMax)
+        let found = try rows.rows(
+            .zone, from: ask.after.map { $0 + [0] } ?? [], to: [], limit: limit)
+        var held = HeldRecords(use: .none)
+        for (key, row) in found where Keys.isZone(key) {
+            let zone = try StoredRows.zone(decoding: row)
+            if !zone.isDeleted { held.use = held.use + zone.held }
+        }
+        if found.count == limit { held.next = found.last?.key }
+        return .heldRecords(held)
+    }
+
     /// Bytes by which the zone of `edit` may grow; nil: there is no quota. Negative where the
     /// database holds more than its quota already.
     mutating func room(

@@ -121,7 +121,7 @@ extension RecordQuery.Ask {
     fileprivate var isPaged: Bool {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
-            .keyValues, .documents:
+            .keyValues, .documents, .heldRecords:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .asset,
             .key, .buckets, .keyValueDevices:

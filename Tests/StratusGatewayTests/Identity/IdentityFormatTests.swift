@@ -123,6 +123,24 @@ import Testing
         #expect(SignInLink(text: address, openedWith: Self.keys.cipher) == link)
     }
 
+    /// Only a holder of the key could make one; a time at the end of time would stop the process.
+    @Test(arguments: [Int64.min, -1, 1 << 60, .max])
+    func `a sealed time that cannot be reckoned with is refused`(milliseconds: Int64) throws {
+        let account = try #require(Self.account)
+        let cipher = Self.keys.cipher
+        var token = WebAuthToken(
+            account: account, session: Bytes(16..<32), stays: true, issuedAtMilliseconds: 0)
+        token.issuedUnit = milliseconds
+        let text = token.text(in: Self.container, sealedWith: cipher)
+        let read = WebAuthToken(text: text, in: Self.container, openedWith: cipher)
+        #expect(read?.isAlive(at: 1_700_000_000_000) == nil)
+        let link = SignInLink(
+            container: Self.container, tokenHash: Bytes(repeating: 5, count: 32), origin: nil,
+            nonce: Bytes(repeating: 6, count: 16), issuedMilliseconds: milliseconds)
+        let address = SignInLink(text: link.text(sealedWith: cipher), openedWith: cipher)
+        #expect(address?.isAlive(at: 1_700_000_000_000) == nil)
+    }
+
     /// Another name would be another person: these never change.
     @Test func `record names and hashes`() throws {
         let account = try #require(Self.account)

@@ -58,6 +58,10 @@ import Testing
             }
         }
         var wallMilliseconds: Int64 { 1_000 }
+        /// Node 3 has been silent for 41 seconds, node 4 was never heard.
+        func lastHeardMilliseconds(_ node: NodeID) -> Int64? {
+            node == NodeID(4) ? nil : node == NodeID(3) ? -40_000 : 500
+        }
     }
 
     final class Asked: Sendable {
@@ -168,6 +172,36 @@ import Testing
         #expect(rows[0].contains("UP") && rows[1].contains("yes"))
         #expect(rows[2].contains("NO"))
         #expect(!rows[3].contains("NO") && !rows[3].contains("yes"), "it was not asked")
+    }
+
+    @Test func `D12 a node's row says when it was last heard, for people and for scripts`() throws {
+        let view = try Self.view()
+        let page = try JSONDocument(
+            parsing: ClusterPages.json(view, Cluster(answer: .success(view)))
+        ).root
+        let nodes = ClusterFacts.nodes(page)
+        #expect(
+            nodes.map { $0["lastHeardMilliseconds"]?.int64 }
+                == [500, 500, -40_000, nil])
+        #expect(
+            nodes.map { ClusterControlCommands.lastHeard($0, in: page) }
+                == ["now", "now", "41 s ago", "never"])
+        let text = try #require(try self.text(["node", "list"]))
+        #expect(text.contains("LAST HEARD") && text.contains("41 s ago"))
+        for (seconds, words) in [
+            (4, "now"), (5, "5 s ago"), (119, "119 s ago"), (120, "2 min ago"),
+            (7_199, "119 min ago"),
+            (7_200, "2 h ago"), (172_800, "2 days ago"), (-60, "now"),
+        ] {
+            let heard = 1_000 - Int64(seconds) * 1_000
+            let node = try JSONDocument(
+                parsing: Bytes(#"{"lastHeardMilliseconds": \#(heard)}"#.utf8)
+            ).root
+            #expect(ClusterControlCommands.lastHeard(node, in: page) == words, "\(seconds)")
+        }
+        // A node of an older release does not say.
+        let old = try JSONDocument(parsing: Bytes("{}".utf8)).root
+        #expect(ClusterControlCommands.lastHeard(nodes[0], in: old) == "-")
     }
 
     @Test func `D14 a partition is shown to scripts with the names of its nodes`() throws {

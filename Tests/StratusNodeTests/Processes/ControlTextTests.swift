@@ -73,6 +73,8 @@ import Testing
             #"{"operationType": "create", "record": {"recordType": "N", "recordName": "a", "#
                 + #""fields": {}}}"#,
             #"{"operationType": "forceDelete", "record": {"recordName": "a"}}"#,
+            #"{"operationType": "create", "record": {"recordType": "N", "recordName": "b", "#
+                + #""fields": {"t": {"value": "stays"}}}}"#,
         ] {
             let answer = try await NodeProcessTests.get(
                 path, body: "{\"operations\": [\(operation)]}")
@@ -80,12 +82,19 @@ import Testing
         }
         let bare = try await Program.run("stratusctl", ["--node", dev.text("adminURL"), "status"])
         #expect(bare.code == ExitCode.denied.rawValue)
-        let text = try await dev.control("metrics").output
+        // Counted after 2, 6 and 14 seconds: a round that came before the saves says nothing.
+        var text = ""
+        for _ in 0..<60 where value("stratus_records") ?? 0 == 0 {
+            text = try await dev.control("metrics").output
+            try await Task.sleep(for: .milliseconds(500))
+        }
         func value(_ series: String) -> Double? {
             text.split(separator: "\n").first { $0.hasPrefix(series + " ") }
                 .flatMap { Double($0.split(separator: " ").last ?? "") }
         }
-        #expect(value(#"stratus_records_changed_total{change="save"}"#) == 1)
+        #expect(value("stratus_records") ?? 0 >= 1)
+        #expect(value("stratus_records_bytes") ?? 0 > 5)
+        #expect(value(#"stratus_records_changed_total{change="save"}"#) == 2)
         #expect(value(#"stratus_records_changed_total{change="delete"}"#) == 1)
         #expect(value("stratus_administrators_refused_total") == 1)
         #expect(value("stratus_commit_seconds_count") ?? 0 >= 2)
