@@ -46,6 +46,8 @@ package actor CopyKeeper {
         /// Whether the disk has more than its reserve.
         package var hasRoom: @Sendable () -> Bool
         package var trouble: @Sendable (GroupID, String) -> Void
+        /// For the simulator.
+        package var bugs = PlantedBugs()
         package var now: @Sendable () -> MonotonicTime
         package var wallMilliseconds: @Sendable () -> Int64
 
@@ -203,8 +205,12 @@ package actor CopyKeeper {
     }
 
     /// Begins to work. What came in before waits in the inbox.
-    package func start() {
-        self.inbox.start { [weak self] in Task { await self?.hear() } }
+    ///
+    /// - Parameter executor: where the task that is woken by an event begins; nil: anywhere.
+    package func start(on executor: (any TaskExecutor)? = nil) {
+        self.inbox.start { [weak self] in
+            Task(executorPreference: executor) { await self?.hear() }
+        }
     }
 
     package func compact(at rate: ByteCount) { self.rate = rate }
@@ -404,6 +410,7 @@ package actor CopyKeeper {
                 applied: applied, appliedMilliseconds: milliseconds, durable: applied,
                 durableMilliseconds: milliseconds, puts: puts, lastPut: self.setup.now(),
                 hasGarbage: hasStore, readBackAt: self.setup.now())
+            if self.setup.bugs.contains(.startNotCompared) { return self.trust(group) }
             self.askRows(of: group)
         case .applied(let changes, let through, let milliseconds):
             guard self.groups[group] != nil else { return }
@@ -412,6 +419,9 @@ package actor CopyKeeper {
             self.groups[group]!.applied = max(self.groups[group]!.applied, through)
             self.groups[group]!.appliedMilliseconds = max(
                 self.groups[group]!.appliedMilliseconds, milliseconds)
+            if self.setup.bugs.contains(.copiesRemovedAtApply) {
+                self.groups[group]!.wants.durable(through: through, milliseconds: milliseconds)
+            }
         case .wantsHeld: Task { self.sayHeld(of: group) }
         case .durable(let through, let milliseconds):
             guard self.groups[group] != nil, through >= self.groups[group]!.durable else { return }
@@ -432,6 +442,13 @@ package actor CopyKeeper {
                 self.setup.trouble(group, "its copies cannot be removed: \(error)")
             }
         }
+    }
+
+    /// A planted bug: what the store has is taken for what the rows name.
+    private func trust(_ group: GroupID) {
+        self.groups[group]!.wants.compare(
+            CopyWants.Page(from: .first, end: nil, bodies: [], held: []))
+        self.groups[group]!.isCompared = true
     }
 
     private func take(_ change: BodyChange, of group: GroupID, through: LogIndex) {
