@@ -377,16 +377,30 @@ package actor CopyKeeper {
             if copy.orphanAfterMilliseconds == .max { copy.orphanAfterMilliseconds = now }
             return copy
         }
-        let isStored: Void? = self.attempt(group, makes: true) { store throws(StoreError) in
+        // A copy that comes again changes nothing: whether a row names it is known since it came
+        // first, and it must not be listed as one that none names.
+        let known = self.attempt(group, makes: true) { store throws(StoreError) in
+            var known: [CopyName: HeldCopy] = [:]
+            for copy in copies {
+                let held = try store.held(from: copy.name, limit: 1).first
+                if let held, held.name == copy.name { known[copy.name] = held }
+            }
             try store.put(copies)
+            return known
         }
-        for copy in copies where isStored != nil {
+        for copy in copies {
+            guard let known else { break }
+            let held = known[copy.name]
+            if held != nil, self.groups[group]?.wants.isMissing(copy.name) != true { continue }
             self.groups[group]!.wants.stored(
-                HeldCopy(
-                    name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
-                    storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
+                held
+                    ?? HeldCopy(
+                        name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
+                        storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
         }
-        let answer: CopyAnswer = isStored == nil ? .refused(.failed) : .stored(at: applied)
+        // What failed may be there after all, once the packs are opened again.
+        if known == nil { self.doubt(group) }
+        let answer: CopyAnswer = known == nil ? .refused(.failed) : .stored(at: applied)
         for put in round { put.answer.resume(returning: answer) }
     }
 
@@ -622,9 +636,14 @@ package actor CopyKeeper {
     private func forgot(_ name: CopyName, of group: GroupID) {
         self.setup.trouble(group, "\(name) was damaged on the disk")
         self.damagedCount += 1
+        self.groups[group]?.wants.forgotten(name, of: nil)
+        self.doubt(group)
+    }
+
+    /// Compares rows and store anew, from the first name on.
+    private func doubt(_ group: GroupID) {
         guard let known = self.groups[group] else { return }
-        self.groups[group]!.wants.forgotten(name, of: nil)
-        // A comparison that is under way may be past the name.
+        // A comparison that is under way may be past what happened.
         self.groups[group]!.doubtCount = known.asksRows ? 2 : max(1, known.doubtCount)
         self.askRows(of: group)
     }
