@@ -122,6 +122,8 @@ package actor CopyKeeper {
         /// A page of rows was asked for and has not come.
         var asksRows = false
         var isCompared = false
+        /// The store could not be read when it was compared: another comparison is due.
+        var comparesAgain = false
         /// Comparisons that must go through, from their first page, before it is known again what
         /// is here: a copy was found damaged.
         var doubtCount = 0
@@ -497,9 +499,11 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed. What
+        // it has all the same is listed by the next comparison.
         let held = self.copies(of: group, from, end, areDamaged: false)
         let damaged = self.copies(of: group, from, end, areDamaged: true)
+        if self.groups[group]!.problem != nil { self.groups[group]!.comparesAgain = true }
         self.groups[group]!.wants.compare(
             CopyWants.Page(from: from, end: end, bodies: bodies, held: held, damaged: damaged))
         guard end == nil else { return self.askRows(of: group) }
@@ -562,7 +566,10 @@ package actor CopyKeeper {
             self.groups[group]!.durableAskCount = 0
             self.setup.touch(group)
         }
-        if known.wants.hasUnlisted { self.askRows(of: group) }
+        if known.wants.hasUnlisted || known.comparesAgain {
+            self.groups[group]!.comparesAgain = false
+            self.askRows(of: group)
+        }
     }
 
     /// Compacts for the bytes of one second at most. Puts that came meanwhile go between two

@@ -248,7 +248,8 @@ extension Simulation {
         self.phase = .liveness
         self.note("faults end")
         self.endFaults()
-        if self.placed == nil { self.leaveOneDead() }
+        // A change of members that waits for copies may need a node that was spared before.
+        if self.placed == nil, self.assets == nil { self.leaveOneDead() }
         if self.assets == nil { self.closeRegisters() }
         // The last operations go one after another.
         self.convergenceDeadline =
