@@ -171,7 +171,8 @@ let package = Package(
             name: "StratusSimulation",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusRecords", "StratusSQLite", "StratusStorage", "StratusCluster",
+                "StratusRecords", "StratusSQLite", "StratusStorage", "StratusAssets",
+                "StratusCluster",
             ], swiftSettings: house + release + planted),
         .target(
             name: "StratusLoad",

@@ -1,14 +1,16 @@
-import StratusModel
+package import StratusModel
 
 /// Carries out what ``BodyWriter`` decides for one body: sends copies, hears the answers, and makes
 /// its caller wait while enough is under way.
-actor BodyWriting {
+package actor BodyWriting {
     private var writer: BodyWriter
     private let group: GroupID
     private let carrier: any CopyCarrier
     private let deadline: MonotonicTime
     private let now: @Sendable () -> MonotonicTime
     private let sleep: @Sendable (Duration) async -> Void
+    /// Where tasks begin; nil: anywhere.
+    private let executor: (any TaskExecutor)?
     private var outcome: Result<[CopyHolding], BodyWriter.Failure>?
     /// There is one caller, and it waits for one thing.
     private var waiter: CheckedContinuation<Void, Never>?
@@ -17,10 +19,11 @@ actor BodyWriting {
     /// The longest that one copy may take before it is sent again.
     private static let copyPatience = Duration.seconds(10)
 
-    init(
+    package init(
         _ writer: BodyWriter, of group: GroupID, by carrier: any CopyCarrier,
         deadline: MonotonicTime, now: @escaping @Sendable () -> MonotonicTime,
-        sleep: @escaping @Sendable (Duration) async -> Void
+        sleep: @escaping @Sendable (Duration) async -> Void,
+        on executor: (any TaskExecutor)? = nil
     ) {
         self.writer = writer
         self.group = group
@@ -28,10 +31,11 @@ actor BodyWriting {
         self.deadline = deadline
         self.now = now
         self.sleep = sleep
+        self.executor = executor
     }
 
     /// Sends the next chunk once there is room for it.
-    func add(_ bytes: Bytes) async throws(BodyWriter.Failure) {
+    package func add(_ bytes: Bytes) async throws(BodyWriter.Failure) {
         while self.outcome == nil, !self.writer.wantsChunk { await self.wait() }
         if case .failure(let failure)? = self.outcome { throw failure }
         self.perform(self.writer.add(bytes))
@@ -39,14 +43,14 @@ actor BodyWriting {
     }
 
     /// Waits until a majority has all of the body.
-    func finish() async throws(BodyWriter.Failure) -> [CopyHolding] {
+    package func finish() async throws(BodyWriter.Failure) -> [CopyHolding] {
         if self.outcome == nil { self.perform(self.writer.end()) }
         while self.outcome == nil { await self.wait() }
         return try self.outcome!.get()
     }
 
     /// Asks the storers for indexes of now: the leader did not count the earlier ones.
-    func confirmAgain() async throws(BodyWriter.Failure) -> [CopyHolding] {
+    package func confirmAgain() async throws(BodyWriter.Failure) -> [CopyHolding] {
         self.outcome = nil
         self.perform(self.writer.confirmAgain())
         while self.outcome == nil { await self.wait() }
@@ -54,7 +58,7 @@ actor BodyWriting {
     }
 
     /// Nobody wants the body any more.
-    func cancel() { self.perform(self.writer.cancel()) }
+    package func cancel() { self.perform(self.writer.cancel()) }
 
     private func wait() async {
         await withCheckedContinuation { self.waiter = $0 }
@@ -68,8 +72,10 @@ actor BodyWriting {
     private func perform(_ actions: [BodyWriter.Action]) {
         for action in actions {
             switch action {
-            case .put(let copy, let node): Task { await self.put(copy, on: node) }
-            case .confirm(let count, let node): Task { await self.confirm(count, on: node) }
+            case .put(let copy, let node):
+                Task(executorPreference: self.executor) { await self.put(copy, on: node) }
+            case .confirm(let count, let node):
+                Task(executorPreference: self.executor) { await self.confirm(count, on: node) }
             case .drop(let node): self.carrier.drop(self.writer.body, of: self.group, on: node)
             case .stored(let storers): self.outcome = .success(storers)
             case .failed(let failure): self.outcome = .failure(failure)
@@ -101,9 +107,9 @@ actor BodyWriting {
             next < self.deadline
         else { return }
         self.wakeAt = next
-        Task {
+        Task(executorPreference: self.executor) {
             await self.sleep(next - self.now())
-            self.woke()
+            await self.woke()
         }
     }
 

@@ -69,17 +69,20 @@ package final class CopyCourier: CopyCarrier {
     /// Whether the message was taken.
     private let send: @Sendable (CopyMessage, NodeID) -> Bool
     private let now: @Sendable () -> MonotonicTime
+    /// Where tasks begin; nil: anywhere.
+    private let executor: (any TaskExecutor)?
     private let state = Mutex(State())
 
     package init(
         _ keeper: CopyKeeper, as own: NodeID, limits: Limits = Limits(),
-        now: @escaping @Sendable () -> MonotonicTime,
+        now: @escaping @Sendable () -> MonotonicTime, on executor: (any TaskExecutor)? = nil,
         send: @escaping @Sendable (CopyMessage, NodeID) -> Bool
     ) {
         self.keeper = keeper
         self.own = own
         self.limits = limits
         self.now = now
+        self.executor = executor
         self.send = send
     }
 
@@ -128,7 +131,7 @@ package final class CopyCourier: CopyCarrier {
             return
         }
         let keeper = self.keeper
-        Task { await keeper.drop(body, of: group) }
+        Task(executorPreference: self.executor) { await keeper.drop(body, of: group) }
     }
 
     // MARK: What happens
@@ -142,12 +145,12 @@ package final class CopyCourier: CopyCarrier {
     ) {
         switch message {
         case .put(let number, let group, let copy):
-            Task {
+            Task(executorPreference: self.executor) {
                 self.reply(await self.keeper.put(copy, of: group), number, to: node)
                 settled()
             }
         case .confirm(let number, let group, let body, let count):
-            Task {
+            Task(executorPreference: self.executor) {
                 let answer = await self.keeper.confirm(body, chunkCount: count, of: group)
                 self.reply(answer, number, to: node)
                 settled()
@@ -158,7 +161,7 @@ package final class CopyCourier: CopyCarrier {
                 _ = self.send(.refused(number: number, .busy), node)
                 return
             }
-            Task {
+            Task(executorPreference: self.executor) {
                 let answer: CopyMessage =
                     switch await self.keeper.fetch(name, of: group) {
                     case .found(let bytes): .fetched(number: number, bytes: bytes)
@@ -186,7 +189,7 @@ package final class CopyCourier: CopyCarrier {
             }
         case .drop(let group, let body):
             let keeper = self.keeper
-            Task {
+            Task(executorPreference: self.executor) {
                 await keeper.drop(body, of: group)
                 settled()
             }

@@ -46,6 +46,8 @@ package actor CopyKeeper {
         /// Whether the disk has more than its reserve.
         package var hasRoom: @Sendable () -> Bool
         package var trouble: @Sendable (GroupID, String) -> Void
+        /// For the simulator.
+        package var bugs = PlantedBugs()
         package var now: @Sendable () -> MonotonicTime
         package var wallMilliseconds: @Sendable () -> Int64
 
@@ -120,6 +122,8 @@ package actor CopyKeeper {
         /// A page of rows was asked for and has not come.
         var asksRows = false
         var isCompared = false
+        /// The store could not be read when it was compared: another comparison is due.
+        var comparesAgain = false
         /// Comparisons that must go through, from their first page, before it is known again what
         /// is here: a copy was found damaged.
         var doubtCount = 0
@@ -203,8 +207,12 @@ package actor CopyKeeper {
     }
 
     /// Begins to work. What came in before waits in the inbox.
-    package func start() {
-        self.inbox.start { [weak self] in Task { await self?.hear() } }
+    ///
+    /// - Parameter executor: where the task that is woken by an event begins; nil: anywhere.
+    package func start(on executor: (any TaskExecutor)? = nil) {
+        self.inbox.start { [weak self] in
+            Task(executorPreference: executor) { await self?.hear() }
+        }
     }
 
     package func compact(at rate: ByteCount) { self.rate = rate }
@@ -371,16 +379,30 @@ package actor CopyKeeper {
             if copy.orphanAfterMilliseconds == .max { copy.orphanAfterMilliseconds = now }
             return copy
         }
-        let isStored: Void? = self.attempt(group, makes: true) { store throws(StoreError) in
+        // A copy that comes again changes nothing: whether a row names it is known since it came
+        // first, and it must not be listed as one that none names.
+        let known = self.attempt(group, makes: true) { store throws(StoreError) in
+            var known: [CopyName: HeldCopy] = [:]
+            for copy in copies {
+                let held = try store.held(from: copy.name, limit: 1).first
+                if let held, held.name == copy.name { known[copy.name] = held }
+            }
             try store.put(copies)
+            return known
         }
-        for copy in copies where isStored != nil {
+        for copy in copies {
+            guard let known else { break }
+            let held = known[copy.name]
+            if held != nil, self.groups[group]?.wants.isMissing(copy.name) != true { continue }
             self.groups[group]!.wants.stored(
-                HeldCopy(
-                    name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
-                    storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
+                held
+                    ?? HeldCopy(
+                        name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
+                        storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
         }
-        let answer: CopyAnswer = isStored == nil ? .refused(.failed) : .stored(at: applied)
+        // What failed may be there after all, once the packs are opened again.
+        if known == nil { self.doubt(group) }
+        let answer: CopyAnswer = known == nil ? .refused(.failed) : .stored(at: applied)
         for put in round { put.answer.resume(returning: answer) }
     }
 
@@ -404,6 +426,7 @@ package actor CopyKeeper {
                 applied: applied, appliedMilliseconds: milliseconds, durable: applied,
                 durableMilliseconds: milliseconds, puts: puts, lastPut: self.setup.now(),
                 hasGarbage: hasStore, readBackAt: self.setup.now())
+            if self.setup.bugs.contains(.startNotCompared) { return self.trust(group) }
             self.askRows(of: group)
         case .applied(let changes, let through, let milliseconds):
             guard self.groups[group] != nil else { return }
@@ -412,6 +435,9 @@ package actor CopyKeeper {
             self.groups[group]!.applied = max(self.groups[group]!.applied, through)
             self.groups[group]!.appliedMilliseconds = max(
                 self.groups[group]!.appliedMilliseconds, milliseconds)
+            if self.setup.bugs.contains(.copiesRemovedAtApply) {
+                self.groups[group]!.wants.durable(through: through, milliseconds: milliseconds)
+            }
         case .wantsHeld: Task { self.sayHeld(of: group) }
         case .durable(let through, let milliseconds):
             guard self.groups[group] != nil, through >= self.groups[group]!.durable else { return }
@@ -432,6 +458,13 @@ package actor CopyKeeper {
                 self.setup.trouble(group, "its copies cannot be removed: \(error)")
             }
         }
+    }
+
+    /// A planted bug: what the store has is taken for what the rows name.
+    private func trust(_ group: GroupID) {
+        self.groups[group]!.wants.compare(
+            CopyWants.Page(from: .first, end: nil, bodies: [], held: []))
+        self.groups[group]!.isCompared = true
     }
 
     private func take(_ change: BodyChange, of group: GroupID, through: LogIndex) {
@@ -466,9 +499,11 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed. What
+        // it has all the same is listed by the next comparison.
         let held = self.copies(of: group, from, end, areDamaged: false)
         let damaged = self.copies(of: group, from, end, areDamaged: true)
+        if self.groups[group]!.problem != nil { self.groups[group]!.comparesAgain = true }
         self.groups[group]!.wants.compare(
             CopyWants.Page(from: from, end: end, bodies: bodies, held: held, damaged: damaged))
         guard end == nil else { return self.askRows(of: group) }
@@ -531,7 +566,10 @@ package actor CopyKeeper {
             self.groups[group]!.durableAskCount = 0
             self.setup.touch(group)
         }
-        if known.wants.hasUnlisted { self.askRows(of: group) }
+        if known.wants.hasUnlisted || known.comparesAgain {
+            self.groups[group]!.comparesAgain = false
+            self.askRows(of: group)
+        }
     }
 
     /// Compacts for the bytes of one second at most. Puts that came meanwhile go between two
@@ -605,9 +643,14 @@ package actor CopyKeeper {
     private func forgot(_ name: CopyName, of group: GroupID) {
         self.setup.trouble(group, "\(name) was damaged on the disk")
         self.damagedCount += 1
+        self.groups[group]?.wants.forgotten(name, of: nil)
+        self.doubt(group)
+    }
+
+    /// Compares rows and store anew, from the first name on.
+    private func doubt(_ group: GroupID) {
         guard let known = self.groups[group] else { return }
-        self.groups[group]!.wants.forgotten(name, of: nil)
-        // A comparison that is under way may be past the name.
+        // A comparison that is under way may be past what happened.
         self.groups[group]!.doubtCount = known.asksRows ? 2 : max(1, known.doubtCount)
         self.askRows(of: group)
     }

@@ -222,6 +222,20 @@ import Testing
         await keeper.stop()
     }
 
+    @Test func `a copy that comes again stays as long as a row names it`() async throws {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        await self.put(1, to: keeper)
+        bench.name([Self.manifest(1)])
+        await bench.pass(1, keeper)
+        // The message was repeated on its way.
+        await self.put(1, to: keeper)
+        #expect(await keeper.figures().unnamedCount == 0)
+        for _ in 0..<4 { await bench.pass(20, keeper) }
+        #expect(await self.has(1, keeper))
+        await keeper.stop()
+    }
+
     @Test func `after a restart the store is compared with the rows, page by page`() async throws {
         let bench = Bench()
         let first = await bench.keeper()

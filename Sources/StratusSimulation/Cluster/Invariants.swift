@@ -31,6 +31,7 @@ struct Invariants {
     struct Group {
         /// By index, from 1: what any replica applied there first.
         fileprivate var applied: [Applied] = []
+        var appliedCount: Int { self.applied.count }
         /// By index, from 1: the term of what any replica took for committed.
         var committed: [Term] = []
         var leaders: [Term: NodeID] = [:]

@@ -149,6 +149,10 @@ package struct PlantedBugSearch {
             .links
         case .flowCountsReceived, .releaseForgetsFollowers: .catchingUp
         case .digestsNotCompared: .divergence
+        case .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
+            .jointLeftWithoutCopies, .copyAnsweredBeforeSync, .copiesRemovedAtApply,
+            .startNotCompared:
+            .assets
         case .acknowledgedTailForgotten: .tornTail
         case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted: .lostMajority
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
@@ -156,8 +160,7 @@ package struct PlantedBugSearch {
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
-            .condemnedNotTakenBack, .pinWithoutMajority, .pinAskedOfOneVoterSet, .oldStoringCounts,
-            .jointLeftWithoutCopies, .zoneBeforeBit, .maskFromMemory,
+            .condemnedNotTakenBack, .zoneBeforeBit, .maskFromMemory,
             .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
             .erasureStopsAtHome, .recoveredMaskKept, .deviceClockTrusted, .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,

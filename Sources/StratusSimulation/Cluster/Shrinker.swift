@@ -37,7 +37,7 @@ package struct Shrinker {
             $0.nodeCount = max(1, $0.nodeCount - 1);
             $0.voterCount = min($0.voterCount, $0.nodeCount)
         }
-        add { $0.clientCount = max(1, $0.clientCount / 2) }
+        add { $0.clientCount = max(min(1, $0.clientCount), $0.clientCount / 2) }
         add { $0.registerCount = 1 }
         add { $0.safetyTime = .milliseconds($0.safetyTime.components.seconds * 500) }
         return all.filter { $0.safetyTime >= .milliseconds(500) }

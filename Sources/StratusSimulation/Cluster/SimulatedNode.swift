@@ -90,6 +90,8 @@ final class SimulatedNode {
     var shells: ClusterShells?
     /// Nil where messages go from process to process as they are.
     var links: ProcessLinks?
+    /// Nil where records name no files.
+    var assets: AssetShells?
     var host: ReplicaHost?
     var log: SegmentedLog?
     var logEvents = LogEvents()
@@ -159,6 +161,8 @@ final class SimulatedNode {
             }
         }
         self.files.crash()
+        self.assets?.end()
+        self.assets = nil
         self.shells?.end()
         self.shells = nil
         self.host = nil

@@ -1,3 +1,4 @@
+import StratusAssets
 import StratusCluster
 import StratusCoding
 import StratusConsensus
@@ -15,6 +16,7 @@ extension Simulation {
         self.timeline?.started(node.id, at: self.now)
         if node.incarnation > 1 { node.files.restart(after: node.end) }
         self.damage(node)
+        self.damageCopies(of: node)
         self.aimAtStart(of: node)
         self.setRates(node)
         do {
@@ -80,6 +82,7 @@ extension Simulation {
         node.pace = SnapshotPace(rate: self.options.snapshotRate)
         node.shells = try self.makeShells(of: node)
         node.links = try self.makeLinks(of: node)
+        node.assets = self.makeAssets(of: node)
         let others = node.shells?.life.peers ?? self.nodes.map(\.id).filter { $0 != node.id }
         let host = ReplicaHost(
             node: node.id,
@@ -100,6 +103,7 @@ extension Simulation {
         self.carryOut(effects, of: node)
         self.startLinks(of: node)
         self.startShells(of: node)
+        self.startAssets(of: node)
         let life = node.incarnation
         self.queue.add(.checkpoint(node.id, life: life), at: self.now + self.checkpointDelay())
         self.startCarrying(on: node)
@@ -178,6 +182,8 @@ extension Simulation {
     private func failed(_ node: SimulatedNode, _ error: any Error) {
         self.note("\(node.id) does not start: \(error)")
         if error is LogIsOut { node.isOut = true } else { self.reportLoss(error, on: node) }
+        node.assets?.end()
+        node.assets = nil
         node.shells?.end()
         node.shells = nil
         self.endLinks(of: node)
@@ -399,6 +405,7 @@ extension Simulation {
             self.invariants.leads(replica, on: host)
             self.invariants.goesBy(node.id, replica, at: self.now)
             self.checkBounds(of: replica, on: node)
+            if self.assets != nil { self.tellBodies(of: group, on: node) }
             let commit = replica.raft.commit
             let before = self.watched[node.id]?[group]
             guard commit != before else { continue }
@@ -464,6 +471,7 @@ extension Simulation {
         for group in self.groups {
             self.checkpoint(group, on: node)
             if self.hasEnded(node) { return }
+            self.tellDurable(group, on: node)
             self.release(group, on: node, keepsTrail: true)
         }
         self.makeRoom(node)
@@ -584,5 +592,6 @@ extension Simulation {
         self.enter(node, group) { host, now, effects in
             host.receive(message, of: group, from: from, at: now, into: &effects)
         }
+        if case .heldAsk = message.body { node.assets?.post(.wantsHeld, of: group) }
     }
 }

@@ -128,6 +128,8 @@ package final class Simulation {
     var steadyDeadline: Int64 = 0
     /// Whose disk takes nothing, and until when.
     var standstill: (node: NodeID, until: Int64)?
+    /// Nil where records name no files.
+    var assets: AssetWorld?
     /// Nil unless all nodes but one are being lost, or are.
     var recovery: LostMajority?
     /// Snapshots that had been needed when the steady phase began.
@@ -162,6 +164,7 @@ package final class Simulation {
         tuning.trailingEntryCount = options.trailingEntryCount
         tuning.retainedSizeMax = options.retainedSizeMax
         tuning.digestInterval = options.digestInterval
+        tuning.awaitsCopies = options.holdsAssets
         self.tuning = tuning
         #if STRATUS_PLANTED
             self.bugs = PlantedBugs(options.bugs)
@@ -201,6 +204,7 @@ package final class Simulation {
         if options.holdsRecords {
             self.records = SimulatedRecords(options, groups: self.clientGroups)
         }
+        if options.holdsAssets { self.assets = AssetWorld(seed: seed) }
         if options.usesLinks {
             self.streams = SimulatedStreams(self, seed: seed, options, bugs: self.bugs)
         }
@@ -250,7 +254,7 @@ package final class Simulation {
         self.endShells()
         self.report.nodeCount = self.nodes.count
         self.report.groupCount = self.groups.count
-        self.report.recordCounts = self.records?.totals ?? [:]
+        self.report.recordCounts = self.records?.totals ?? self.assets?.counts ?? [:]
         if let long = self.streams?.ledger.longCount {
             self.report.linkCounts["messages of many frames"] = long
         }
@@ -320,6 +324,7 @@ package final class Simulation {
         case .resume(let id, let life, let sleep):
             guard self.node(id).incarnation == life else { return }
             self.node(id).shells?.life.wake(sleep)
+            self.node(id).assets?.life.wake(sleep)
         case .overdue(let id, let life, let token): self.overdue(token, on: id, life: life)
         case .synced(let id, let life): self.synced(id, life: life)
         case .reported(let id, let event, let life): self.reported(event, to: id, life: life)
@@ -344,6 +349,7 @@ package final class Simulation {
         case .heal(let number): self.cuts.removeAll { $0.number == number }
         case .compareLogs:
             self.compareLogs()
+            self.checkHeld()
             self.queue.add(.compareLogs, at: self.now + 200_000_000)
         case .checkConvergence: self.checkConvergence()
         case .exchange(let id, let build): self.exchange(id, for: build)
@@ -392,11 +398,14 @@ package final class Simulation {
     /// Nothing of a process goes on behind the run.
     private func endShells() {
         for node in self.nodes {
+            node.assets?.end()
+            node.assets = nil
             node.shells?.end()
             node.shells = nil
             self.endLinks(of: node)
         }
         self.placed?.executor.run()
+        self.assets?.executor.run()
     }
 
     /// Every row of every replica read back: S-14, I-3.

@@ -75,6 +75,8 @@ package struct SimulationOptions: Sendable, Equatable {
         /// All nodes but one are lost for good when everything else is over, and the survivor is
         /// recovered.
         case lostMajority
+        /// Records name files: nodes keep their copies, as members come and go and packs rot.
+        case assets
 
         static let often: [Self] = [
             .elections, .conflicts, .reads, .configurations, .snapshots, .logs, .damage,
@@ -181,6 +183,12 @@ package struct SimulationOptions: Sendable, Equatable {
     package var isPlaced = false
     /// Groups hold records, by the real state.
     package var holdsRecords = false
+    /// Clients of records upload, save, delete and download files, and do nothing else.
+    package var holdsAssets = false
+    /// Clients of files at each node.
+    package var assetWorkerCount = 2
+    /// Packs of one node at a time rot or go while it is down.
+    package var rotsPacks = false
     /// The buckets of a public database that is spread over groups; 0 if there is none.
     package var bucketCount = 0
     /// The partitions of a placed cluster, beside the system's; a power of two.
@@ -595,6 +603,30 @@ package struct SimulationOptions: Sendable, Equatable {
             self.checkpointInterval = milliseconds(20, 200, 1_000)
             self.livenessTime = .seconds(240)
             self.safetyTime = .seconds(draw(2...4))
+        case .assets:
+            self.holdsAssets = true
+            self.holdsRecords = false
+            self.bucketCount = 0
+            self.isPlaced = false
+            self.usesLinks = false
+            self.levels = nil
+            self.clientCount = 0
+            self.readerCount = 0
+            self.registerCount = 0
+            self.faults.formUnion([.processCrash, .powerLoss, .membership])
+            self.faults.subtract([.lostRows, .rottenLog, .tinyLimits])
+            self.nodeCount = [3, 4, 5][draw(0...2)]
+            self.voterCount = 3
+            self.memberSetCount = [0, 2, 3][draw(0...2)]
+            self.groupCount = draw(1...2)
+            self.assetWorkerCount = draw(1...3)
+            self.rotsPacks = draw(0...1) == 0
+            self.faultInterval = milliseconds(150, 400, 900)
+            self.restartMax = milliseconds(20, 200, 600)
+            self.trailingEntryCount = UInt64([0, 5, 50][draw(0...2)])
+            self.checkpointInterval = milliseconds(20, 200, 1_000)
+            self.livenessTime = .seconds(120)
+            self.safetyTime = .seconds(draw(6...12))
         case .crowds:
             self.faults.subtract([.tinyLimits, .fullDisk])
             self.clientCount = draw(24...96)
@@ -644,6 +676,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + (self.usesLinks ? "links " : "")
             + (self.levels == nil ? "" : "levels ")
             + (self.holdsRecords ? "records " : "")
+            + (self.holdsAssets ? "assets " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))

@@ -1,3 +1,4 @@
+import StratusAssets
 import StratusCluster
 import StratusCoding
 import StratusConsensus
@@ -42,7 +43,7 @@ extension Simulation {
 
     /// Runs what has become ready by the last event, until everything waits.
     func pump() {
-        guard let executor = self.placed?.executor, !executor.isIdle else { return }
+        guard let executor = self.placed?.executor ?? self.assets?.executor, !executor.isIdle else { return }
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }
@@ -236,6 +237,7 @@ extension Simulation {
         case .response(let response):
             self.mix(9, from.raw, to.raw, response.number, 0)
             node.shells?.router.receive(response, from: from)
+            node.assets?.answer(response.number, response.answer)
         case .request(let request):
             self.mix(10, from.raw, to.raw, request.number, UInt64(request.group.raw))
             if case .node(let question) = request.body {
@@ -247,6 +249,7 @@ extension Simulation {
                     request.body, of: request.group, as: self.drawToken(),
                     for: .peer(from, number: request.number), deadline: deadline, on: node)
             }
+        case .copy(let message): node.assets?.courier.receive(message, from: from)
         default: break
         }
     }

@@ -1,0 +1,183 @@
+import StratusAssets
+import StratusCluster
+import StratusConsensus
+import StratusModel
+import StratusRecords
+import StratusStorage
+
+/// The parts that keep copies in one process: the real keeper over real packs, the real courier over
+/// the simulated network, and the gateway's requests.
+///
+/// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
+final class AssetShells: @unchecked Sendable {
+    static let directory: DiskPath = "assets"
+
+    let life: ProcessLife
+    let keeper: CopyKeeper
+    let courier: CopyCourier
+    private let inbox: KeeperInbox
+    /// The last entry of which the keeper was told everything.
+    private(set) var told: [GroupID: (index: LogIndex, milliseconds: Int64)] = [:]
+    private var asks: [UInt64: CheckedContinuation<PeerResponse.Answer, Never>] = [:]
+    private var askCount: UInt64 = 0
+
+    init(_ life: ProcessLife) {
+        let inbox = KeeperInbox()
+        let (own, clock) = (life.node.id, life.node.world)
+        let files = life.node.files
+        var setup = CopyKeeper.Setup(
+            openStore: { (group) throws(StoreError) in
+                try ObservedCopies(of: group, in: life)
+            },
+            hasStore: { group in
+                (try? PackDirectory(group, in: Self.directory).holdsFiles(files)) ?? true
+            },
+            removeStore: { (group) throws(StoreError) in
+                try PackDirectory.remove(group, in: Self.directory, from: files)
+            },
+            askRows: { group, from in
+                life.spawn { await life.node.assets?.readBodies(of: group, from: from) }
+            },
+            makeDurable: { group in
+                life.spawn {
+                    if !life.isGone { life.simulation.makeDurable(group, on: life.node) }
+                }
+            },
+            touch: { group in
+                life.spawn { await life.node.assets?.continueJobs(in: group) }
+            },
+            trouble: { group, what in
+                life.simulation.note("\(own) \(group) keeper: \(what)")
+            },
+            now: { clock.now }, wallMilliseconds: { clock.wallMilliseconds })
+        setup.bugs = life.simulation.bugs
+        setup.told = { group in life.node.assets?.told[group] }
+        setup.sayHeld = { group, through in
+            if !life.isGone { life.simulation.say(held: through, of: group, on: life.node) }
+        }
+        setup.mayLose = { group in
+            life.node.host?.replica(of: group)?.raft.role == .leader
+        }
+        let others = life.simulation.nodes.map(\.id).filter { $0 != own }
+        setup.fetch = { name, group in
+            var isAbsent = true
+            for place in others.indices {
+                guard let assets = life.node.assets, !life.isGone else { return .silent }
+                let other = others[(place + Int(name.ordinal)) % others.count]
+                let fetched = await assets.courier.fetch(
+                    name, of: group, from: other, deadline: clock.now + .seconds(1))
+                if case .found = fetched { return fetched }
+                if case .silent = fetched { isAbsent = false }
+            }
+            return isAbsent ? .absent : .silent
+        }
+        setup.loseBody = { group, body in life.simulation.report(lost: body, in: group) }
+        self.life = life
+        self.inbox = inbox
+        self.keeper = CopyKeeper(setup, inbox: inbox, compactionRate: 0, on: life.executor)
+        self.courier = CopyCourier(
+            self.keeper, as: own, now: { clock.now }, on: life.executor
+        ) { message, other in
+            !life.isGone && life.simulation.send(.copy(message), from: life.node, to: other)
+        }
+    }
+
+    // MARK: A process
+
+    func start(workerCount: Int) {
+        let (life, keeper, courier) = (self.life, self.keeper, self.courier)
+        life.keepDoing { await keeper.start(on: life.executor) }
+        life.keepDoing {
+            while !life.isGone {
+                await life.sleep(for: .milliseconds(100))
+                courier.expire()
+            }
+        }
+        life.keepDoing {
+            while !life.isGone {
+                await life.sleep(for: .milliseconds(250))
+                await keeper.work()
+                await keeper.repair(at: 0)
+                life.simulation.catchUpOnBodies(of: life.node)
+            }
+        }
+        life.keepDoing {
+            while !life.isGone {
+                await life.sleep(for: .milliseconds(700))
+                for group in life.simulation.leads(life.node) {
+                    await life.node.assets?.continueJobs(in: group)
+                }
+            }
+        }
+        for number in 0..<workerCount {
+            life.keepDoing { await AssetWorker(life, number: number).run() }
+        }
+    }
+
+    func end() {
+        self.life.end()
+        self.courier.stop()
+        let keeper = self.keeper
+        self.life.spawn { await keeper.stop() }
+        for number in self.asks.keys.sorted() { self.answer(number, .outcomeUnknown) }
+    }
+
+    // MARK: What rows say
+
+    func post(_ event: RowsEvent, of group: GroupID) { self.inbox.post(event, of: group) }
+
+    func tell(_ position: AppliedPosition, of group: GroupID) {
+        self.told[group] = (position.index, position.time.milliseconds)
+    }
+
+    private func readBodies(of group: GroupID, from name: CopyName) async {
+        while !self.life.isGone, let partition = self.life.node.partitions[group] {
+            if let bodies = try? partition.store.bodies(from: name.body, limit: 4) {
+                self.life.simulation.tellBodies(of: group, on: self.life.node)
+                let last = bodies.count == 4 ? bodies.last?.body : nil
+                let end = last.flatMap { CopyName(body: $0, ordinal: .max).next }
+                return self.post(.page(from: name, end: end, bodies: bodies), of: group)
+            }
+            await self.life.sleep(for: .milliseconds(200))
+        }
+    }
+
+    // MARK: Requests
+
+    private func continueJobs(in group: GroupID) async {
+        let world = self.life.node.world
+        let command = AssetWorld.command(
+            .continueJobs(.init(budget: 100)), as: RecordWorld.system, in: world)
+        _ = await self.ask(
+            .command(command), of: group, at: self.life.node.id, patience: .seconds(1))
+    }
+
+    /// Asks a node once.
+    func ask(
+        _ body: PeerRequest.Body, of group: GroupID, at node: NodeID, patience: Duration
+    ) async -> PeerResponse.Answer {
+        let life = self.life
+        let deadline = life.node.world.now + patience
+        if node == life.node.id { return await life.ask(body, of: group, deadline: deadline) }
+        return await withCheckedContinuation { continuation in
+            if life.isGone { return continuation.resume(returning: .outcomeUnknown) }
+            self.askCount += 1
+            let number = self.askCount
+            self.asks[number] = continuation
+            let request = PeerRequest(
+                number: number, group: group, epoch: 0,
+                remainingMilliseconds: UInt32(patience.clampedNanoseconds / 1_000_000), body: body)
+            guard life.simulation.send(.request(request), from: life.node, to: node) else {
+                return self.answer(number, .notLeader(nil))
+            }
+            life.spawn {
+                await life.sleep(until: deadline + .milliseconds(200))
+                self.answer(number, .outcomeUnknown)
+            }
+        }
+    }
+
+    func answer(_ number: UInt64, _ answer: PeerResponse.Answer) {
+        self.asks.removeValue(forKey: number)?.resume(returning: answer)
+    }
+}

@@ -1,0 +1,300 @@
+import StratusAssets
+import StratusCluster
+import StratusCoding
+import StratusConsensus
+import StratusModel
+import StratusRecords
+import StratusStorage
+
+/// One client and the gateway that serves it, on one node: uploads, saves, deletes, downloads. It
+/// ends with the process.
+struct AssetWorker: Sendable {
+    private let life: ProcessLife
+    private let number: Int
+    private let assets: AssetWorld
+
+    init(_ life: ProcessLife, number: Int) {
+        self.life = life
+        self.number = number
+        guard let assets = life.simulation.assets else { preconditionFailure("no assets") }
+        self.assets = assets
+    }
+
+    private var world: SimulatedWorld { self.life.node.world }
+
+    func run() async {
+        while !self.life.isGone {
+            await self.life.sleep(for: .milliseconds(10 + self.assets.draw(150)))
+            guard !self.life.isGone else { return }
+            guard self.life.simulation.isBusy else { continue }
+            let groups = self.life.simulation.clientGroups
+            let group = groups[self.assets.draw(groups.count)]
+            let name = "file\(self.assets.draw(8))"
+            switch self.assets.draw(10) {
+            case 0...4: await self.upload(to: group, name)
+            case 5: await self.delete(name, in: group)
+            default: await self.download(name, of: group)
+            }
+        }
+    }
+
+    // MARK: Uploads
+
+    private func members(of group: GroupID) -> Configuration? {
+        let replica = self.life.isGone ? nil : self.life.node.host?.replica(of: group)
+        guard let configuration = replica?.raft.configuration, !configuration.voters.isEmpty
+        else { return nil }
+        return configuration
+    }
+
+    private func upload(to group: GroupID, _ name: String) async {
+        guard let members = self.members(of: group),
+            let courier = self.life.node.assets?.courier,
+            let position = self.life.node.partitions[group]?.store.appliedPosition
+        else { return }
+        let (body, content, digest) = self.assets.newBody()
+        let orphanAfter =
+            max(self.world.wallMilliseconds, position.time.milliseconds)
+            + AssetWorld.orphanMilliseconds
+        let deadline = self.world.now + .seconds(4)
+        let (life, world) = (self.life, self.world)
+        let writing = BodyWriting(
+            BodyWriter(
+                body, orphanAfterMilliseconds: orphanAfter, members: Set(members.members),
+                voterSets: members.isJoint
+                    ? [Set(members.voters), Set(members.incoming)] : [Set(members.voters)],
+                deadline: deadline), of: group, by: courier, deadline: deadline,
+            // Behind the process' end time is over: nothing is tried again.
+            now: { life.isGone ? world.now + .seconds(60) : world.now },
+            sleep: { await life.sleep(for: $0) }, on: life.executor)
+        var chunks: [BodyManifest.Chunk] = []
+        let cutAt = self.assets.draw(8) == 0 ? self.assets.draw(4) : Int.max
+        let storers: [CopyHolding]
+        do throws(BodyWriter.Failure) {
+            var offset = 0
+            while offset < content.count {
+                if chunks.count == cutAt {
+                    await writing.cancel()
+                    return self.assets.count("uploads cut")
+                }
+                let end = min(offset + Int(AssetWorld.chunkSize), content.count)
+                let stored = AssetWorld.seal(
+                    Bytes(content[offset..<end]),
+                    CopyName(body: body, ordinal: UInt32(chunks.count)))
+                chunks.append(
+                    .init(storedSize: UInt32(stored.count), crc: CRC32C.of(stored)))
+                try await writing.add(stored)
+                offset = end
+            }
+            storers = try await writing.finish()
+        } catch {
+            return self.assets.count("uploads failed")
+        }
+        // A slow client's receipt: members may change meanwhile.
+        if self.assets.draw(3) == 0 {
+            await life.sleep(for: .milliseconds(self.assets.draw(2_000)))
+        }
+        let asset = AssetID(UInt128(world.random()) << 64 | UInt128(world.random()))
+        let upload = UploadID(asset.raw)
+        let pin = PinAsset(
+            database: AssetWorld.database, upload: upload, asset: asset, body: body,
+            fileChecksum: Self.checksum(of: content), size: UInt64(content.count),
+            chunkSize: AssetWorld.chunkSize, keyVersion: 1, chunks: chunks, digest: digest,
+            orphanAfterMilliseconds: orphanAfter, storers: storers, rules: AssetWorld.rules)
+        guard let pinned = await self.pin(pin, in: group, by: courier) else { return }
+        self.assets.count("uploads")
+        if self.assets.draw(6) == 0 { return }
+        let reference = AssetReference(
+            fileChecksum: pinned.fileChecksum, size: Int64(content.count), asset: pinned.asset,
+            receipt: "receipt")
+        await self.modify(
+            RecordOperation(
+                .forceReplace, recordName: name, recordType: "Book",
+                fields: [Field(name: "file", value: .scalar(.asset(reference)))]),
+            in: group, "saves")
+    }
+
+    private func pin(_ first: PinAsset, in group: GroupID, by courier: CopyCourier) async
+        -> PinnedAsset?
+    {
+        var pin = first
+        for _ in 0..<4 {
+            switch await self.submit(.pinAsset(pin), in: group, as: RecordWorld.users[0]) {
+            case .decided(.pinned(let pinned)):
+                return pinned
+            case .decided(.refused(let refusal)) where refusal.reason == .keyMissing:
+                for version in 0...1 as ClosedRange<UInt32> {
+                    _ = await self.submit(
+                        .putKey(
+                            PutKey(
+                                database: AssetWorld.database, version: version,
+                                key: AssetWorld.key)), in: group, as: RecordWorld.system)
+                }
+            case .notExecuted:
+                self.assets.count("storers asked again")
+                pin.storers = await self.confirm(pin, in: group, by: courier)
+            case .decided: return nil
+            case .unknown: return nil
+            }
+        }
+        return nil
+    }
+
+    private func confirm(_ pin: PinAsset, in group: GroupID, by courier: CopyCourier) async
+        -> [CopyHolding]
+    {
+        var holdings: [CopyHolding] = []
+        for node in self.members(of: group)?.members.sorted() ?? [] {
+            let answer = await courier.confirm(
+                pin.body, chunkCount: UInt32(pin.chunks.count), of: group, on: node,
+                deadline: self.world.now + .milliseconds(400))
+            if case .stored(let index) = answer {
+                holdings.append(CopyHolding(node: node, at: index))
+            }
+        }
+        return holdings
+    }
+
+    private static func checksum(of content: Bytes) -> String {
+        "crc\(CRC32C.of(content))-\(content.count)"
+    }
+
+    private func delete(_ name: String, in group: GroupID) async {
+        await self.modify(RecordOperation(.forceDelete, recordName: name), in: group, "deletions")
+    }
+
+    private func modify(_ operation: RecordOperation, in group: GroupID, _ what: String) async {
+        var modify = ModifyRecords(
+            database: AssetWorld.database,
+            drawnIncarnation: ZoneIncarnation(self.world.random()), operations: [operation])
+        modify.resolvesAssets = !operation.kind.isDelete
+        guard
+            case .decided(.records(let modified)) = await self.submit(
+                .modifyRecords(modify), in: group, as: RecordWorld.users[0])
+        else { return }
+        if case .refused? = modified.results.first {
+            self.assets.count("\(what) refused")
+        } else {
+            self.assets.count(what)
+        }
+    }
+
+    // MARK: Downloads
+
+    private func download(_ name: String, of group: GroupID) async {
+        let lookup = RecordLookup(
+            database: AssetWorld.database, zone: ZoneID.defaultName, names: [name])
+        guard case .lookup(let found)? = await self.read(.lookup(lookup), of: group),
+            case .found(let record)? = found.items.first,
+            case .scalar(.asset(let reference))? = record.value(of: "file"),
+            let asset = reference.asset,
+            case .asset(let stored?)? = await self.read(.asset(asset), of: group),
+            let members = self.members(of: group), let courier = self.life.node.assets?.courier
+        else { return }
+        if stored.fileChecksum != reference.fileChecksum {
+            self.life.simulation.report(
+                asset: "\(asset) has \(stored.fileChecksum), not \(reference.fileChecksum)")
+        }
+        let manifest = stored.body
+        let own = self.life.node.id
+        let others = members.members.filter { $0 != own }.sorted()
+        let start = UInt64(self.assets.draw(Int(manifest.size)))
+        let range = self.assets.draw(2) == 0 ? 0..<manifest.size : start..<manifest.size
+        var reader = BodyReader(
+            manifest, range, sources: [.here] + others.map { .node($0) },
+            deadline: self.world.now + .seconds(4))
+        var read = Bytes()
+        var actions = reader.advance()[...]
+        while let action = actions.popFirst(), !self.life.isGone {
+            switch action {
+            case .fetch(let name, let source):
+                let node = if case .node(let node) = source { node } else { own }
+                let fetched = await courier.fetch(
+                    name, of: group, from: node, deadline: self.world.now + .milliseconds(700))
+                actions += reader.arrived(fetched.bytes, name, from: source)
+            case .open(let ordinal, let bytes):
+                actions += reader.opened(
+                    AssetWorld.open(bytes, manifest.name(of: ordinal)), ordinal)
+            case .send(let bytes): read += bytes
+            case .repair(let name, let bytes):
+                _ = await courier.put(
+                    StoredCopy(name: name, orphanAfterMilliseconds: .max, bytes: bytes),
+                    of: group, on: own, deadline: self.world.now + .seconds(1))
+            case .failed: return self.assets.count("downloads failed")
+            case .finished:
+                self.assets.count("downloads")
+                self.check(read, range, of: manifest, as: reference)
+                return
+            }
+            if actions.isEmpty {
+                actions += reader.tick(self.world.now) + reader.advance()
+            }
+        }
+    }
+
+    private func check(
+        _ read: Bytes, _ range: Range<UInt64>, of manifest: BodyManifest,
+        as reference: AssetReference
+    ) {
+        let sent = self.assets.contents[manifest.body]
+        let part = sent.map { Bytes($0[Int(range.lowerBound)..<Int(range.upperBound)]) }
+        guard part == read, sent.map(Self.checksum) == reference.fileChecksum else {
+            return self.life.simulation.report(
+                asset: "\(manifest.body): \(read.count) bytes were read that nobody sent")
+        }
+    }
+
+    // MARK: Requests
+
+    private enum Decision {
+        case decided(RecordOutcome)
+        /// No leader has appended it, or will.
+        case notExecuted
+        case unknown
+    }
+
+    private func submit(
+        _ command: RecordCommand, in group: GroupID, as principal: Principal
+    ) async -> Decision {
+        let envelope = AssetWorld.command(command, as: principal, in: self.world)
+        switch await self.ask(.command(envelope), of: group) {
+        case .outcome(let outcome) where outcome.verdict == .decided:
+            let decoded = try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
+            return decoded.map { .decided($0) } ?? .unknown
+        case .notExecuted: return .notExecuted
+        default: return .unknown
+        }
+    }
+
+    private func read(_ ask: RecordQuery.Ask, of group: GroupID) async -> RecordAnswer? {
+        let principal = if case .asset = ask { RecordWorld.system } else { RecordWorld.users[0] }
+        let query = RecordQuery(principal: principal, ask).enveloped()
+        guard case .answer(let answer) = await self.ask(.query(query), of: group) else {
+            return nil
+        }
+        return try? RecordAnswer(decoding: answer.body)
+    }
+
+    /// Goes on to the next node while nobody leads. A write that may have been appended is said
+    /// again under its identity.
+    private func ask(_ body: PeerRequest.Body, of group: GroupID) async -> PeerResponse.Answer {
+        let nodes = self.life.simulation.nodes.map(\.id)
+        var target = self.life.node.host?.replica(of: group)?.raft.leader
+        var last = PeerResponse.Answer.outcomeUnknown
+        var mayBeAppended = false
+        for _ in 0..<12 {
+            guard !self.life.isGone, let shells = self.life.node.assets else { return last }
+            let node = target ?? nodes[self.assets.draw(nodes.count)]
+            last = await shells.ask(body, of: group, at: node, patience: .milliseconds(1_500))
+            target = nil
+            switch last {
+            case .outcome, .answer, .refused: return last
+            case .notLeader(let hint): target = hint
+            case .notExecuted: if !mayBeAppended { return last }
+            case .outcomeUnknown: mayBeAppended = true
+            }
+            await self.life.sleep(for: .milliseconds(20 + self.assets.draw(60)))
+        }
+        return mayBeAppended ? .outcomeUnknown : last
+    }
+}

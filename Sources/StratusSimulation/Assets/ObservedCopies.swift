@@ -1,0 +1,71 @@
+import StratusCoding
+import StratusModel
+import StratusStorage
+
+/// The real packs of one replica, observed: what they acknowledge must be there when they are opened
+/// again, and what rows name must not leave them.
+final class ObservedCopies: CopyStore {
+    private let store: PackStore
+    private let group: GroupID
+    private let life: ProcessLife
+
+    init(of group: GroupID, in life: ProcessLife) throws(StoreError) {
+        let world = life.node.world
+        var limits = PackLimits()
+        limits.packSizeMax = .kibibytes(4)
+        limits.compactionRoom = ByteCount(0)
+        #if STRATUS_PLANTED
+            if life.simulation.bugs.contains(.copyAnsweredBeforeSync) {
+                limits.bugs = PackBugs([.copyAnsweredBeforeSync])
+            }
+        #endif
+        self.store = try PackStore(
+            group, in: AssetShells.directory, of: life.node.files, limits: limits,
+            drawSalt: { world.random() })
+        self.group = group
+        self.life = life
+        var found: [HeldCopy] = []
+        var next: CopyName? = .first
+        while let from = next {
+            let page = try self.store.held(from: from, limit: 1_000)
+            found += page
+            next = page.count == 1_000 ? page.last?.name.next : nil
+        }
+        var sound: [CopyName: UInt32] = [:]
+        for copy in found {
+            guard let bytes = try self.store.copy(copy.name) else { continue }
+            sound[copy.name] = CRC32C.of(bytes)
+        }
+        if !life.isGone { life.simulation.opened(sound, of: group, on: life.node) }
+    }
+
+    func put(_ copies: [StoredCopy]) throws(StoreError) {
+        try self.store.put(copies)
+        guard !self.life.isGone else { return }
+        for copy in copies {
+            self.life.simulation.assets?.put(
+                copy.name, CRC32C.of(copy.bytes), of: self.group, on: self.life.node.id)
+        }
+    }
+
+    func remove(_ names: [CopyName]) throws(StoreError) {
+        try self.store.remove(names)
+        self.life.simulation.removed(names, of: self.group, on: self.life.node)
+    }
+
+    func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }
+    func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+        try self.store.held(from: name, limit: limit)
+    }
+    func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+        try self.store.damaged(from: name, limit: limit)
+    }
+    func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress {
+        try self.store.advance(work, budget)
+    }
+    func seal() throws(StoreError) { try self.store.seal() }
+    func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount) {
+        try self.store.sizes()
+    }
+    func takeForgotten() -> [CopyName] { self.store.takeForgotten() }
+}
