@@ -1,11 +1,14 @@
 package import StratusIdentity
 package import StratusModel
+package import StratusPush
 
 /// The sending of pushes as administrators see it. Assembled in StratusNode.
 package protocol PushControl: Sendable {
     var keys: PushKeys { get }
     /// What this node sends now. Each node of a cluster sends for the partitions that it leads.
     func standing() async -> PushStanding
+    /// What this node remembers of its recent pushes.
+    func trace(_ ask: PushTrail.Ask) async -> [PushTrail.Entry]
     /// Sends a push to a device that nobody has, and says what the answer means: it proves the key,
     /// the team, the topic and the network.
     func check(

@@ -7,7 +7,7 @@ import StratusSealing
 
 /// The keys by which a container sends to push providers, and what this node sends.
 enum PushPages {
-    private static let place = "/v1/containers/{container}/environments/{environment}/push"
+    static let place = "/v1/containers/{container}/environments/{environment}/push"
 
     static let routes: [AdminRoute] = [
         AdminRoute(
@@ -17,6 +17,7 @@ enum PushPages {
             "GET", Self.place,
             answer: "the keys of the container, never their secrets; whether it is paused"
         ) { try await Self.list($0, in: $0.container()) },
+        PushTracePage.route,
         AdminRoute(
             "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
             answer: "nothing"

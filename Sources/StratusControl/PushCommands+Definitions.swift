@@ -95,6 +95,18 @@ extension PushCommands {
                             + "of them."
                     ]),
                 CommandDefinition(
+                    "trace", "Recent pushes of this node: from a change to its verdict",
+                    discussion: [
+                        "A node remembers its last 4,096 pushes, at most 2 MiB, until it ends. "
+                            + "The node that leads a database sends for it: ask each of them."
+                    ],
+                    options: Self.place + [
+                        .value("record", .text("NAME"), "Only pushes about this record"),
+                        .value("event", .text("N"), "Only pushes about the event of this number"),
+                        .value("user", .text("NAME"), "Only pushes to this user's devices"),
+                        .value("limit", .integer(1...1_000), "Pushes to show (default: 100)"),
+                    ]),
+                CommandDefinition(
                     "pause", "Send nothing for a container; changes wait", options: Self.place),
                 CommandDefinition("resume", "Send again", options: Self.place),
             ])

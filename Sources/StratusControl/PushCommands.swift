@@ -20,6 +20,7 @@ struct PushCommands: AdminConversation {
         }
         switch self.invocation.path {
         case ["push", "status"]: return try await self.status()
+        case ["push", "trace"]: return try await self.trace()
         case ["push", "pause"]: return try await self.pause(true)
         case ["push", "resume"]: return try await self.pause(false)
         case ["push", "apns", "add"]: return try await self.addKey()
@@ -171,6 +172,25 @@ struct PushCommands: AdminConversation {
         let parked = document["parked"]?.numberText ?? "0"
         return self.show(
             "devices that are worked on: \(active), that wait: \(parked)\n" + table.write())
+    }
+
+    private func trace() async throws(AdminClient.Failure) -> ExitCode {
+        let terms = ["record", "event", "user", "limit"].compactMap { name in
+            self.invocation[name].map { "\(name)=\(PercentCoding.encode($0))" }
+        }
+        let answer = try await self.ask(
+            "GET",
+            self.place("/trace") + (terms.isEmpty ? "" : "?" + terms.joined(separator: "&")))
+        if self.isJSON { return self.show(answer.text + "\n") }
+        let names = [
+            "event", "record", "subscription", "user", "device", "saved", "matched", "sent",
+            "judged", "verdict",
+        ]
+        var table = TextTable(names.map { .init($0.uppercased()) })
+        for row in try self.document(answer)["pushes"]?.array.map(Array.init) ?? [] {
+            table.append(names.map { row[$0]?.string ?? row[$0]?.numberText ?? "" })
+        }
+        return self.show(table.write())
     }
 
     // MARK: Asking

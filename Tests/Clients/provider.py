@@ -244,6 +244,19 @@ def one_node(work, options):
         node.save("a")
         step("every device is told", told(apns, "a", one, two, three))
         hit = apns.book.wait(lambda hit: about(hit) == "a")[0]
+        rows = []
+        for _ in range(50):
+            rows = json.loads(node.control.run("trace", "--record", "a", "--json"))["pushes"]
+            if len([row for row in rows if row.get("verdict") == "accepted"]) >= 4:
+                break
+            time.sleep(0.1)
+        taken = [row for row in rows if row.get("verdict") == "accepted"]
+        step("a trace leads from the save to each device's verdict", len({row["device"] for row in taken}) == 4
+             and all(row["saved"] <= row["matched"] <= row["sent"] <= row["judged"] for row in taken)
+             and one.hex() not in json.dumps(rows), f"{len(rows)} rows")
+        step("and of another record there is none", "books" not in node.control.run("trace", "--record", "nobody"))
+        if options.show_trace:
+            print(node.control.run("trace", "--record", "a"))
         headers, body = hit["headers"], hit["body"]
         claims, head = jwt.decode(hit["token"], options={"verify_signature": False}), jwt.get_unverified_header(hit["token"])
         step("with APNs' fields", headers["apns-topic"] == TOPIC and headers["apns-push-type"] == "alert"
@@ -416,6 +429,7 @@ def main():
     parser.add_argument("--saves", type=int, default=60)
     parser.add_argument("--one-node", action="store_true")
     parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--show-trace", action="store_true")
     options = parser.parse_args()
     for name, part in (("one", one_node), ("three", cluster)):
         if (options.one_node and name == "three") or (options.cluster and name == "one"):

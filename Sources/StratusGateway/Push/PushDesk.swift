@@ -43,6 +43,8 @@ package struct PreparedPush: Sendable {
     fileprivate var from: NewsPosition
     fileprivate var to: NewsPosition
     fileprivate var spent: String?
+    /// What it tells of.
+    package fileprivate(set) var change = PushTrail.Change(event: 0, subscription: "", zone: "")
 
     /// Whether it says the same to the same place.
     package func isSame(as other: PreparedPush) -> Bool {
@@ -150,6 +152,7 @@ package struct PushDesk: Sendable {
                 else { return .held(Self.heldPause) }
                 push.from = follower
                 push.to = news.position
+                push.change = PushTrail.Change(hit, at: news.position.number)
                 push.preparedAt = judgedAt
                 return .push(push)
             }
@@ -339,6 +342,19 @@ package struct PushDesk: Sendable {
             command, to: .database(target.database), deadline: deadline)
         guard outcome.verdict == .decided else {
             throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+    }
+}
+
+extension PushTrail.Change {
+    fileprivate init(_ hit: News.Hit, at number: UInt64) {
+        self.init(event: number, subscription: hit.subscription.id, zone: "")
+        switch hit.event {
+        case .zone(let zone, _): self.zone = zone
+        case .record(let reasons, let record, _):
+            self.zone = record.zone.name
+            self.record = record.name
+            if !reasons.contains(.deleted) { self.savedAt = record.modified.milliseconds }
         }
     }
 }

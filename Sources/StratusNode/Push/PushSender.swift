@@ -65,7 +65,7 @@ actor PushSender {
     let health: Health
     let figures: PushFigures
     private var dispatcher = PushDispatcher()
-    private var lanes: [LaneName: Lane] = [:]
+    private(set) var lanes: [LaneName: Lane] = [:]
     private var flights: [UInt64: Flight] = [:]
     /// The push that was found for a device, until it is settled.
     private var prepared: [PushTarget: PreparedPush] = [:]
@@ -73,6 +73,8 @@ actor PushSender {
     private var led: Set<GroupID> = []
     private var count: UInt64 = 0
     private var isAlarmed = false
+    /// Recent pushes, for administrators.
+    private(set) var trail = PushTrail()
 
     init(
         _ desk: PushDesk, _ connector: PushConnector, _ replicas: NodeReplicas,
@@ -165,6 +167,8 @@ actor PushSender {
             case .nothing(let through): found = .nothing(through: through)
             case .push(let push):
                 self.prepared[target] = push
+                self.trail.matched(
+                    push.change, target, lane: "\(push.lane)", at: self.world.wallMilliseconds)
                 found = .push(push.lane)
             case .held(let pause): found = .held(pause)
             case .gone: found = .gone
@@ -180,6 +184,7 @@ actor PushSender {
         if let push {
             do {
                 try await self.desk.settle(push, until: self.world.now + Self.patience)
+                self.trail.settled(target, at: self.world.wallMilliseconds)
             } catch { isDone = false }
         }
         self.handle(.settled(target, isDone))
@@ -406,6 +411,7 @@ actor PushSender {
             }
             return
         }
+        self.trail.sent(flight.push.target, at: self.world.wallMilliseconds)
         Task {
             let answer = await connection.send(flight.push, authorization: authorization)
             self.answered(identity, sending, answer)
@@ -416,6 +422,7 @@ actor PushSender {
         guard let flight = self.flights[identity], flight.sending == sending else { return }
         let name = flight.lane
         self.flights[identity]?.verdict = answer.verdict
+        self.trail.judged(flight.push.target, answer.words, at: self.world.wallMilliseconds)
         self.lanes[name]?.sentCount += 1
         switch answer.lane {
         case .accepted: self.lanes[name]?.trouble = nil
@@ -469,6 +476,8 @@ actor PushSender {
     /// Says what became of a push, without a word of where it went or what it says.
     private func note(_ push: PreparedPush, _ verdict: String, _ reason: String) {
         self.figures.sent(push.lane.provider, verdict)
+        self.trail.judged(
+            push.target, "\(verdict): \(reason)", at: self.world.wallMilliseconds)
         self.log.warning(
             "a push was not delivered",
             [
@@ -581,17 +590,5 @@ actor PushSender {
             self.health.dropWarning("push")
         }
         self.isAlarmed = !stuck.isEmpty
-    }
-
-    // MARK: Administrators
-
-    func standings() -> [PushLaneStanding] {
-        self.lanes.keys.sorted().compactMap { name in
-            guard let lane = self.lanes[name] else { return nil }
-            return PushLaneStanding(
-                name: "\(name)", state: lane.machine.state.name,
-                waiting: lane.machine.queueCount, underWay: lane.machine.flightCount,
-                answers: lane.sentCount, trouble: lane.trouble)
-        }
     }
 }
