@@ -242,10 +242,10 @@ package struct BodyWriter: Sendable {
     }
 
     private func again(_ attempt: Try, _ now: MonotonicTime) -> Try? {
-        guard attempt.count < self.limits.triesMax else { return nil }
-        return Try(
-            count: attempt.count + 1,
-            againAt: now + self.limits.retryDelay * (1 << (attempt.count - 1)))
+        // What would be sent at the deadline or later is not sent: nobody would wake for it.
+        let time = now + self.limits.retryDelay * (1 << (attempt.count - 1))
+        guard attempt.count < self.limits.triesMax, time < self.deadline else { return nil }
+        return Try(count: attempt.count + 1, againAt: time)
     }
 
     private mutating func giveUp(_ node: NodeID) {

@@ -536,7 +536,10 @@ package actor CopyKeeper {
 
     private func letGo(of group: GroupID) {
         guard let known = self.groups[group], known.isCompared else { return }
-        let names = known.wants.removable(limit: Self.removeCountMax)
+        // While it is in doubt what is here, a copy that came again may be listed as one that no row
+        // names.
+        let names =
+            known.doubtCount > 0 ? [] : known.wants.removable(limit: Self.removeCountMax)
         if !names.isEmpty {
             let isDone: Void? = self.attempt(group, makes: false) { store throws(StoreError) in
                 try store.remove(names)
@@ -618,6 +621,7 @@ package actor CopyKeeper {
             guard let store = self.groups[group]?.store else { return nil }
             let result = try body(store)
             for name in store.takeForgotten() { self.forgot(name, of: group) }
+            if store.takeBegunAnew(), self.groups[group]?.isCompared == true { self.doubt(group) }
             self.groups[group]?.problem = nil
             return result
         } catch {

@@ -120,6 +120,7 @@ package struct CopyWants: Sendable, Equatable {
             self.dropped[body] = Dropped(at: index, chunkCount: chunkCount)
         } else {
             self.unlistedDropAt = max(self.unlistedDropAt, index)
+            self.hasUnlistedOrphans = true
         }
     }
 
@@ -259,7 +260,8 @@ package struct CopyWants: Sendable, Equatable {
     }
     /// Whether there are more than are listed, and room for them.
     package var hasUnlisted: Bool {
-        self.unlistedFrom != nil || self.unlistedBefore != nil
+        self.unlistedFrom != nil && self.missing.count <= self.limits.countMax / 2
+            || self.unlistedBefore != nil
             || self.hasUnlistedOrphans && self.unnamed.isEmpty && self.damaged.isEmpty
     }
 

@@ -22,24 +22,34 @@ extension PackStore {
         }
         var copies: [StoredCopy] = []
         var gone: [(name: CopyName, size: UInt64)] = []
+        var damaged: [CopyName] = []
         var size = 0
         var read = 0
         for place in try open.index.places(from: number, 0, limit: 256) where place.pack == number {
             let next = Int(place.record.copy.storedSize)
             if read > 0, read + next > budget.raw || size + next > CopyRound.sizeMax.raw { break }
             read += next
-            if let bytes = self.content(of: place, in: &open) {
+            switch try self.content(of: place, in: &open) {
+            case .sound(let bytes):
                 size += next
                 copies.append(
                     StoredCopy(
                         name: place.record.copy.name,
                         orphanAfterMilliseconds: place.record.copy.orphanAfterMilliseconds,
                         bytes: bytes))
-            } else {
+            case .unsound where place.isDamaged:
                 gone.append(
                     (place.record.copy.name, place.record.end - place.record.position))
-                if !place.isDamaged { self.forget(place.record.copy.name) }
+            case .unsound, .unreadable:
+                if !place.isDamaged { damaged.append(place.record.copy.name) }
             }
+        }
+        if !damaged.isEmpty {
+            // Its place is kept, and read once more by a later slice.
+            try open.index.change { () throws(StoreError) in
+                for name in damaged { try open.index.set(name, isDamaged: true) }
+            }
+            for name in damaged { self.forget(name) }
         }
         if self.limits.bugs.contains(.packRemovedBeforeIndex) {
             try self.store(copies, in: &open, isSynced: false) { () throws(DiskError) in
@@ -50,12 +60,14 @@ extension PackStore {
             try self.store(copies, in: &open)
         }
         if !gone.isEmpty {
-            // Twice it did not read as it was written: it does not go to another pack.
+            // It was damaged before, and again does not read as it was written: it does not go to
+            // another pack.
             try open.index.change { () throws(StoreError) in
                 for (name, _) in gone { try open.index.remove(name) }
             }
             for (_, size) in gone { open.packs[number]?.liveSize -= size }
         }
+        if copies.isEmpty, gone.isEmpty, damaged.isEmpty { self.stuckPacks.insert(number) }
         return PackProgress(size: ByteCount(read), isDone: false)
     }
 
@@ -63,11 +75,13 @@ extension PackStore {
     /// else the smallest of several small ones.
     private func victim(in open: OpenPacks) -> UInt64? {
         let half = open.numbers { $0.isSealed && $0.liveSize * 2 <= $0.size }
+            .filter { !self.stuckPacks.contains($0) }
         if let least = half.min(by: { open.packs[$0]!.liveSize < open.packs[$1]!.liveSize }) {
             return least
         }
         let small = UInt64(self.limits.packSizeMax.raw / self.limits.smallPackPart)
         let several = open.numbers { $0.isSealed && $0.size < small }
+            .filter { !self.stuckPacks.contains($0) }
         guard several.count >= 2 else { return nil }
         return several.min { open.packs[$0]!.size < open.packs[$1]!.size }
     }

@@ -29,6 +29,7 @@ final class PackIndex {
     private let path: DiskPath
     private let find: Statement
     private let list: Statement
+    private let listDamaged: Statement
     private let insert: Statement
     private let delete: Statement
     private let mark: Statement
@@ -68,6 +69,12 @@ final class PackIndex {
                 """)
             try connection.execute(
                 "CREATE INDEX IF NOT EXISTS copy_pack ON copy (pack, position, size)")
+            // Few are: without an index each page would be looked for in all the rest.
+            try connection.execute(
+                """
+                CREATE INDEX IF NOT EXISTS copy_damaged ON copy (body, ordinal)
+                WHERE damaged = 1
+                """)
             try connection.execute(
                 """
                 CREATE TABLE IF NOT EXISTS pack (number INTEGER PRIMARY KEY,
@@ -82,11 +89,16 @@ final class PackIndex {
         }
         self.find = try prepared(
             "SELECT \(Self.columns) FROM copy WHERE body = ?1 AND ordinal = ?2")
-        self.list = try prepared(
-            """
-            SELECT \(Self.columns) FROM copy
-            WHERE (body, ordinal) >= (?1, ?2) AND damaged = ?4 ORDER BY body, ordinal LIMIT ?3
-            """)
+        func listing(_ isDamaged: String) throws(StoreError) -> Statement {
+            try prepared(
+                """
+                SELECT \(Self.columns) FROM copy
+                WHERE (body, ordinal) >= (?1, ?2) AND damaged = \(isDamaged)
+                ORDER BY body, ordinal LIMIT ?3
+                """)
+        }
+        self.list = try listing("0")
+        self.listDamaged = try listing("1")
         self.insert = try prepared(
             "INSERT OR REPLACE INTO copy (\(Self.columns)) VALUES (?1,?2,?3,?4,?5,?6,?7,?8)")
         self.delete = try prepared("DELETE FROM copy WHERE body = ?1 AND ordinal = ?2")
@@ -122,13 +134,13 @@ final class PackIndex {
         -> [HeldCopy]
     {
         try storing { () throws(SQLiteError) in
-            defer { self.list.reset() }
-            try self.list.bind(Self.key(name.body).span.bytes, at: 1)
-            try self.list.bind(Int64(name.ordinal), at: 2)
-            try self.list.bind(Int64(limit), at: 3)
-            try self.list.bind(areDamaged ? 1 : 0, at: 4)
+            let list = areDamaged ? self.listDamaged : self.list
+            defer { list.reset() }
+            try list.bind(Self.key(name.body).span.bytes, at: 1)
+            try list.bind(Int64(name.ordinal), at: 2)
+            try list.bind(Int64(limit), at: 3)
             var copies: [HeldCopy] = []
-            while try self.list.step() { copies.append(Self.place(self.list).record.copy) }
+            while try list.step() { copies.append(Self.place(list).record.copy) }
             return copies
         }
     }

@@ -17,14 +17,21 @@ struct PackRecovery {
             try self.files.makeDirectory(self.directory.path)
             try self.files.syncDirectories(upFrom: self.directory.path)
         }
+        let isNew = try onDisk { () throws(DiskError) in
+            try !self.files.exists(self.directory.index)
+        }
         if !isIndexKept { try RowDatabase.discard(self.directory.index, in: self.files) }
         do throws(StoreError) {
-            return try self.settle()
+            var open = try self.settle()
+            if !isIndexKept || isNew { open.hasBegunAnew = true }
+            return open
         } catch {
             guard error.kind == .corrupt, isIndexKept else { throw error }
         }
         try RowDatabase.discard(self.directory.index, in: self.files)
-        return try self.settle()
+        var open = try self.settle()
+        open.hasBegunAnew = true
+        return open
     }
 
     private func settle() throws(StoreError) -> OpenPacks {
@@ -36,6 +43,7 @@ struct PackRecovery {
         let present = Set(numbers)
         let gone = known.map(\.number).filter { !present.contains($0) }
         if !gone.isEmpty {
+            open.hasBegunAnew = true
             try open.index.change { () throws(StoreError) in
                 for number in gone { try open.index.remove(pack: number) }
             }
@@ -43,6 +51,7 @@ struct PackRecovery {
         for number in numbers {
             let noted = known.first { $0.number == number }
             guard let pack = try self.open(number, open.index, isKnown: noted != nil) else {
+                if noted != nil { open.hasBegunAnew = true }
                 continue
             }
             if noted?.isSealed != true { try self.takeUp(pack, noted, open.index) }

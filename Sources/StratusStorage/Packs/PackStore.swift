@@ -16,6 +16,10 @@ package final class PackStore: CopyStore {
     /// False once the index is known not to be trusted: the next opening makes it again.
     private var isIndexKept = true
     private var forgotten: Set<CopyName> = []
+    /// Something made the index anew, or set a pack aside, since the last question.
+    private var hasBegunAnew = false
+    /// Packs whose last copies can be neither read nor given up: compaction leaves them alone.
+    var stuckPacks: Set<UInt64> = []
     /// The position at which reading back continues.
     private var readBackPlace: (pack: UInt64, position: UInt64) = (0, 0)
 
@@ -56,7 +60,7 @@ package final class PackStore: CopyStore {
     package func copy(_ name: CopyName) throws(StoreError) -> Bytes? {
         try self.withPacks { (open) throws(StoreError) -> Bytes? in
             guard let place = try open.index.place(of: name), !place.isDamaged else { return nil }
-            if let bytes = self.content(of: place, in: &open) { return bytes }
+            if case .sound(let bytes) = try self.content(of: place, in: &open) { return bytes }
             try open.index.change { () throws(StoreError) in
                 try open.index.set(name, isDamaged: true)
             }
@@ -94,6 +98,11 @@ package final class PackStore: CopyStore {
     package func takeForgotten() -> [CopyName] {
         defer { self.forgotten = [] }
         return self.forgotten.sorted()
+    }
+
+    package func takeBegunAnew() -> Bool {
+        defer { self.hasBegunAnew = false }
+        return self.hasBegunAnew
     }
 
     package func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress {
@@ -134,7 +143,9 @@ package final class PackStore: CopyStore {
             let recovery = PackRecovery(
                 directory: self.directory, files: self.files, limits: self.limits)
             open = try recovery.run(isIndexKept: self.isIndexKept)
+            if open.hasBegunAnew { self.hasBegunAnew = true }
             self.isIndexKept = true
+            self.stuckPacks = []
         }
         do throws(StoreError) {
             let result = try body(&open)
@@ -264,18 +275,32 @@ package final class PackStore: CopyStore {
 
     func forget(_ name: CopyName) { self.forgotten.insert(name) }
 
-    /// The bytes of a copy that is as it was written. A place that cannot be read is tried once
-    /// more.
-    func content(of place: PackIndex.Place, in open: inout OpenPacks) -> Bytes? {
+    /// What reading a copy's place came to.
+    enum Reading {
+        case sound(Bytes)
+        /// Twice it did not read as it was written.
+        case unsound
+        /// The disk refused, which may be for a moment only.
+        case unreadable
+    }
+
+    /// Reads a copy. A place that cannot be read is tried once more.
+    ///
+    /// - Throws: where nothing can be said of the place: too many files are open, for example.
+    func content(of place: PackIndex.Place, in open: inout OpenPacks) throws(StoreError) -> Reading {
+        var reading = Reading.unsound
         for _ in 0..<2 {
             do throws(DiskError) {
                 let pack = try open.reader(
                     place.pack, in: self.directory, self.files,
                     countMax: self.limits.openPackCountMax)
-                if let bytes = try pack?.content(of: place.record) { return bytes }
-            } catch { continue }
+                if let bytes = try pack?.content(of: place.record) { return .sound(bytes) }
+            } catch {
+                guard error.kind == .io || error.kind == .notFound else { throw StoreError(error) }
+                reading = .unreadable
+            }
         }
-        return nil
+        return reading
     }
 
     private func readBack(_ budget: ByteCount, in open: inout OpenPacks) throws(StoreError)
@@ -289,7 +314,8 @@ package final class PackStore: CopyStore {
                 return PackProgress(size: ByteCount(size), isDone: false)
             }
             size += Int(place.record.end - place.record.position)
-            let isDamaged = self.content(of: place, in: &open) == nil
+            var isDamaged = true
+            if case .sound = try self.content(of: place, in: &open) { isDamaged = false }
             if isDamaged != place.isDamaged {
                 let name = place.record.copy.name
                 try open.index.change { () throws(StoreError) in
