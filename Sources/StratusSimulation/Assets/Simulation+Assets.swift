@@ -131,6 +131,8 @@ extension Simulation {
         assets.strike(node.id, group)
         if assets.draw(2) == 0 {
             for path in files { node.files.uproot(path) }
+            // Nobody opens what is not there.
+            _ = assets.opened([:], of: group, on: node.id)
             self.note("\(group) \(node.id) loses its packs")
         } else {
             let path = rotting[assets.draw(rotting.count)]
