@@ -569,7 +569,7 @@ package actor CopyKeeper {
             self.groups[group]!.durableAskCount = 0
             self.setup.touch(group)
         }
-        if known.wants.hasUnlisted || known.comparesAgain {
+        if known.wants.wantsComparison || known.comparesAgain {
             self.groups[group]!.comparesAgain = false
             self.askRows(of: group)
         }
@@ -611,8 +611,10 @@ package actor CopyKeeper {
     ) -> Result? {
         do throws(StoreError) {
             if self.groups[group]?.store == nil {
-                guard makes || self.setup.hasStore(group) else { return nil }
+                let isMade = !self.setup.hasStore(group)
+                guard makes || !isMade else { return nil }
                 let store = try self.setup.openStore(group)
+                if isMade { _ = store.takeBegunAnew() }
                 self.closeUnused()
                 self.groups[group]?.store = store
             }

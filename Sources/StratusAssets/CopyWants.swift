@@ -258,10 +258,13 @@ package struct CopyWants: Sendable, Equatable {
     package var firstOrphanMilliseconds: Int64? {
         [self.unnamed.values.min(), self.damaged.values.min()].compactMap(\.self).min()
     }
-    /// Whether there are more than are listed, and room for them.
-    package var hasUnlisted: Bool {
-        self.unlistedFrom != nil && self.missing.count <= self.limits.countMax / 2
-            || self.unlistedBefore != nil
+    /// Whether more copies are missing than are listed.
+    package var hasUnlisted: Bool { self.unlistedFrom != nil || self.unlistedBefore != nil }
+
+    /// Whether another comparison is due: more is missing, or unnamed, than was listed, and there is
+    /// room for it now.
+    package var wantsComparison: Bool {
+        self.hasUnlisted && self.missing.count <= self.limits.countMax / 2
             || self.hasUnlistedOrphans && self.unnamed.isEmpty && self.damaged.isEmpty
     }
 

@@ -292,13 +292,13 @@ import Testing
         var left = held
         for _ in 0..<3 {
             wants.compare(CopyWants.Page(from: .first, end: nil, bodies: [], held: left))
-            #expect(!wants.hasUnlisted)
+            #expect(!wants.wantsComparison)
             wants.durable(through: LogIndex(1), milliseconds: 11)
             let names = wants.removable(limit: 100)
             #expect(names.count == min(2, left.count))
             wants.removed(names)
             left.removeAll { names.contains($0.name) }
-            #expect(wants.hasUnlisted == !left.isEmpty)
+            #expect(wants.wantsComparison == !left.isEmpty)
         }
         #expect(left.isEmpty)
     }

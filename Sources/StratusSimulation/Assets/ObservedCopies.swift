@@ -68,4 +68,5 @@ final class ObservedCopies: CopyStore {
         try self.store.sizes()
     }
     func takeForgotten() -> [CopyName] { self.store.takeForgotten() }
+    func takeBegunAnew() -> Bool { self.store.takeBegunAnew() }
 }

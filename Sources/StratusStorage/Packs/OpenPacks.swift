@@ -11,6 +11,8 @@ struct OpenPacks {
     }
 
     let index: PackIndex
+    /// The index was made again, or a pack that it spoke of is gone.
+    var hasBegunAnew = false
     var packs: [UInt64: Pack] = [:]
     /// The one that puts go to. Nil: the next put makes one.
     var current: PackFile?

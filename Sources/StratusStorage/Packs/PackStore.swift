@@ -287,7 +287,8 @@ package final class PackStore: CopyStore {
     /// Reads a copy. A place that cannot be read is tried once more.
     ///
     /// - Throws: where nothing can be said of the place: too many files are open, for example.
-    func content(of place: PackIndex.Place, in open: inout OpenPacks) throws(StoreError) -> Reading {
+    func content(of place: PackIndex.Place, in open: inout OpenPacks) throws(StoreError) -> Reading
+    {
         var reading = Reading.unsound
         for _ in 0..<2 {
             do throws(DiskError) {
@@ -296,8 +297,11 @@ package final class PackStore: CopyStore {
                     countMax: self.limits.openPackCountMax)
                 if let bytes = try pack?.content(of: place.record) { return .sound(bytes) }
             } catch {
-                guard error.kind == .io || error.kind == .notFound else { throw StoreError(error) }
-                reading = .unreadable
+                switch error.kind {
+                case .notFound: reading = .unsound
+                case .io: reading = .unreadable
+                default: throw StoreError(error)
+                }
             }
         }
         return reading
