@@ -107,6 +107,7 @@ package enum ControlProgram {
         ] + ClusterControlCommands.definitions + MembershipCommands.definitions
             + [UpgradeCommands.definition, SupportCommand.definition, AssetCommands.definition]
             + ContainerCommands.definitions + KeyValueCommands.definitions
+            + DocumentCommands.definitions
             + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(
                     "log-level", "Show or change what the node writes to its log",
