@@ -67,6 +67,17 @@ struct ArchiveReader: Sendable {
         return devices
     }
 
+    /// An answer about documents.
+    func documents(
+        _ question: DocumentsAsk.Question, of database: DatabaseID
+    ) async throws -> DocumentsAnswer {
+        guard
+            case .documents(let answer) = try await self.ask(
+                .documents(DocumentsAsk(database: database, question)), at: .database(database))
+        else { throw RouteError.refused("no documents where some were asked for") }
+        return answer
+    }
+
     /// Removes all that a user is subscribed to in a database that is not the user's own.
     func forgetSubscriptions(of user: String, in database: DatabaseID) async throws {
         guard self.store.router.level.allows(.two), database.recordBucket == nil else { return }

@@ -57,6 +57,21 @@ package struct Directory: Sendable {
         self.authenticator.forget()
         return session.text(in: container, sealedWith: self.store.keys.cipher)
     }
+
+    /// Makes an app password, and makes the person known to the container.
+    package func makeAppPassword(
+        _ kind: Session.AppPassword, of id: AccountID, in container: ContainerReference
+    ) async throws -> Accounts.MadeAppPassword {
+        try await self.authenticator.keepUp()
+        let made = try await self.accounts.makeAppPassword(kind, of: id, in: container)
+        guard case .made = made else { return made }
+        let epoch = try await self.accounts.account(id)?.epoch ?? 1
+        let name = self.store.keys.userRecordName(of: id, epoch: epoch, in: container)
+        try await self.access.changeUser(name, account: id, in: container) { $0.account = id }
+        try await self.makeUserRecord(name, in: container)
+        self.authenticator.forget()
+        return made
+    }
 }
 
 /// How records, zones and subscriptions are written where they leave the cluster: as the web

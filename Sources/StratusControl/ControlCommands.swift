@@ -143,6 +143,10 @@ struct ControlCommands: AdminConversation {
             return try await KeyValueCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON
             ).run()
+        case let path where DocumentCommands.serves(path):
+            return try await DocumentCommands(
+                invocation: self.invocation, client: self.client, isJSON: self.isJSON
+            ).run()
         case let path where IdentityCommands.serves(path):
             return try await IdentityCommands(
                 invocation: self.invocation, client: self.client, isJSON: self.isJSON

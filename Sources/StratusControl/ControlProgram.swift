@@ -110,6 +110,7 @@ package enum ControlProgram {
                 EncryptionKeyCommands.definition,
             ]
             + ContainerCommands.definitions + KeyValueCommands.definitions
+            + DocumentCommands.definitions
             + IdentityCommands.definitions + PushCommands.definitions + [
                 CommandDefinition(
                     "log-level", "Show or change what the node writes to its log",

@@ -128,6 +128,40 @@ extension IdentityCommands {
                     options: [Self.email] + Self.container + [
                         .flag("stay", nil, "Valid for two weeks without use instead of a day")
                     ]),
+                CommandDefinition(
+                    "app-password",
+                    "Passwords for programs that mount a person's documents",
+                    discussion: [
+                        "WebDAV clients ask for a name and a password. The name may be any; the "
+                            + "password is one of these, never the account's own."
+                    ],
+                    options: [Self.email] + Self.container,
+                    subcommands: [
+                        CommandDefinition(
+                            "add", "Make one and print it; it is shown only once",
+                            options: [
+                                .value(
+                                    "label", .text("LABEL"), required: true,
+                                    "What it is for, as the person will find it in lists"),
+                                .flag("read-only", nil, "It changes nothing"),
+                                .flag(
+                                    "everything", nil,
+                                    "It shows what apps keep beside the folder Documents too"),
+                            ],
+                            examples: [
+                                .init(
+                                    "stratusctl user app-password add --email ann@example.org "
+                                        + "--container iCloud.org.example.app --label laptop",
+                                    "To mount documents on a laptop")
+                            ]),
+                        CommandDefinition("list", "A person's app passwords, with their IDs"),
+                        CommandDefinition(
+                            "revoke", "Revoke one: every node refuses it within two seconds",
+                            positionals: [
+                                PositionalDefinition(
+                                    "ID", .text("ID"), "its ID in 'app-password list'")
+                            ]),
+                    ]),
             ]),
         CommandDefinition(
             "role", "Custom roles of a container's users",

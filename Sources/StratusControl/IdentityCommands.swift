@@ -71,6 +71,17 @@ struct IdentityCommands: AdminConversation {
             }
             return try await self.value(
                 "POST", self.user("sign-in"), "webAuthToken", body: json.finish())
+        case ["user", "app-password", "add"]: return try await self.addAppPassword()
+        case ["user", "app-password", "list"]:
+            return try await self.table(
+                "GET", self.appPasswords(), "appPasswords",
+                [
+                    ("ID", "id"), ("LABEL", "label"), ("MADE", "made"), ("ACCESS", "access"),
+                    ("SHOWS", "shows"),
+                ])
+        case ["user", "app-password", "revoke"]:
+            return try await self.change(
+                "DELETE", self.appPasswords() + "/" + self.encoded("ID"), said: "revoked")
         case ["role", "list"]:
             return try await self.table(
                 "GET", self.place("members"), "members",
@@ -262,6 +273,21 @@ struct IdentityCommands: AdminConversation {
     private func user(_ action: String? = nil) -> String {
         "/v1/users/" + PercentCoding.encode(self.invocation.value("email"))
             + (action.map { "/" + $0 } ?? "")
+    }
+
+    private func appPasswords() -> String {
+        self.place("users/" + PercentCoding.encode(self.invocation.value("email")))
+            + "/app-passwords"
+    }
+
+    private func addAppPassword() async throws(AdminClient.Failure) -> ExitCode {
+        var json = JSONWriter()
+        json.object {
+            $0.member("label", self.invocation.value("label"))
+            $0.member("readOnly", self.invocation.flag("read-only"))
+            $0.member("everything", self.invocation.flag("everything"))
+        }
+        return try await self.value("POST", self.appPasswords(), "password", body: json.finish())
     }
 
     private func encoded(_ positional: String) -> String {

@@ -39,13 +39,14 @@ package final class CloudKitHandler: HTTPHandler {
     /// Look-ups that need more than one answer of a partition. This many keep the storage thread
     /// and the loops busy.
     let longReads = LongWork(4)
-    private let bodies: BodyBudget
-    private let answers: AnswerBudget
-    private let rates: RequestRates?
+    let bodies: BodyBudget
+    let answers: AnswerBudget
+    let rates: RequestRates?
     /// Look-ups of people, by caller.
     let userLookUps: RequestThrottle?
     /// Nil where nobody counts (tests of everything else).
     let keyValueCounters: KeyValueCounters?
+    let davCounters: DAVCounters?
     /// Syncs of key-value stores that bring changes, by user.
     let keyValueSyncs: RequestThrottle?
 
@@ -64,7 +65,7 @@ package final class CloudKitHandler: HTTPHandler {
         keys: DatabaseKeys? = nil, operations: OperationTable = .standard,
         polls: HeldPolls = HeldPolls(),
         push: PushRegistry? = nil, keyValueCounters: KeyValueCounters? = nil,
-        log: Log = .silent()
+        davCounters: DAVCounters? = nil, log: Log = .silent()
     ) {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
@@ -79,6 +80,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.rates = RequestRates(settings)
         self.userLookUps = settings.userLookUpRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.keyValueCounters = keyValueCounters
+        self.davCounters = davCounters
         self.keyValueSyncs = settings.keyValueRateMax.map { RequestThrottle($0, in: .seconds(60)) }
         self.limits = limits
         self.people = people
@@ -91,6 +93,7 @@ package final class CloudKitHandler: HTTPHandler {
     package func bodyLimit(for head: RequestHead) -> ByteCount {
         if self.people != nil, SignInService.isPage(head.path) { return SignInService.bodySizeMax }
         if PollService.isPoll(head.path) { return PollService.bodySizeMax }
+        if DAVRoute.isPath(head.path) { return DAVHandler.bodyLimit(head.method) }
         // What goes nowhere need not be read.
         return self.operations.operation(at: head.path)?.bodySizeMax(self.limits) ?? .kibibytes(64)
     }
@@ -106,6 +109,12 @@ package final class CloudKitHandler: HTTPHandler {
             var page = await people.respond(to: request)
             page.headers.set("X-Apple-Request-UUID", uuid)
             return page
+        }
+        if DAVRoute.isPath(request.head.path) {
+            var answer = await DAVHandler(handler: self).respond(to: request)
+            answer.headers.set("X-Apple-Request-UUID", uuid)
+            answer.headers.set("Cache-Control", "no-store")
+            return answer
         }
         var response: HTTPResponse
         if request.head.method == "OPTIONS" {
@@ -218,7 +227,7 @@ package final class CloudKitHandler: HTTPHandler {
 
     /// Reads a body whole. A signature covers all of it, so a signed request's body is read here
     /// even for an operation that pulls its body. It may then be no larger than any other.
-    private func collect(
+    func collect(
         _ body: any RequestBody, _ share: inout BodyBudget.Share
     ) async throws(InputRefusal) -> Bytes {
         var whole: Bytes = []
@@ -258,7 +267,7 @@ package final class CloudKitHandler: HTTPHandler {
         return Input(object)
     }
 
-    private func failure(_ error: ClientError, uuid: String, cause: any Error) -> HTTPResponse {
+    func failure(_ error: ClientError, uuid: String, cause: any Error) -> HTTPResponse {
         if error.code == .internalError {
             self.log.error(
                 "a request failed inside",

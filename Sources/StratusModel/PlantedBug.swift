@@ -51,6 +51,8 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     case deviceClockTrusted, olderValueWins, removalForgotten, batchTakenAgain, storeOverfilled
     // Documents.
     case nameTakenTwice, folderMovedIntoItself, losingContentDropped, subtreeLeftBehind
+    /// In locks of documents.
+    case lockNotAsked, lockOutlivesItsTime
     // Links.
     case outboxKeptOverBreak, oldConnectionKept, welcomeAwaitedForever, startToldUnsynced
     // The rows.

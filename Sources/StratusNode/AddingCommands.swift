@@ -44,8 +44,8 @@ package enum AddingCommands {
         case .modifyDocuments(let modify):
             modify.operations.contains {
                 switch $0 {
-                case .create, .save: true
-                case .place, .remove, .settle, .removeData: false
+                case .create, .save, .copy, .annotate, .lock: true
+                case .place, .remove, .settle, .removeData, .refresh, .unlock: false
                 }
             }
         case .modifyKeyValues(let modify): modify.changes.contains { $0.value != nil }

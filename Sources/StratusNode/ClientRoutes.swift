@@ -9,6 +9,8 @@ package enum ClientRoutes {
     package static func route(of head: RequestHead) -> ObservedHandler.Route {
         guard let route = try? Route(path: head.path) else {
             if SignInService.isPage(head.path) { return ObservedHandler.Route(head.path) }
+            // The rest of the path is a person's: never in a log.
+            if DAVRoute.isPath(head.path) { return ObservedHandler.Route("dav") }
             if head.path == "/aps" { return ObservedHandler.Route(head.path) }
             if AssetHandler.isPath(head.path) {
                 // The rest of the path is a permission: never in a log.

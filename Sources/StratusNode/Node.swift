@@ -160,6 +160,8 @@ package final class Node: Sendable {
             gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
             gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
             gateway.keyValueRateMax = rate("limits.keyValueRateMax")
+            gateway.takesPlainPasswords =
+                settings.bool("client.allowPlain") || settings.bool("development")
             let limits = NodePlan.limits(settings)
             return Gateway(
                 cloudKit: CloudKitHandler(
@@ -167,7 +169,8 @@ package final class Node: Sendable {
                     tokenKey: tokenKey, feeds: feeds, settings: gateway, limits: limits,
                     bodies: bodies, answers: cluster.answers, people: people, assets: kit,
                     polls: polls, push: registry,
-                    keyValueCounters: KeyValueCounters(state.metrics), log: log),
+                    keyValueCounters: KeyValueCounters(state.metrics),
+                    davCounters: DAVCounters(state.metrics), log: log),
                 assets: AssetHandler(
                     kit, router: router, world: world, limits: limits, log: log))
         }

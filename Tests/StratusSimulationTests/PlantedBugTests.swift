@@ -125,6 +125,8 @@ struct PlantedBugTests {
         .nameTakenTwice: "DocumentPropertyTests", .folderMovedIntoItself: "DocumentPropertyTests",
         .losingContentDropped: "DocumentPropertyTests",
         .subtreeLeftBehind: "DocumentPropertyTests",
+        .lockNotAsked: "DocumentLockTests",
+        .lockOutlivesItsTime: "DocumentLockTests",
     ]
 
     @Test func `every planted bug has its seed, is known to be rare or is found elsewhere`() {

@@ -329,6 +329,10 @@ extension ClientError {
                 Self(
                     .tryAgainLater, "credentials cannot be checked at the moment",
                     retryAfter: Self.seconds(retryAfter))
+            case .limited(let retryAfter):
+                Self(
+                    .throttled, "too many wrong passwords, try again later",
+                    retryAfter: Self.seconds(retryAfter))
             }
     }
 

@@ -221,7 +221,8 @@ struct DocumentService: Sendable {
                             $0.member("id", id)
                             $0.member("removed", true)
                         }
-                    case .dataRemoved: preconditionFailure("no operation of a client")
+                    case .dataRemoved, .lock, .unlocked:
+                        preconditionFailure("no operation of a client")
                     case .refused(let refusal, let subject):
                         array.write(ClientError(refusal, subject: subject))
                     }
@@ -256,9 +257,9 @@ struct DocumentService: Sendable {
         return json.finish()
     }
 
-    private func submit(
+    func submit(
         _ operations: [DocumentOperation], device: String, now: Int64, isAtomic: Bool,
-        _ draws: inout Draws
+        showing tokens: [String] = [], _ draws: inout Draws
     ) async throws -> [DocumentResult] {
         var rules = DocumentRules()
         rules.databaseSizeMax = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
@@ -266,7 +267,7 @@ struct DocumentService: Sendable {
             ModifyDocuments(
                 database: self.database, device: device, nowMilliseconds: now,
                 drawnIncarnation: draws.incarnation(), isAtomic: isAtomic, rules: rules,
-                operations: operations))
+                operations: operations, tokens: tokens))
         let outcome = try await self.exchange.submit(
             command, to: self.database, schema: Schema(),
             part: Bytes("\(draws.incarnation().raw)".utf8)
@@ -374,7 +375,7 @@ struct DocumentService: Sendable {
         .path(text.split(separator: "/").map { String($0) })
     }
 
-    private func ask(
+    func ask(
         _ question: DocumentsAsk.Question, until deadline: MonotonicTime? = nil
     ) async throws -> DocumentsAnswer {
         let exchange = self.exchange
@@ -393,13 +394,13 @@ struct DocumentService: Sendable {
         return documents
     }
 
-    private static let otherKind = RouteError.refused("an answer of another kind")
+    static let otherKind = RouteError.refused("an answer of another kind")
     private static let notFound = ClientError(.notFound, "no such item")
 }
 
 extension Draws {
-    /// The ID of a new item.
-    fileprivate mutating func documentID() -> String {
+    /// The ID of a new item, or the token of a new lock.
+    mutating func documentID() -> String {
         RequestIdentity(high: self.nextWord(), low: self.nextWord()).description
     }
 }
@@ -464,6 +465,11 @@ extension ClientError {
                 Self(.badRequest, "'\(subject)' is taken, or has not 32 hexadecimal digits")
             case .versionNotFound: Self(.notFound, "no such version")
             case .atomicFailure: Self(.atomicError, "another operation was refused")
+            case .locked:
+                Self(
+                    .tryAgainLater, "item \(subject) is locked by a client of WebDAV",
+                    retryAfter: 10)
+            case .lockNotFound: Self(.notFound, "no such lock")
             }
     }
 }

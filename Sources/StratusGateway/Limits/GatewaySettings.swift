@@ -38,6 +38,9 @@ package struct GatewaySettings: Sendable, Equatable {
     /// nil: as many as come.
     package var keyValueRateMax: Int?
 
+    /// Whether passwords of WebDAV are taken without TLS, where something else keeps others out.
+    package var takesPlainPasswords = false
+
     package init() {}
 
     func growsSchema(in environment: Environment) -> Bool {

@@ -47,6 +47,14 @@ package struct Route: Sendable {
         self.operation = operation
         self.rest = below
     }
+    /// A place that a path of another form names.
+    init(_ container: ContainerReference, _ scope: DatabaseScope, _ operation: GatewayOperation) {
+        self.container = container
+        self.scope = scope
+        self.operation = operation
+        self.rest = ""
+    }
+
     private static let slash = UInt8(ascii: "/")
 
     /// Cuts off what stands before the next slash. Nil: there is none, and so nothing after it.

@@ -43,6 +43,10 @@ struct UserService: Sendable {
         GatewayOperation("users/signOut", in: [.public, .private], needs: .user) {
             try await UserService(exchange: $0).signOut($1)
         },
+        // Ours: the passwords of programs that mount documents.
+        GatewayOperation("users/appPasswords", in: .private, needs: .user) {
+            try await UserService(exchange: $0).appPasswords($1)
+        },
     ]
 
     /// `users/current` and `users/caller`: the keys of both dictionaries, which every client reads.

@@ -339,7 +339,7 @@ package struct Accounts: Sendable {
     }
 
     /// How often a change that others overtake is tried.
-    private static let attemptCountMax = 32
+    static let attemptCountMax = 32
 
     package func closeSession(_ session: Bytes, of id: AccountID) async throws(RouteError) {
         _ = try await self.store.submit(
@@ -371,7 +371,7 @@ package struct Accounts: Sendable {
             guard let row = try await self.store.row(Self.key(id), at: id.key) else { return false }
             var account = try Self.decode(row)
             guard change(&account) else { return false }
-            let names = try await self.sessions(of: id).map(\.name)
+            let names = try await self.sessionRows(of: id).map(\.name)
             var edits = names.map { IdentityCommand.Edit(Self.key(id, session: $0), .remove) }
             while edits.count >= IdentityCommand.editCountMax {
                 let some = Array(edits.suffix(IdentityCommand.editCountMax))
@@ -391,7 +391,15 @@ package struct Accounts: Sendable {
         throw .notExecuted(retryAfter: .seconds(1))
     }
 
+    /// Sign-ins.
     package func sessions(of id: AccountID) async throws(RouteError) -> [(
+        name: Bytes, session: Session
+    )] {
+        try await self.sessionRows(of: id).filter { $0.session.appPassword == nil }
+    }
+
+    /// Sign-ins and app passwords.
+    func sessionRows(of id: AccountID) async throws(RouteError) -> [(
         name: Bytes, session: Session
     )] {
         var all: [(name: Bytes, session: Session)] = []
@@ -416,7 +424,7 @@ package struct Accounts: Sendable {
     package func leave(_ container: ContainerReference, _ id: AccountID)
         async throws(RouteError)
     {
-        let there = try await self.sessions(of: id).filter { $0.session.container == container }
+        let there = try await self.sessionRows(of: id).filter { $0.session.container == container }
         let edits =
             there.prefix(IdentityCommand.editCountMax - 1).map {
                 IdentityCommand.Edit(Self.key(id, session: $0.name), .remove)

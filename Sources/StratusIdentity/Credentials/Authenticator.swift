@@ -15,11 +15,21 @@ package protocol Authenticator: Sendable {
     /// open to everybody need one.
     func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal
 
+    /// Judges the name and password of a request to WebDAV. A wrong password counts as a try to
+    /// sign in from `place`, where the request came from without its port.
+    func authenticate(
+        _ request: PresentedRequest, password: String, from place: String
+    ) async throws(AuthenticationRefusal) -> Authentication
+
     /// How a container's databases are spread, for who has no request in it.
     func layout(of container: ContainerReference) async throws -> ContainerLayout
 }
 
 extension Authenticator {
+    package func authenticate(
+        _ request: PresentedRequest, password: String, from place: String
+    ) async throws(AuthenticationRefusal) -> Authentication { throw .wrong }
+
     package func layout(of container: ContainerReference) async throws -> ContainerLayout {
         ContainerLayout()
     }
@@ -58,6 +68,8 @@ package struct Authentication: Sendable, Equatable {
     package var receivesNames: Bool
     /// The identity of a signed request and its deadline: a replay has the same identity.
     package var signed: Signed?
+    /// What the app password is good for by which the caller got in; nil: it was none.
+    package var appPassword: Session.AppPassword?
     /// How the container's databases are spread, from the same descriptor by which the credentials
     /// were judged.
     package var layout = ContainerLayout()
@@ -100,6 +112,8 @@ package enum AuthenticationRefusal: Error, Sendable, Equatable {
     case denied(reason: String)
     /// The node cannot judge now: 503.
     case unavailable(retryAfter: Duration)
+    /// Too many wrong passwords: 429.
+    case limited(retryAfter: Duration)
 }
 
 extension AuthenticationRefusal {

@@ -20,7 +20,7 @@ package final class CredentialAuthenticator: Authenticator {
     package let accounts: Accounts
     /// If not nil, any well-formed API token is valid in development environments, and web-auth
     /// tokens that were not made here stand for the development users.
-    private let development: DevelopmentAuthenticator?
+    let development: DevelopmentAuthenticator?
     /// The address where people sign in; nil: at the host that the request came to.
     package let signInBase: String?
     private let containers: CredentialCache<ContainerReference, Credentials>
@@ -72,6 +72,7 @@ package final class CredentialAuthenticator: Authenticator {
         var userRecordName: String
         var next: WebAuthToken
         var nextText: String
+        var appPassword: Session.AppPassword?
     }
 
     package init(
@@ -198,7 +199,8 @@ package final class CredentialAuthenticator: Authenticator {
     ) async throws -> Authentication {
         let now = self.store.now
         guard let token = self.open(text, in: request.container), token.isAlive(at: now),
-            let standing = try await self.standing(token, in: request.container)
+            let standing = try await self.standing(token, in: request.container),
+            standing.appPassword == nil
         else { throw self.signInNeeded(request, tokenHash: tokenHash) }
         let name = standing.userRecordName
         let user = try await self.user(name, in: request.container)
@@ -224,14 +226,81 @@ package final class CredentialAuthenticator: Authenticator {
         _ request: PresentedRequest
     ) async throws -> Authentication {
         var authentication = try await development.authenticate(request, credentials)
+        try await self.admit(&authentication, in: request.container)
+        return authentication
+    }
+
+    private func admit(
+        _ authentication: inout Authentication, in container: ContainerReference
+    ) async throws {
         let name = authentication.principal.userRecordName
-        guard !name.isEmpty else { return authentication }
-        if let user = try await self.user(name, in: request.container) {
+        guard !name.isEmpty else { return }
+        if let user = try await self.user(name, in: container) {
             authentication.principal.roles = user.roles
         } else {
-            try await self.access.changeUser(name, account: nil, in: request.container) { _ in }
-            self.users.forget(UserName(container: request.container, recordName: name))
+            try await self.access.changeUser(name, account: nil, in: container) { _ in }
+            self.users.forget(UserName(container: container, recordName: name))
         }
+    }
+
+    // MARK: App passwords
+
+    package func authenticate(
+        _ request: PresentedRequest, password: String, from place: String
+    ) async throws(AuthenticationRefusal) -> Authentication {
+        do {
+            try await self.keepUp()
+            if let found = try await self.appPassword(password, request) { return found }
+            if let wait = try await self.accounts.countTry(of: place) {
+                throw AuthenticationRefusal.limited(retryAfter: .milliseconds(wait))
+            }
+            throw AuthenticationRefusal.wrong
+        } catch let refusal as AuthenticationRefusal {
+            throw refusal
+        } catch RouteError.notExecuted(let retryAfter) {
+            throw .unavailable(retryAfter: retryAfter)
+        } catch {
+            throw .unavailable(retryAfter: .seconds(1))
+        }
+    }
+
+    /// Nil: it is not good.
+    private func appPassword(
+        _ password: String, _ request: PresentedRequest
+    ) async throws -> Authentication? {
+        let container = request.container
+        let known = try await self.credentials(of: container)
+        guard !known.isClosed else { return nil }
+        if let development, self.isOpen(container), !password.hasPrefix(AppPasswordText.prefix),
+            development.takes(password)
+        {
+            var authentication = try await development.authenticate(
+                request, password: password, from: "")
+            try await self.admit(&authentication, in: container)
+            authentication.layout = known.layout
+            return authentication
+        }
+        guard
+            let text = AppPasswordText(
+                text: password, in: container, openedWith: self.store.keys.cipher)
+        else { return nil }
+        let token = WebAuthToken(
+            account: text.account, session: text.session, stays: false,
+            issuedAtMilliseconds: self.store.now)
+        guard let standing = try await self.standing(token, in: container),
+            let kind = standing.appPassword
+        else { return nil }
+        let user = try await self.user(standing.userRecordName, in: container)
+        if user?.isRestricted == true {
+            throw AuthenticationRefusal.denied(
+                reason: "private db access disabled for this account")
+        }
+        var authentication = Authentication(
+            principal: Principal(
+                kind: .user, userRecordName: standing.userRecordName, roles: user?.roles ?? []),
+            account: text.account)
+        authentication.appPassword = kind
+        authentication.layout = known.layout
         return authentication
     }
 
@@ -430,7 +499,8 @@ package final class CredentialAuthenticator: Authenticator {
                 userRecordName: self.store.keys.userRecordName(
                     of: token.account, epoch: account.epoch, in: container),
                 next: next,
-                nextText: next.text(in: container, sealedWith: self.store.keys.cipher))
+                nextText: next.text(in: container, sealedWith: self.store.keys.cipher),
+                appPassword: session.appPassword)
         }
     }
 
@@ -453,7 +523,7 @@ package final class CredentialAuthenticator: Authenticator {
                 account: session.account, session: session.session, stays: false,
                 issuedAtMilliseconds: self.store.now)
             guard let standing = try await self.standing(token, in: container),
-                standing.userRecordName == name
+                standing.userRecordName == name, standing.appPassword == nil
             else { return nil }
         } else {
             // A development user.

@@ -75,6 +75,19 @@ package struct DevelopmentAuthenticator: Authenticator {
         throw await self.refusalWithoutUser(request)
     }
 
+    package func authenticate(
+        _ request: PresentedRequest, password: String, from place: String
+    ) async throws(AuthenticationRefusal) -> Authentication {
+        guard request.container.environment == .development, self.takes(password) else {
+            throw .wrong
+        }
+        var authentication = Authentication(
+            principal: Principal(
+                kind: .user, userRecordName: Self.userRecordName(for: password)))
+        authentication.appPassword = Session.AppPassword(label: "development")
+        return authentication
+    }
+
     package func refusalWithoutUser(_ request: PresentedRequest) async -> AuthenticationRefusal {
         .required(
             redirectURL: self.settings.signInURL

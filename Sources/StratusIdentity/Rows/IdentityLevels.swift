@@ -23,8 +23,8 @@ extension ContainerDescriptor: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension Session: FixedLevel {
-    package static var level: FeatureLevel { .one }
+extension Session: Levelled {
+    package var level: FeatureLevel { self.appPassword == nil ? .one : .two }
 }
 
 extension SealingKeyRing: FixedLevel {

@@ -7,25 +7,33 @@ import StratusModel
 // | --------- | --------------------------------------------------------------------------- |
 // | command   | database, text device, signed now, 8 drawn incarnation, flag atomic, varints |
 // |           | content size, versions, items of a folder, cascade, moved items, quota;     |
-// |           | count of operations                                                         |
+// |           | count of operations; count of texts: tokens of locks, if there are any      |
 // | operation | 1 kind: 1 create: text id, 1 kind, texts name and folder, 1 clash, flag and  |
 // |           | prefixed content, signed time; 2 save: text id, prefixed content, flag and  |
 // |           | varint base, flag if unchanged, signed time; 3 place: text id, optional     |
 // |           | texts name and folder, 1 clash, flag and varint tag; 4 remove: text id,      |
 // |           | flag and varint base; 5 settle: text id, flag and varint current, count of  |
-// |           | varints; 6 remove data                                                      |
+// |           | varints; 6 remove data; 7 annotate: text id, count of changes, varints count |
+// |           | and size; 8 copy: texts source, name, folder and id, flag deep, varints      |
+// |           | items and bytes, flag and varint tag; 9 lock: lock, signed span, varint      |
+// |           | locks; 10 refresh: text token, signed span; 11 unlock: text token            |
+// | change    | 1 and a property, or 2 and texts namespace and local                         |
+// | property  | texts namespace and local, prefixed element                                  |
+// | lock      | texts token and item, flags exclusive and infinite, prefixed owner, signed   |
+// |           | until                                                                       |
 // | outcome   | count of results: 1 item, 2 removed: text id, 3 data removed: varint count,   |
-// |           | flag more, 4 refused: 1 reason, text subject                                |
+// |           | flag more, 4 refused: 1 reason, text subject, 5 a lock, 6 unlocked           |
 // | item      | text id, 1 kind, texts name and folder, varints size and content tag, signed |
 // |           | edited, text device, varints conflicts and tag                              |
 // | query     | database, 1 kind: 1 list: text folder, flag and prefixed place, varint limit; |
 // |           | 2 look-up: count, each 1 and a text id, or 2 and a count of texts;           |
 // |           | 3 changes: flag and position, varint limit; 4 content: text id, flag and     |
-// |           | varint; 5 versions: text id                                                 |
+// |           | varint; 5 versions: text id; 6 properties: count of texts; 7 locks           |
 // | answer    | 1 kind: 1 list: flag and count of items, flag and prefixed place; 2 look-up:  |
 // |           | count, each a flag and an item; 3 changes: flag from the start, count, each  |
 // |           | 1 and an item or 2 and a text id, position, flag more; 4 content: flag, item, |
-// |           | version, prefixed bytes; 5 versions: flag and count of versions              |
+// |           | version, prefixed bytes; 5 versions: flag and count of versions; 6           |
+// |           | properties: count, each a count of properties; 7 locks: count of locks       |
 // | version   | varints content tag and size, signed edited, text device                     |
 
 extension ModifyDocuments {
@@ -43,6 +51,8 @@ extension ModifyDocuments {
         writer.write(varint: self.rules.databaseSizeMax)
         writer.write(count: self.operations.count)
         for operation in self.operations { writer.write(operation) }
+        // Written only where there are some: earlier builds of this level wrote none.
+        if !self.tokens.isEmpty { writer.write(texts: self.tokens) }
     }
 
     init(from reader: inout ByteReader, container: ContainerReference) throws(DecodingError) {
@@ -63,7 +73,7 @@ extension ModifyDocuments {
         self.init(
             database: database, device: device, nowMilliseconds: now,
             drawnIncarnation: incarnation, isAtomic: isAtomic, rules: rules,
-            operations: operations)
+            operations: operations, tokens: reader.isAtEnd ? [] : try reader.texts())
     }
 }
 
@@ -110,7 +120,66 @@ extension ByteWriter {
             self.write(count: drop.count)
             for tag in drop { self.write(varint: tag) }
         case .removeData: self.write(6 as UInt8)
+        case .annotate(let id, let changes, let countMax, let sizeMax):
+            self.write(7 as UInt8)
+            self.write(text: id)
+            self.write(count: changes.count)
+            for change in changes {
+                switch change {
+                case .set(let property):
+                    self.write(1 as UInt8)
+                    self.write(property)
+                case .remove(let name):
+                    self.write(2 as UInt8)
+                    self.write(text: name.namespace)
+                    self.write(text: name.local)
+                }
+            }
+            self.write(count: max(0, countMax))
+            self.write(count: max(0, sizeMax))
+        case .copy(let copy, let tag):
+            self.write(8 as UInt8)
+            self.write(text: copy.source)
+            self.write(text: copy.name)
+            self.write(text: copy.folder)
+            self.write(text: copy.id)
+            self.write(flag: copy.isDeep)
+            self.write(count: max(0, copy.countMax))
+            self.write(count: max(0, copy.sizeMax))
+            self.write(optional: tag)
+        case .lock(let lock, let milliseconds, let countMax):
+            self.write(9 as UInt8)
+            self.write(lock)
+            self.write(signed: milliseconds)
+            self.write(count: max(0, countMax))
+        case .refresh(let token, let milliseconds):
+            self.write(10 as UInt8)
+            self.write(text: token)
+            self.write(signed: milliseconds)
+        case .unlock(let token):
+            self.write(11 as UInt8)
+            self.write(text: token)
         }
+    }
+
+    private mutating func write(_ property: DocumentProperty) {
+        self.write(text: property.name.namespace)
+        self.write(text: property.name.local)
+        self.write(prefixed: property.element)
+    }
+
+    mutating func write(_ properties: [DocumentProperty]) {
+        self.write(count: properties.count)
+        for property in properties { self.write(property) }
+    }
+
+    private mutating func write(_ lock: DocumentLock) {
+        self.write(text: lock.token)
+        self.write(text: lock.item)
+        self.write(flag: lock.isExclusive)
+        self.write(flag: lock.isInfinite)
+        self.write(prefixed: lock.owner)
+        self.write(signed: lock.untilMilliseconds)
     }
 
     mutating func write(_ results: [DocumentResult]) {
@@ -131,6 +200,10 @@ extension ByteWriter {
                 self.write(4 as UInt8)
                 self.write(reason.rawValue)
                 self.write(text: subject)
+            case .lock(let lock):
+                self.write(5 as UInt8)
+                self.write(lock)
+            case .unlocked: self.write(6 as UInt8)
             }
         }
     }
@@ -189,6 +262,10 @@ extension ByteWriter {
         case .versions(let id):
             self.write(5 as UInt8)
             self.write(text: id)
+        case .properties(let ids):
+            self.write(6 as UInt8)
+            self.write(texts: ids)
+        case .locks: self.write(7 as UInt8)
         }
     }
 
@@ -237,6 +314,14 @@ extension ByteWriter {
             self.write(flag: versions != nil)
             self.write(count: versions?.count ?? 0)
             for version in versions ?? [] { self.write(version) }
+        case .properties(let all):
+            self.write(6 as UInt8)
+            self.write(count: all.count)
+            for properties in all { self.write(properties) }
+        case .locks(let locks):
+            self.write(7 as UInt8)
+            self.write(count: locks.count)
+            for lock in locks { self.write(lock) }
         }
     }
 }
@@ -296,13 +381,74 @@ extension ByteReader {
             for _ in 0..<(try self.count()) { drop.append(try self.varint()) }
             return .settle(id: id, current: current, drop: drop)
         case 6: return .removeData
+        case 7:
+            let id = try self.text()
+            var changes: [DocumentPropertyChange] = []
+            for _ in 0..<(try self.count(minimumSize: 3)) {
+                switch try self.byte() {
+                case 1: changes.append(.set(try self.documentProperty()))
+                case 2:
+                    let namespace = try self.text()
+                    changes.append(
+                        .remove(.init(namespace: namespace, local: try self.text())))
+                default: throw DecodingError(.malformed, at: self.offset - 1)
+                }
+            }
+            let countMax = try self.boundedInt()
+            return .annotate(
+                id: id, changes, countMax: countMax, sizeMax: try self.boundedInt())
+        case 8:
+            let source = try self.text()
+            let name = try self.text()
+            let folder = try self.text()
+            let id = try self.text()
+            let isDeep = try self.flag()
+            let countMax = try self.boundedInt()
+            let copy = DocumentCopy(
+                source: source, name: name, folder: folder, id: id, isDeep: isDeep,
+                countMax: countMax, sizeMax: try self.boundedInt())
+            return .copy(copy, tag: try self.optionalNumber())
+        case 9:
+            let lock = try self.documentLock()
+            let milliseconds = try self.signed()
+            return .lock(lock, milliseconds: milliseconds, countMax: try self.boundedInt())
+        case 10:
+            let token = try self.text()
+            return .refresh(token: token, milliseconds: try self.signed())
+        case 11: return .unlock(token: try self.text())
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
 
+    private mutating func documentProperty() throws(DecodingError) -> DocumentProperty {
+        let namespace = try self.text()
+        let local = try self.text()
+        return DocumentProperty(
+            .init(namespace: namespace, local: local), element: try self.prefixed())
+    }
+
+    mutating func documentProperties() throws(DecodingError) -> [DocumentProperty] {
+        var properties: [DocumentProperty] = []
+        for _ in 0..<(try self.count(minimumSize: 3)) {
+            properties.append(try self.documentProperty())
+        }
+        return properties
+    }
+
+    private mutating func documentLock() throws(DecodingError) -> DocumentLock {
+        let token = try self.text()
+        let item = try self.text()
+        let isExclusive = try self.flag()
+        let isInfinite = try self.flag()
+        let owner = try self.prefixed()
+        return DocumentLock(
+            token: token, item: item, isExclusive: isExclusive, isInfinite: isInfinite,
+            owner: owner, untilMilliseconds: try self.signed())
+    }
+
     mutating func documentResults() throws(DecodingError) -> [DocumentResult] {
         var results: [DocumentResult] = []
-        for _ in 0..<(try self.count(minimumSize: 2)) {
+        for _ in 0..<(try self.count()) {
             switch try self.byte() {
             case 1: results.append(.item(try self.documentItem()))
             case 2: results.append(.removed(id: try self.text()))
@@ -314,6 +460,8 @@ extension ByteReader {
                     throw DecodingError(.malformed, at: self.offset - 1)
                 }
                 results.append(.refused(reason, subject: try self.text()))
+            case 5: results.append(.lock(try self.documentLock()))
+            case 6: results.append(.unlocked)
             default: throw DecodingError(.malformed, at: self.offset - 1)
             }
         }
@@ -375,6 +523,8 @@ extension ByteReader {
             return DocumentsAsk(
                 database: database, .content(id: id, version: try self.optionalNumber()))
         case 5: return DocumentsAsk(database: database, .versions(id: try self.text()))
+        case 6: return DocumentsAsk(database: database, .properties(ids: try self.texts()))
+        case 7: return DocumentsAsk(database: database, .locks)
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
@@ -420,6 +570,16 @@ extension ByteReader {
                 versions.append(try self.documentVersion())
             }
             return .versions(isThere ? versions : nil)
+        case 6:
+            var all: [[DocumentProperty]] = []
+            for _ in 0..<(try self.count()) { all.append(try self.documentProperties()) }
+            return .properties(all)
+        case 7:
+            var locks: [DocumentLock] = []
+            for _ in 0..<(try self.count(minimumSize: 6)) {
+                locks.append(try self.documentLock())
+            }
+            return .locks(locks)
         default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }

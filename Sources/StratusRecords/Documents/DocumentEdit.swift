@@ -12,13 +12,15 @@ struct DocumentEdit {
     let modify: ModifyDocuments
     let principal: Principal
     /// Bytes by which the zone may grow; nil: there is no quota.
-    private let room: Int64?
+    let room: Int64?
     /// Names that this command took or freed, by their rows' keys.
-    private var names: [Bytes: String?] = [:]
+    var names: [Bytes: String?] = [:]
+    /// The locks that hold, and those whose time is over: their names are free.
+    var locks: [(slot: Int, lock: DocumentLock)] = []
     private var deletedCount = 0
     /// Names and items that the command has looked through so far, in search of free names, of
     /// what a folder holds and of what goes with it.
-    private var lookedCount = 0
+    var lookedCount = 0
 
     init(_ modify: ModifyDocuments, zone: ZoneEdit, principal: Principal, room: Int64?) {
         self.zone = zone
@@ -27,8 +29,8 @@ struct DocumentEdit {
         self.room = room
     }
 
-    private var rules: DocumentRules { self.modify.rules }
-    private var bugs: PlantedBugs { self.zone.bugs }
+    var rules: DocumentRules { self.modify.rules }
+    var bugs: PlantedBugs { self.zone.bugs }
 
     /// False: the command was atomic and something was refused, so the edit must be dropped.
     mutating func run(
@@ -36,6 +38,8 @@ struct DocumentEdit {
     ) throws(StoreError) -> (results: [DocumentResult], isKept: Bool) {
         var results: [DocumentResult] = []
         var hasRefusal = false
+        self.locks = try DocumentLock.all(
+            of: self.zone.zone.number, in: self.zone.id, over: rows)
         for operation in self.modify.operations {
             let result: DocumentResult
             do throws(Stop) {
@@ -59,7 +63,7 @@ struct DocumentEdit {
     }
 
     /// Why an operation goes no further.
-    private enum Stop: Error {
+    enum Stop: Error {
         case refused(DocumentRefusal, String)
         case store(StoreError)
     }
@@ -78,6 +82,7 @@ struct DocumentEdit {
             return try self.create(id, kind, name, folder, clash, content, at, rows)
         case .save(let id, let content, let basedOn, let ifUnchanged, let at):
             let item = try self.file(id, rows)
+            try self.checkLocks(on: item, rows)
             if ifUnchanged, basedOn ?? 0 != item.contentTag {
                 throw .refused(.stale, String(item.contentTag))
             }
@@ -92,17 +97,26 @@ struct DocumentEdit {
             {
                 throw .refused(.stale, String(item.contentTag))
             }
+            try self.checkLocks(leaving: item, rows)
             try self.remove(id, rows)
             return .removed(id: id)
         case .settle(let id, let current, let drop):
             return try self.settle(id, current, drop, rows)
         case .removeData: return try self.removeData(rows)
+        case .annotate(let id, let changes, let countMax, let sizeMax):
+            return try self.annotate(id, changes, countMax, sizeMax, rows)
+        case .copy(let copy, let tag): return try self.copy(copy, tag, rows)
+        case .lock(let lock, let milliseconds, let countMax):
+            return try self.lock(lock, milliseconds, countMax, rows)
+        case .refresh(let token, let milliseconds):
+            return try self.refresh(token, milliseconds, rows)
+        case .unlock(let token): return try self.unlock(token, rows)
         }
     }
 
     // MARK: Looking
 
-    private mutating func record(
+    mutating func record(
         _ name: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> Record? {
         do throws(StoreError) { return try self.zone.record(name, over: rows) } catch {
@@ -111,7 +125,7 @@ struct DocumentEdit {
     }
 
     /// A live item, wherever it is.
-    private mutating func stored(
+    mutating func stored(
         _ id: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem? {
         guard DocumentNames.isID(id), let record = try self.record(id, rows) else { return nil }
@@ -119,7 +133,7 @@ struct DocumentEdit {
     }
 
     /// An item that can be reached from a root.
-    private mutating func item(
+    mutating func item(
         _ id: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem {
         if DocumentNames.isRoot(id) { throw .refused(.isRoot, id) }
@@ -129,7 +143,7 @@ struct DocumentEdit {
         return item
     }
 
-    private mutating func file(
+    mutating func file(
         _ id: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem {
         let item = try self.item(id, rows)
@@ -138,7 +152,7 @@ struct DocumentEdit {
     }
 
     /// The steps from a folder up to the root; nil: it is no folder, or one above it is gone.
-    private mutating func depth(
+    mutating func depth(
         of folder: String, avoiding id: String? = nil, _ rows: borrowing some RowReader
     ) throws(Stop) -> Int? {
         var depth = 0
@@ -157,7 +171,7 @@ struct DocumentEdit {
         return depth
     }
 
-    private mutating func holder(
+    mutating func holder(
         of name: String, in folder: String, _ rows: borrowing some RowReader
     ) throws(Stop) -> String? {
         let folded = DocumentNames.folded(name)
@@ -178,19 +192,19 @@ struct DocumentEdit {
         }
     }
 
-    private func check(_ name: String) throws(Stop) {
+    func check(_ name: String) throws(Stop) {
         guard DocumentNames.isName(name) else { throw .refused(.nameInvalid, name) }
         if DocumentNames.staysLocal(name) { throw .refused(.staysLocal, name) }
     }
 
-    private func effectiveTime(_ at: Int64) -> Int64 {
+    func effectiveTime(_ at: Int64) -> Int64 {
         let (span, isOverflow) = self.modify.nowMilliseconds.subtractingReportingOverflow(at)
         let age = at >= self.modify.nowMilliseconds ? 0 : isOverflow ? .max : span
         return self.zone.milliseconds - min(age, self.zone.milliseconds)
     }
 
     /// Refuses content that is too large, or that the quota has no room for.
-    private func check(_ content: Bytes, over known: UInt64 = 0) throws(Stop) {
+    func check(_ content: Bytes, over known: UInt64 = 0) throws(Stop) {
         guard content.count <= self.rules.contentSizeMax else {
             throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
         }
@@ -203,7 +217,7 @@ struct DocumentEdit {
 
     // MARK: Writing
 
-    private mutating func write(
+    mutating func write(
         _ name: String, _ type: String, _ fields: [Field], over known: Record?,
         _ rows: borrowing some RowReader
     ) throws(Stop) {
@@ -229,7 +243,7 @@ struct DocumentEdit {
     }
 
     /// Writes an item, and notes its name.
-    private mutating func write(
+    mutating func write(
         _ item: inout DocumentItem, _ rows: borrowing some RowReader
     ) throws(Stop) {
         let known = try self.record(item.id, rows)
@@ -245,7 +259,7 @@ struct DocumentEdit {
         self.names[key] = item.id
     }
 
-    private mutating func write(
+    mutating func write(
         _ version: DocumentVersion, _ content: Bytes, of item: String,
         _ rows: borrowing some RowReader
     ) throws(Stop) {
@@ -291,6 +305,7 @@ struct DocumentEdit {
             guard left == 0 else { throw .refused(.idInvalid, id) }
         }
         try self.checkFolder(folder, rows)
+        try self.checkLocks(onMembersOf: folder, rows)
         if clash == .replace, kind == .file,
             let holder = try self.holder(of: name, in: folder, rows),
             !DocumentNames.isRoot(holder), let known = try self.stored(holder, rows),
@@ -298,6 +313,7 @@ struct DocumentEdit {
         {
             // The content follows by a save; until then the old one stays.
             guard let content else { return .item(known) }
+            try self.checkLocks(on: known, rows)
             return .item(
                 try self.save(known, content, basedOn: known.contentTag, at: at, rows))
         }
@@ -323,7 +339,7 @@ struct DocumentEdit {
 
     /// Refuses a folder that is not there, too deep for something in it, or full.
     @discardableResult
-    private mutating func checkFolder(
+    mutating func checkFolder(
         _ folder: String, avoiding id: String? = nil, _ rows: borrowing some RowReader
     ) throws(Stop) -> Int {
         guard let depth = try self.depth(of: folder, avoiding: id, rows) else {
@@ -346,7 +362,7 @@ struct DocumentEdit {
     }
 
     /// The name itself where nobody else has it, or one with a number.
-    private mutating func free(
+    mutating func free(
         _ name: String, in folder: String, _ clash: DocumentOperation.Clash, isFile: Bool,
         except id: String? = nil, _ rows: borrowing some RowReader
     ) throws(Stop) -> String {
@@ -405,6 +421,8 @@ struct DocumentEdit {
         let wanted = name ?? item.name
         let target = folder ?? item.folder
         try self.check(wanted)
+        try self.checkLocks(leaving: item, rows)
+        try self.checkLocks(onMembersOf: target, rows)
         if target != item.folder {
             let depth = try self.checkFolder(target, avoiding: id, rows)
             let before = try self.depth(of: item.folder, rows) ?? 0
@@ -416,6 +434,8 @@ struct DocumentEdit {
             wanted, in: target, clash, isFile: item.kind == .file, except: id, rows)
         item.folder = target
         try self.write(&item, rows)
+        // A lock is on an address, which the item has left.
+        try self.dropLocks(withIn: id, rows)
         return .item(item)
     }
 
@@ -423,48 +443,17 @@ struct DocumentEdit {
     private mutating func checkHeight(
         of id: String, below depth: Int, _ rows: borrowing some RowReader
     ) throws(Stop) {
-        // What this very command put somewhere is in no row yet.
-        var own: [(key: Bytes, id: String)] = []
-        for (key, holder) in self.names { if let holder { own.append((key, holder)) } }
-        own.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        let own = self.ownNames
         var open = [(id: id, depth: depth)]
         var count = 0
         while let next = open.popLast() {
-            let start = DocumentNames.keys(self.zone.zone.number, folder: next.id)
-            let end = Keys.end(of: start)
-            let found: [(key: Bytes, row: Bytes)]
-            do throws(StoreError) {
-                found = try rows.rows(
-                    .reference, from: start, to: end,
-                    limit: self.rules.moveCountMax - count + 1)
-            } catch {
-                throw .store(error)
-            }
-            count += found.count
+            let children = try self.children(
+                of: next.id, own, limit: self.rules.moveCountMax - count, rows)
+            count += children.count
             guard count <= self.rules.moveCountMax else {
                 throw .refused(.tooManyItems, String(self.rules.moveCountMax))
             }
-            try self.look(through: found.count + 1)
-            let folder = DocumentItem.Kind.folder.rawValue
-            var children: [(id: String, isFolder: Bool)] = []
-            for (key, row) in found where self.names[key] == nil {
-                let id = String(decoding: row.dropFirst(), as: UTF8.self)
-                children.append((id, row.first == folder))
-            }
-            var (low, high) = (0, own.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if own[middle].key.lexicographicallyPrecedes(start) {
-                    low = middle + 1
-                } else {
-                    high = middle
-                }
-            }
-            while low < own.count, own[low].key.lexicographicallyPrecedes(end) {
-                let child = own[low].id
-                children.append((child, try self.stored(child, rows)?.kind == .folder))
-                low += 1
-            }
+            try self.look(through: children.count + 1)
             if !children.isEmpty, next.depth + 1 > DocumentNames.depthMax {
                 throw .refused(.tooDeep, String(DocumentNames.depthMax))
             }
@@ -473,7 +462,7 @@ struct DocumentEdit {
     }
 
     /// Bounds what one command may look through, so that no command holds up its partition.
-    private mutating func look(through count: Int) throws(Stop) {
+    mutating func look(through count: Int) throws(Stop) {
         self.lookedCount += count
         guard self.lookedCount <= 2 * self.rules.moveCountMax else {
             throw .refused(.tooManyItems, String(self.rules.moveCountMax))
@@ -526,6 +515,7 @@ struct DocumentEdit {
         _ id: String, _ current: UInt64?, _ drop: [UInt64], _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentResult {
         var item = try self.file(id, rows)
+        try self.checkLocks(on: item, rows)
         let next = current ?? item.contentTag
         var dropped: Set<UInt64> = []
         for tag in drop {
@@ -573,7 +563,9 @@ struct DocumentEdit {
         var count = 0
         for (key, row) in found.prefix(ModifyDocuments.operationCountMax)
         where self.names[key] == nil {
-            try self.remove(String(decoding: row.dropFirst(), as: UTF8.self), rows)
+            let id = String(decoding: row.dropFirst(), as: UTF8.self)
+            if let item = try self.stored(id, rows) { try self.checkLocks(leaving: item, rows) }
+            try self.remove(id, rows)
             count += 1
         }
         return .dataRemoved(

@@ -26,6 +26,9 @@ package struct DocumentItem: Sendable, Hashable {
     package var conflicts: UInt64 = 0
     /// The change tag of the item. 0: a root.
     package var tag: UInt64 = 0
+    /// The properties of ``DocumentProperty``, as a record has them. They do not go with the item
+    /// to clients; empty there.
+    var attributes: Bytes = []
 
     package init(
         id: String, kind: Kind, name: String, folder: String, editedAtMilliseconds: Int64,
@@ -55,7 +58,10 @@ package struct DocumentItem: Sendable, Hashable {
             ? .scalar(.string(self.folder))
             : .scalar(
                 .reference(Reference(recordName: self.folder, zone: zone, action: .deleteSelf)))
-        return [
+        let attributes =
+            self.attributes.isEmpty
+            ? [] : [Field(name: "attributes", value: .scalar(.bytes(self.attributes)))]
+        return attributes + [
             Field(name: "conflicts", value: .scalar(.int64(Int64(clamping: self.conflicts)))),
             Field(name: "contentTag", value: .scalar(.int64(Int64(clamping: self.contentTag)))),
             Field(name: "device", value: .scalar(.string(self.device))),
@@ -92,6 +98,9 @@ package struct DocumentItem: Sendable, Hashable {
         self.contentTag = contentTag
         self.conflicts = conflicts
         self.tag = record.tag.raw
+        if case .scalar(.bytes(let attributes))? = record.value(of: "attributes") {
+            self.attributes = attributes
+        }
     }
 }
 

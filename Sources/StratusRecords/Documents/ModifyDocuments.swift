@@ -14,11 +14,16 @@ package struct ModifyDocuments: Sendable, Equatable {
     package var isAtomic: Bool
     package var rules: DocumentRules
     package var operations: [DocumentOperation]
+    /// Tokens of locks that the client has shown.
+    package var tokens: [String]
+
+    package static let tokenCountMax = 64
 
     package init(
         database: DatabaseID, device: String, nowMilliseconds: Int64,
         drawnIncarnation: ZoneIncarnation, isAtomic: Bool = true,
-        rules: DocumentRules = DocumentRules(), operations: [DocumentOperation]
+        rules: DocumentRules = DocumentRules(), operations: [DocumentOperation],
+        tokens: [String] = []
     ) {
         self.database = database
         self.device = device
@@ -27,6 +32,7 @@ package struct ModifyDocuments: Sendable, Equatable {
         self.isAtomic = isAtomic
         self.rules = rules
         self.operations = operations
+        self.tokens = tokens
     }
 }
 
@@ -84,6 +90,41 @@ package enum DocumentOperation: Sendable, Equatable {
     case settle(id: String, current: UInt64?, drop: [UInt64])
     /// Everything outside the folder `Documents`.
     case removeData
+    /// Sets and removes properties, in their order.
+    case annotate(id: String, [DocumentPropertyChange], countMax: Int, sizeMax: Int)
+    /// - tag: the source's, if it must be unchanged.
+    case copy(DocumentCopy, tag: UInt64?)
+    /// A lock with this token, for so long from now on.
+    case lock(DocumentLock, milliseconds: Int64, countMax: Int)
+    case refresh(token: String, milliseconds: Int64)
+    case unlock(token: String)
+}
+
+/// A copy of an item: its content and properties, and of a folder what is in it.
+package struct DocumentCopy: Sendable, Equatable {
+    package var source: String
+    package var name: String
+    package var folder: String
+    /// The copy's ID, 32 hexadecimal digits. The items below it have the numbers that follow.
+    package var id: String
+    /// Otherwise a folder is copied without what is in it.
+    package var isDeep: Bool
+    /// Items, and bytes of content, that one copy may have.
+    package var countMax: Int
+    package var sizeMax: Int
+
+    package init(
+        source: String, name: String, folder: String, id: String, isDeep: Bool,
+        countMax: Int = 2_000, sizeMax: Int = 32 << 20
+    ) {
+        self.source = source
+        self.name = name
+        self.folder = folder
+        self.id = id
+        self.isDeep = isDeep
+        self.countMax = countMax
+        self.sizeMax = sizeMax
+    }
 }
 
 /// What became of one operation.
@@ -93,6 +134,8 @@ package enum DocumentResult: Sendable, Equatable {
     case removed(id: String)
     /// How many items directly below the root went, and whether more are left.
     case dataRemoved(count: Int, hasMore: Bool)
+    case lock(DocumentLock)
+    case unlocked
     case refused(DocumentRefusal, subject: String)
 }
 
@@ -128,6 +171,11 @@ package enum DocumentRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case versionNotFound = 16
     /// Another operation of the atomic batch was refused.
     case atomicFailure = 17
+    /// A lock forbids it whose token was not shown, or excludes the wanted one. Subject: the item
+    /// that is locked.
+    case locked = 18
+    /// There is no such lock, or its time is over.
+    case lockNotFound = 19
 }
 
 /// A read of documents.
@@ -140,6 +188,10 @@ package struct DocumentsAsk: Sendable, Equatable {
         /// `version` nil: the current content.
         case content(id: String, version: UInt64?)
         case versions(id: String)
+        /// The properties of items.
+        case properties(ids: [String])
+        /// Every lock of the store.
+        case locks
     }
 
     package enum Selector: Sendable, Hashable {
@@ -167,6 +219,10 @@ package enum DocumentsAnswer: Sendable, Equatable {
     case content(DocumentItem?, DocumentVersion?, Bytes)
     /// The current one first; nil: there is no such file.
     case versions([DocumentVersion]?)
+    /// In the order asked; of an item that is not there none.
+    case properties([[DocumentProperty]])
+    /// Those whose time is over are among them.
+    case locks([DocumentLock])
 }
 
 package struct DocumentChangesPage: Sendable, Equatable {

@@ -17,6 +17,10 @@ extension RecordState {
             return .refused(
                 RequestRefusal(.tooManyItems, String(ModifyDocuments.operationCountMax)))
         }
+        guard modify.tokens.count <= ModifyDocuments.tokenCountMax else {
+            return .refused(
+                RequestRefusal(.tooManyItems, String(ModifyDocuments.tokenCountMax)))
+        }
         guard KeyValueStore.isDevice(modify.device) else {
             return .refused(RequestRefusal(.queryInvalid, "device"))
         }
@@ -89,6 +93,22 @@ extension RecordState {
         case .content(let id, let version):
             return .documents(try reader.content(of: id, version, over: rows))
         case .versions(let id): return .documents(try reader.versions(of: id, over: rows))
+        case .properties(let ids):
+            guard ids.count <= Self.operationCountMax else {
+                return .refused(
+                    RequestRefusal(.tooManyItems, String(Self.operationCountMax)))
+            }
+            var all: [[DocumentProperty]] = []
+            for id in ids {
+                let item = try reader.item(id, over: rows)
+                all.append(try DocumentProperty.properties(item?.attributes ?? []))
+            }
+            return .documents(.properties(all))
+        case .locks:
+            return .documents(
+                .locks(
+                    try DocumentLock.all(of: reader.zone.number, in: reader.id, over: rows)
+                        .map(\.lock)))
         }
     }
 }
@@ -255,6 +275,8 @@ struct DocumentReader {
             limit: Int(clamping: item.conflicts) + 1)
         {
             let name = String(decoding: key.dropFirst(prefix.count), as: UTF8.self)
+            // Locks come after all contents.
+            if name.hasPrefix(DocumentLock.namePrefix) { break }
             guard let record = try self.record(name, over: rows) else {
                 throw StoreError(.corrupt, "a content without its record")
             }

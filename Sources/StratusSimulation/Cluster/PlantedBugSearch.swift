@@ -164,7 +164,8 @@ package struct PlantedBugSearch {
             .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
             .erasureStopsAtHome, .recoveredMaskKept, .deviceClockTrusted, .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
-            .folderMovedIntoItself, .losingContentDropped, .subtreeLeftBehind:
+            .folderMovedIntoItself, .losingContentDropped, .subtreeLeftBehind,
+            .lockNotAsked, .lockOutlivesItsTime:
             nil
         }
     }

@@ -76,6 +76,7 @@ import Testing
         "users/restrict": Line(need: .user, scopes: .private),
         "users/unrestrict": Line(need: .user, scopes: .private),
         "users/signOut": Line(need: .user, scopes: [.public, .private]),
+        "users/appPasswords": Line(need: .user, scopes: .private),
         "usage": Line(need: .user, scopes: .private),
         "subscriptions/list": Line(need: .user, scopes: everywhere),
         "subscriptions/lookup": Line(

@@ -22,6 +22,13 @@ enum DocumentGoldens {
     static let version = DocumentVersion(
         contentTag: 9, size: 300, editedAtMilliseconds: 1_700_000_000_000, device: "mac")
 
+    static let property = DocumentProperty(
+        .init(namespace: "urn:x", local: "p"), element: Bytes("<p/>".utf8))
+
+    static let lock = DocumentLock(
+        token: DocumentBench.id(0xDEF), item: Self.id, isExclusive: true, isInfinite: false,
+        owner: [1, 2], untilMilliseconds: 1_700_000_000_000)
+
     static let commands: [(name: String, command: RecordCommand)] = [
         (
             "command-modify-documents-1",
@@ -40,7 +47,28 @@ enum DocumentGoldens {
                         .remove(id: Self.id, basedOn: nil),
                         .settle(id: Self.id, current: 9, drop: [1, 300]), .removeData,
                     ]))
-        )
+        ),
+        (
+            "command-modify-documents-2",
+            .modifyDocuments(
+                ModifyDocuments(
+                    database: Bench.privateDatabase, device: "webdav",
+                    nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    operations: [
+                        .annotate(
+                            id: Self.id,
+                            [.set(Self.property), .remove(.init(namespace: "", local: "q"))],
+                            countMax: 64, sizeMax: 300),
+                        .copy(
+                            DocumentCopy(
+                                source: Self.id, name: "c", folder: "root",
+                                id: DocumentBench.id(7), isDeep: true, countMax: 5, sizeMax: 300),
+                            tag: 9),
+                        .lock(Self.lock, milliseconds: 60_000, countMax: 256),
+                        .refresh(token: Self.lock.token, milliseconds: 1),
+                        .unlock(token: Self.lock.token),
+                    ], tokens: [Self.lock.token]))
+        ),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
@@ -50,7 +78,14 @@ enum DocumentGoldens {
                 .item(Self.item), .removed(id: Self.id), .dataRemoved(count: 3, hasMore: true),
                 .refused(.nameTaken, subject: "x"),
             ])
-        )
+        ),
+        (
+            "outcome-documents-2",
+            .documents([
+                .lock(Self.lock), .unlocked, .refused(.locked, subject: Self.id),
+                .refused(.lockNotFound, subject: Self.lock.token),
+            ])
+        ),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -58,6 +93,7 @@ enum DocumentGoldens {
         .changes(
             after: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)), limit: 5),
         .content(id: Self.id, version: 9), .versions(id: Self.id),
+        .properties(ids: [Self.id]), .locks,
     ].map { .documents(DocumentsAsk(database: Bench.privateDatabase, $0)) }
 
     static let answers: [RecordAnswer] = [
@@ -68,6 +104,7 @@ enum DocumentGoldens {
                 position: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)),
                 moreComing: true)), .content(Self.item, Self.version, [1, 2]),
         .content(nil, nil, []), .versions([Self.version]), .versions(nil),
+        .properties([[Self.property], []]), .locks([Self.lock]),
     ].map { RecordAnswer.documents($0) }
 }
 

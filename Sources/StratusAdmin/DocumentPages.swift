@@ -1,0 +1,220 @@
+import StratusContainers
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// People's documents, and the app passwords that WebDAV clients show for them.
+enum DocumentPages {
+    private static let user =
+        "/v1/containers/{container}/environments/{environment}/users/{email}"
+
+    static let routes: [AdminRoute] = [
+        AdminRoute(
+            "GET", Self.user + "/documents",
+            answer: "every item, or with '?path=' those below one folder"
+        ) { try await Self.list($0) },
+        AdminRoute(
+            "GET", Self.user + "/documents/usage",
+            answer: "files, folders, bytes and versions in the folder Documents and beside it"
+        ) { try await Self.usage($0) },
+        AdminRoute(
+            "GET", Self.user + "/documents/versions",
+            answer: "with '?path=' the contents of one file, the current one first"
+        ) { try await Self.versions($0) },
+        AdminRoute(
+            "GET", Self.user + "/documents/locks", answer: "the locks of WebDAV clients"
+        ) { try await Self.locks($0) },
+        AdminRoute(
+            "DELETE", Self.user + "/documents/locks/{token}", answer: "nothing"
+        ) { try await Self.unlock($0) },
+        AdminRoute(
+            "GET", Self.user + "/app-passwords", answer: "the app passwords, without their texts"
+        ) { try await Self.passwords($0) },
+        AdminRoute(
+            "POST", Self.user + "/app-passwords", body: "label, readOnly, everything",
+            answer: "the id, and the password, which is told only now"
+        ) { try await Self.makePassword($0, $0.json()) },
+        AdminRoute(
+            "DELETE", Self.user + "/app-passwords/{id}", answer: "nothing"
+        ) { try await Self.revokePassword($0) },
+    ]
+
+    private static func documents(_ exchange: AdminExchange) async throws -> UserDocuments {
+        let id = try await UserPages.account(exchange, exchange.parameter("email"))
+        guard
+            let documents = try await UserDocuments(
+                id, in: try exchange.container(), try exchange.directory)
+        else { throw AdminRefusal.missing("user") }
+        return documents
+    }
+
+    private static func path(_ exchange: AdminExchange) -> [String] {
+        let text = URLQuery(exchange.request.head.query)?["path"] ?? ""
+        return text.split(separator: "/").map { String($0) }
+    }
+
+    private static func list(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        guard let items = try await Self.documents(exchange).list(Self.path(exchange)) else {
+            throw AdminRefusal.missing("item")
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.key("items")
+            $0.array { array in
+                for (path, item) in items.map({ ($0.path, $0.item) }) {
+                    array.object {
+                        $0.member("path", path)
+                        $0.member("id", item.id)
+                        $0.member("kind", item.kind == .file ? "file" : "folder")
+                        $0.member("size", Int64(clamping: item.size))
+                        $0.member(
+                            "edited", item.tag == 0 ? "" : WallTime.text(item.editedAtMilliseconds))
+                        $0.member("device", item.device)
+                        $0.member("conflicts", Int64(clamping: item.conflicts))
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func usage(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let uses = try await Self.documents(exchange).use()
+        var json = JSONWriter()
+        json.object { object in
+            object.key("parts")
+            object.array { array in
+                for (part, use) in [("Documents", uses.documents), ("the rest", uses.rest)] {
+                    array.object {
+                        $0.member("part", part)
+                        $0.member("files", use.fileCount)
+                        $0.member("folders", use.folderCount)
+                        $0.member("bytes", Int64(clamping: use.size))
+                        $0.member("versions", Int64(clamping: use.versionCount))
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func versions(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        guard
+            let versions = try await Self.documents(exchange).versions(Self.path(exchange))
+        else { throw AdminRefusal.missing("file") }
+        var json = JSONWriter()
+        json.object {
+            $0.key("versions")
+            $0.array { array in
+                for (index, version) in versions.enumerated() {
+                    array.object {
+                        $0.member("contentTag", String(version.contentTag, radix: 36))
+                        $0.member("state", index == 0 ? "current" : "waits")
+                        $0.member("size", Int64(clamping: version.size))
+                        $0.member("edited", WallTime.text(version.editedAtMilliseconds))
+                        $0.member("device", version.device)
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func locks(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let locks = try await Self.documents(exchange).locks()
+        var json = JSONWriter()
+        json.object {
+            $0.key("locks")
+            $0.array { array in
+                for (path, lock) in locks {
+                    array.object {
+                        $0.member("path", path)
+                        $0.member("token", lock.token)
+                        $0.member("scope", lock.isExclusive ? "exclusive" : "shared")
+                        $0.member("depth", lock.isInfinite ? "infinity" : "0")
+                        $0.member("until", WallTime.text(lock.untilMilliseconds))
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func unlock(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        guard try await Self.documents(exchange).unlock(exchange.parameter("token")) else {
+            throw AdminRefusal.missing("lock")
+        }
+        return try await exchange.done(
+            "documents unlock", exchange.parameter("email"), try exchange.container())
+    }
+
+    // MARK: App passwords
+
+    private static func passwords(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let id = try await UserPages.account(exchange, exchange.parameter("email"))
+        let container = try exchange.container()
+        let passwords = try await exchange.accounts.appPasswords(of: id).filter {
+            $0.container == container
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.key("appPasswords")
+            $0.array { array in
+                for password in passwords {
+                    array.object {
+                        $0.member("id", password.id)
+                        $0.member("label", password.kind.label)
+                        $0.member("made", WallTime.text(password.madeMilliseconds))
+                        $0.member("access", password.kind.isReadOnly ? "read" : "write")
+                        $0.member("shows", password.kind.showsAll ? "everything" : "Documents")
+                    }
+                }
+            }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func makePassword(
+        _ exchange: AdminExchange, _ body: JSONValue
+    ) async throws -> HTTPResponse {
+        let id = try await UserPages.account(exchange, exchange.parameter("email"))
+        let container = try exchange.container()
+        guard let label = body["label"]?.string, Session.AppPassword.isLabel(label) else {
+            throw AdminRefusal.bad(
+                "'label' is missing, or has not 1 to \(Session.AppPassword.labelSizeMax) bytes")
+        }
+        let kind = Session.AppPassword(
+            label: label, isReadOnly: body["readOnly"]?.bool ?? false,
+            showsAll: body["everything"]?.bool ?? false)
+        let made = try await exchange.directory.makeAppPassword(kind, of: id, in: container)
+        switch made {
+        case .noAccount:
+            throw AdminRefusal(409, "CONFLICT", "the account is disabled")
+        case .tooMany:
+            throw AdminRefusal(
+                409, "CONFLICT",
+                "the account has \(Accounts.appPasswordCountMax) app passwords: revoke one first")
+        case .made(let password, let number):
+            try await exchange.note("user app-password add", "\(id) \(number)", container)
+            var json = JSONWriter()
+            json.object {
+                $0.member("id", number)
+                $0.member("password", password)
+            }
+            return AdminAnswer.json(json.finish(), status: 201)
+        }
+    }
+
+    private static func revokePassword(_ exchange: AdminExchange) async throws -> HTTPResponse {
+        let id = try await UserPages.account(exchange, exchange.parameter("email"))
+        let container = try exchange.container()
+        let number = exchange.parameter("id")
+        guard try await exchange.accounts.revokeAppPassword(number, of: id, in: container) else {
+            throw AdminRefusal.missing("app password")
+        }
+        try exchange.directory.authenticator.forget()
+        return try await exchange.done("user app-password revoke", "\(id) \(number)", container)
+    }
+}

@@ -1,0 +1,115 @@
+import StratusCommandLine
+import StratusHTTP
+import StratusModel
+import StratusProcess
+
+/// `stratusctl documents`: what is in a person's documents, and the locks on it.
+struct DocumentCommands: AdminConversation {
+    let invocation: Invocation
+    let client: AdminClient
+    let isJSON: Bool
+
+    private static let place: [OptionDefinition] = [
+        .value("email", .text("ADDRESS"), required: true, "The e-mail address of the person"),
+        .value("container", .text("ID"), required: true, "The container"),
+        .value(
+            "environment", .choice(["development", "production"]), default: "development",
+            "The environment"),
+    ]
+
+    static let definitions: [CommandDefinition] = [
+        CommandDefinition(
+            "documents", "People's documents", options: Self.place,
+            subcommands: [
+                CommandDefinition(
+                    "list", "Every item with its path",
+                    options: [.value("path", .text("PATH"), "Only what is below this folder")]),
+                CommandDefinition(
+                    "usage", "Files, folders and bytes in the folder Documents and beside it"),
+                CommandDefinition(
+                    "versions", "The contents of a file that wait to be settled",
+                    positionals: [
+                        PositionalDefinition("PATH", .text("PATH"), "the file's path")
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl documents versions --email ann@example.org "
+                                + "--container iCloud.org.example.app Documents/report.txt",
+                            "To see which devices disagree")
+                    ]),
+                CommandDefinition("locks", "The locks that WebDAV clients hold"),
+                CommandDefinition(
+                    "unlock", "End a lock whose client does not come back",
+                    positionals: [
+                        PositionalDefinition(
+                            "TOKEN", .text("TOKEN"), "its token in 'documents locks'")
+                    ]),
+            ])
+    ]
+
+    static func serves(_ path: [String]) -> Bool { path.first == "documents" }
+
+    func run() async throws(AdminClient.Failure) -> ExitCode {
+        let name = self.invocation.value("container")
+        guard ContainerReference.isName(name) else {
+            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
+        }
+        switch self.invocation.path {
+        case ["documents", "list"]:
+            let path = self.invocation["path"].map { "?path=" + PercentCoding.encode($0) } ?? ""
+            return try await self.table(
+                path, "items",
+                [
+                    ("PATH", "path"), ("KIND", "kind"), ("BYTES", "size"), ("EDITED", "edited"),
+                    ("DEVICE", "device"), ("CONFLICTS", "conflicts"),
+                ])
+        case ["documents", "usage"]:
+            return try await self.table(
+                "/usage", "parts",
+                [
+                    ("PART", "part"), ("FILES", "files"), ("FOLDERS", "folders"),
+                    ("BYTES", "bytes"), ("VERSIONS", "versions"),
+                ])
+        case ["documents", "versions"]:
+            return try await self.table(
+                "/versions?path=" + PercentCoding.encode(self.invocation.value("PATH")),
+                "versions",
+                [
+                    ("CONTENT", "contentTag"), ("STATE", "state"), ("BYTES", "size"),
+                    ("EDITED", "edited"), ("DEVICE", "device"),
+                ])
+        case ["documents", "locks"]:
+            return try await self.table(
+                "/locks", "locks",
+                [
+                    ("PATH", "path"), ("TOKEN", "token"), ("SCOPE", "scope"), ("DEPTH", "depth"),
+                    ("UNTIL", "until"),
+                ])
+        case ["documents", "unlock"]:
+            let token = PercentCoding.encode(self.invocation.value("TOKEN"))
+            _ = try await self.ask("DELETE", self.target() + "/locks/" + token)
+            return self.show(self.isJSON ? "{}\n" : "unlocked\n")
+        default:
+            preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
+        }
+    }
+
+    private func table(
+        _ path: String, _ key: String, _ columns: [(title: String, key: String)]
+    ) async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try await self.ask("GET", self.target() + path)
+        if self.isJSON { return self.show(answer.text + "\n") }
+        var table = TextTable(columns.map { .init($0.title) })
+        for row in try self.document(answer)[key]?.array.map(Array.init) ?? [] {
+            table.append(
+                columns.map { row[$0.key]?.string ?? row[$0.key]?.numberText ?? "" })
+        }
+        return self.show(table.write())
+    }
+
+    private func target() -> String {
+        "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
+            + "/environments/\(self.invocation.value("environment"))/users/"
+            + PercentCoding.encode(self.invocation.value("email")) + "/documents"
+    }
+}

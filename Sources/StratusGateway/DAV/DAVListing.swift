@@ -1,0 +1,57 @@
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// What is in a folder, written page by page as the client takes it.
+actor DAVListing: ResponseBody {
+    private static let pageMax = 200
+
+    private let service: DAVService
+    private let folder: DocumentItem
+    private var opening: Bytes
+    private let closing: Bytes
+    private let write: @Sendable ([DocumentItem]) async throws -> Bytes
+    /// Where the next page begins; nil: at the first name.
+    private var after: Bytes?
+    private var isOver = false
+    private var isClosed = false
+
+    init(
+        _ service: DAVService, _ folder: DocumentItem, opening: Bytes, closing: Bytes,
+        write: @escaping @Sendable ([DocumentItem]) async throws -> Bytes
+    ) {
+        self.service = service
+        self.folder = folder
+        self.opening = opening
+        self.closing = closing
+        self.write = write
+    }
+
+    func next() async throws -> Bytes? {
+        if !self.opening.isEmpty {
+            defer { self.opening = [] }
+            return self.opening
+        }
+        while !self.isOver {
+            guard
+                case .list(let items, let next) = try await self.service.documents.ask(
+                    .list(folder: self.folder.id, after: self.after, limit: Self.pageMax),
+                    until: self.service.pageDeadline)
+            else { throw DocumentService.otherKind }
+            self.after = next
+            // A folder that was removed meanwhile has nothing more.
+            self.isOver = items == nil || next == nil
+            var shown = items ?? []
+            if !self.service.showsAll, self.folder.id == DocumentNames.root {
+                shown = shown.filter { $0.id == DocumentNames.documents }
+                self.isOver = true
+            }
+            let bytes = try await self.write(shown)
+            if !bytes.isEmpty { return bytes }
+        }
+        if self.isClosed { return nil }
+        self.isClosed = true
+        return self.closing
+    }
+}

@@ -1,0 +1,258 @@
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// `GET`, `PROPFIND` and `PROPPATCH`.
+extension DAVService {
+    private static let multiStatus: HeaderFields = [
+        "Content-Type": "application/xml; charset=UTF-8"
+    ]
+
+    /// A body as a document with this root element.
+    static func read(_ body: Bytes, _ root: String) throws -> XMLElement {
+        let document: XMLElement
+        do throws(XMLError) { document = try XMLReader.read(body) } catch {
+            throw DAVFailure(400, "\(error.reason.rawValue), at byte \(error.offset)")
+        }
+        guard document.name == .dav(root) else {
+            throw DAVFailure(400, "the document is no '\(root)'")
+        }
+        return document
+    }
+
+    func document(_ root: String) throws -> XMLElement { try Self.read(self.exchange.body, root) }
+
+    // MARK: GET
+
+    func get(_ target: Place) async throws -> HTTPResponse {
+        guard let item = target.item else { throw DAVFailure(404, "no such item") }
+        if item.kind == .folder { return self.page(target, item) }
+        var content: Bytes = []
+        var known = item
+        if item.contentTag != 0 {
+            guard
+                case .content(let found, let version, let bytes) = try await self.documents.ask(
+                    .content(id: item.id, version: nil))
+            else { throw DocumentService.otherKind }
+            guard let found, version != nil else { throw Overtaken.changed }
+            known = found
+            content = bytes
+        }
+        let tag = Self.tag(known)
+        // What people store may be somebody's script: no page may run it on this origin.
+        var headers: HeaderFields = [
+            "Content-Type": "application/octet-stream", "ETag": tag,
+            "Last-Modified": Self.date(known), "Accept-Ranges": "bytes",
+            "Content-Disposition": "attachment",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "X-Content-Type-Options": "nosniff",
+        ]
+        if try self.checkConditions(known) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        guard ByteRange.counts(ifRange: self.head.headers["If-Range"], tag: tag) else {
+            return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
+        }
+        let size = UInt64(content.count)
+        switch ByteRange(self.head.headers["Range"], size: size) {
+        case .whole: return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
+        case .part(let part):
+            headers.set("Content-Range", ByteRange.contentRange(part, size: size))
+            return HTTPResponse(
+                status: 206, headers: headers,
+                body: .bytes(Bytes(content[Int(part.lowerBound)..<Int(part.upperBound)])))
+        case .unsatisfiable:
+            var failure = DAVFailure(416, "the file has \(size) bytes")
+            failure.headers.set("Content-Range", ByteRange.contentRange(unsatisfiedOf: size))
+            throw failure
+        }
+    }
+
+    /// A folder as a page for people. It has no script and needs none.
+    private func page(_ target: Place, _ folder: DocumentItem) -> HTTPResponse {
+        let headers: HeaderFields = [
+            "Content-Type": "text/html; charset=UTF-8",
+            "Content-Security-Policy":
+                "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+        ]
+        if self.head.method == "HEAD" { return HTTPResponse(status: 200, headers: headers) }
+        let title = DAVService.escaped(target.names.last ?? self.route.container.container)
+        let listing = DAVListing(
+            self, folder,
+            opening: Bytes(
+                ("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>\(title)"
+                    + "</title></head><body><h1>\(title)</h1><ul>\n"
+                    + (target.names.isEmpty ? "" : "<li><a href=\"../\">..</a></li>\n")).utf8),
+            closing: Bytes("</ul></body></html>\n".utf8)
+        ) { items in
+            var bytes: Bytes = []
+            for item in items {
+                let isFolder = item.kind == .folder
+                let names = target.names + [item.name]
+                bytes += Bytes(
+                    ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
+                        + Self.escaped(item.name) + (isFolder ? "/</a>" : "</a> \(item.size)")
+                        + "</li>\n").utf8)
+            }
+            return bytes
+        }
+        return HTTPResponse(status: 200, headers: headers, body: .stream(listing, length: nil))
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+
+    // MARK: PROPFIND
+
+    func propertiesFound(_ target: Place) async throws -> HTTPResponse {
+        let wanted = try DAVProperties(self.exchange.body)
+        let isDeep: Bool
+        switch self.head.headers["Depth"]?.lowercased() {
+        case "0": isDeep = false
+        case "1": isDeep = true
+        case nil, "infinity":
+            throw DAVFailure(
+                403, "ask folder by folder: 'Depth' is 0 or 1",
+                condition: "propfind-finite-depth")
+        default: throw DAVFailure(400, "'Depth' is 0 or 1")
+        }
+        guard let item = target.item else { throw DAVFailure(404, "no such item") }
+        let locks = try await self.locks()
+        let own = try await self.responses(
+            [item], of: wanted, locks, href: { _ in self.href(target) }, chain: { _ in target })
+        guard isDeep, item.kind == .folder else {
+            return HTTPResponse(
+                status: 207, headers: Self.multiStatus,
+                body: .bytes(DAVProperties.opening + own + DAVProperties.closing))
+        }
+        let listing = DAVListing(
+            self, item, opening: DAVProperties.opening + own, closing: DAVProperties.closing
+        ) { items in
+            func place(_ item: DocumentItem) -> Place {
+                Place(names: target.names + [item.name], chain: target.chain + [item])
+            }
+            return try await self.responses(
+                items, of: wanted, locks, href: { self.href(place($0)) }, chain: place)
+        }
+        return HTTPResponse(
+            status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
+    }
+
+    private func responses(
+        _ items: [DocumentItem], of wanted: DAVProperties, _ locks: DAVLocks,
+        href: (DocumentItem) -> String, chain: (DocumentItem) -> Place
+    ) async throws -> Bytes {
+        var kept: [[DocumentProperty]] = []
+        if wanted.readsKept, !items.isEmpty {
+            guard
+                case .properties(let found) = try await self.documents.ask(
+                    .properties(ids: items.map(\.id)), until: self.pageDeadline)
+            else { throw DocumentService.otherKind }
+            kept = found
+        }
+        let now = self.now
+        var bytes: Bytes = []
+        for (index, item) in items.enumerated() {
+            let place = chain(item)
+            bytes += wanted.response(
+                item, href: href(item), kept: index < kept.count ? kept[index] : [],
+                lockDiscovery: locks.discovery(locks.on(place.ids), at: now) {
+                    self.root(of: $0, place)
+                })
+        }
+        return bytes
+    }
+
+    /// Pages of a long answer are read one after the other, as the client takes them.
+    var pageDeadline: MonotonicTime {
+        self.exchange.handler.world.now + self.exchange.handler.limits.commandDeadline
+    }
+
+    // MARK: PROPPATCH
+
+    func patch(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
+        let update = try self.document("propertyupdate")
+        guard let item = target.item else { throw DAVFailure(404, "no such item") }
+        if DocumentNames.isRoot(item.id) {
+            throw DAVFailure(403, "the roots keep no properties")
+        }
+        _ = try self.checkConditions(item)
+        var changes: [DocumentPropertyChange] = []
+        var names: [XMLName] = []
+        for instruction in update.elements {
+            guard instruction.name == .dav("set") || instruction.name == .dav("remove") else {
+                continue
+            }
+            for prop in instruction.elements where prop.name == .dav("prop") {
+                for property in prop.elements {
+                    let name = DocumentProperty.Name(
+                        namespace: property.name.namespace, local: property.name.local)
+                    if !names.contains(property.name) { names.append(property.name) }
+                    if instruction.name == .dav("remove") {
+                        changes.append(.remove(name))
+                        continue
+                    }
+                    var kept = property
+                    Self.inherit(from: [prop, instruction, update], &kept)
+                    changes.append(
+                        .set(DocumentProperty(name, element: DAVProperties.alone(kept))))
+                }
+            }
+        }
+        guard names.count <= DAVProperties.namedMax else {
+            throw DAVFailure(400, "too many properties")
+        }
+        let empty = { (names: [XMLName]) in
+            names.map { DAVProperties.alone(XMLElement($0)) }
+        }
+        let parts: [(status: Int, properties: [Bytes])]
+        let protected = names.filter { $0.namespace == "DAV:" }
+        if protected.isEmpty {
+            if !changes.isEmpty {
+                _ = try await self.submit(
+                    [
+                        .annotate(
+                            id: item.id, changes, countMax: DocumentProperty.countMax,
+                            sizeMax: DocumentProperty.sizeMax)
+                    ], shown)
+            }
+            parts = [(200, empty(names))]
+        } else {
+            parts = [
+                (403, empty(protected)), (424, empty(names.filter { $0.namespace != "DAV:" })),
+            ]
+        }
+        return HTTPResponse(
+            status: 207, headers: Self.multiStatus,
+            body: .bytes(
+                DAVProperties.opening
+                    + DAVProperties.response(href: self.href(target), parts)
+                    + DAVProperties.closing))
+    }
+
+    /// The language of a property is the one of the nearest element around it.
+    private static func inherit(from outer: [XMLElement], _ property: inout XMLElement) {
+        let language = XMLName("http://www.w3.org/XML/1998/namespace", "lang")
+        for element in [property] + outer {
+            guard let found = element.attributes.first(where: { $0.name == language }) else {
+                continue
+            }
+            if element != property { property.attributes.append(found) }
+            return
+        }
+    }
+}

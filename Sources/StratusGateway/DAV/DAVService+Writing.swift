@@ -1,0 +1,164 @@
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// `PUT`, `MKCOL`, `DELETE`, `COPY` and `MOVE`.
+extension DAVService {
+    private func created(_ isNew: Bool, _ headers: HeaderFields = [:]) -> HTTPResponse {
+        HTTPResponse(status: isNew ? 201 : 204, headers: headers)
+    }
+
+    /// The folder and the name of a place where something is to be.
+    private func slot(_ place: Place) throws -> (folder: DocumentItem, name: String) {
+        guard let name = place.names.last else {
+            throw DAVFailure(405, "the root is there already")
+        }
+        guard let folder = place.folder else {
+            throw DAVFailure(409, "the folder is not there")
+        }
+        return (folder, name)
+    }
+
+    func put(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
+        guard self.head.headers["Content-Range"] == nil else {
+            throw DAVFailure(400, "a part of a file cannot be stored")
+        }
+        if target.isFolder { throw DAVFailure(405, "a folder has no content") }
+        _ = try self.checkConditions(target.item)
+        let (folder, name) = try self.slot(target)
+        let time = self.editTime
+        let operation: DocumentOperation
+        if let item = target.item {
+            operation = .save(
+                id: item.id, content: self.exchange.body, basedOn: item.contentTag,
+                ifUnchanged: true, atMilliseconds: time ?? self.now)
+        } else {
+            operation = .create(
+                id: self.draw(), .file, name: name, folder: folder.id, .refuse,
+                content: self.exchange.body, atMilliseconds: time ?? self.now)
+        }
+        guard case .item(let item)? = try await self.submit([operation], shown).first else {
+            throw DocumentService.otherKind
+        }
+        var headers: HeaderFields = ["ETag": Self.tag(item)]
+        if time != nil { headers.set("X-OC-Mtime", "accepted") }
+        return self.created(target.item == nil, headers)
+    }
+
+    /// `X-OC-Mtime`: when the file was edited, in seconds since 1970. Some clients send it.
+    private var editTime: Int64? {
+        guard let text = self.head.headers["X-OC-Mtime"]?.prefix(while: { $0 != "." }),
+            let seconds = Int64(text), (0...253_402_300_799).contains(seconds)
+        else { return nil }
+        return seconds * 1_000
+    }
+
+    func makeFolder(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
+        guard self.exchange.body.isEmpty else {
+            throw DAVFailure(415, "a new folder takes no body")
+        }
+        if target.item != nil { throw DAVFailure(405, "the name is taken") }
+        let (folder, name) = try self.slot(target)
+        _ = try await self.submit(
+            [
+                .create(
+                    id: self.draw(), .folder, name: name, folder: folder.id, .refuse,
+                    content: nil, atMilliseconds: self.now)
+            ], shown)
+        return self.created(true)
+    }
+
+    func delete(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
+        guard let item = target.item else { throw DAVFailure(404, "no such item") }
+        try self.checkWholeDepth(item)
+        _ = try self.checkConditions(item)
+        _ = try await self.submit([self.removal(of: item)], shown)
+        return HTTPResponse(status: 204)
+    }
+
+    private func removal(of item: DocumentItem) -> DocumentOperation {
+        // Versions that wait to be settled go only with a client that knows them.
+        .remove(
+            id: item.id,
+            basedOn: item.kind == .file && item.conflicts == 0 ? item.contentTag : nil)
+    }
+
+    private func checkWholeDepth(_ item: DocumentItem) throws {
+        guard item.kind == .folder, let depth = self.head.headers["Depth"] else { return }
+        guard depth.lowercased() == "infinity" else {
+            throw DAVFailure(400, "a folder goes with everything in it: 'Depth' is infinity")
+        }
+    }
+
+    // MARK: COPY and MOVE
+
+    func transfer(_ source: Place, _ shown: [String]) async throws -> HTTPResponse {
+        let isMove = self.head.method == "MOVE"
+        guard let item = source.item else { throw DAVFailure(404, "no such item") }
+        guard let text = self.head.headers["Destination"] else {
+            throw DAVFailure(400, "'Destination' is missing")
+        }
+        guard let named = DAVRoute.named(text, host: self.head.headers["Host"]) else {
+            throw DAVFailure(502, "'Destination' is no place of this server")
+        }
+        guard named.container == self.route.container else {
+            throw DAVFailure(403, "'Destination' is in another container")
+        }
+        let mayOverwrite: Bool
+        switch self.head.headers["Overwrite"]?.uppercased() {
+        case nil, "T": mayOverwrite = true
+        case "F": mayOverwrite = false
+        default: throw DAVFailure(400, "'Overwrite' is T or F")
+        }
+        if isMove { try self.checkWholeDepth(item) }
+        let target = try await self.resolve(named.names)
+        _ = try self.checkConditions(item)
+        let (folder, name) = try self.slot(target)
+        var operations: [DocumentOperation] = []
+        if let old = target.item {
+            if old.id == item.id {
+                // The same item by a name in other case: it gets that name.
+                guard isMove, target.names.last != item.name, old.folder == item.folder else {
+                    throw DAVFailure(403, "source and destination are the same")
+                }
+            } else {
+                guard mayOverwrite else { throw DAVFailure(412, "the destination is there") }
+                guard !source.ids.contains(old.id) else {
+                    throw DAVFailure(403, "the destination holds the source")
+                }
+                operations.append(self.removal(of: old))
+            }
+        }
+        guard !target.ids.dropLast(target.item == nil ? 0 : 1).contains(item.id) else {
+            throw DAVFailure(403, "a folder cannot be in itself")
+        }
+        if DocumentNames.isRoot(item.id), isMove {
+            throw DAVFailure(403, "'\(item.id)' cannot be moved")
+        }
+        if isMove {
+            operations.append(
+                .place(id: item.id, name: name, folder: folder.id, .refuse, tag: item.tag))
+        } else {
+            operations.append(
+                .copy(
+                    DocumentCopy(
+                        source: item.id, name: name, folder: folder.id, id: self.draw(),
+                        isDeep: try self.copiesAll(item)), tag: item.tag))
+        }
+        _ = try await self.submit(operations, shown)
+        return self.created(operations.count == 1)
+    }
+
+    private func copiesAll(_ item: DocumentItem) throws -> Bool {
+        switch self.head.headers["Depth"]?.lowercased() {
+        case nil, "infinity": return true
+        case "0": return false
+        default:
+            guard item.kind == .file else {
+                throw DAVFailure(400, "the depth of a copy is 0 or infinity")
+            }
+            return true
+        }
+    }
+}

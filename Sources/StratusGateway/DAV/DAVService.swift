@@ -1,0 +1,222 @@
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// One request of WebDAV, whose sender is known.
+///
+/// It reads what the request is about, decides, and sends a command that says what it relied on:
+/// content tags, and the tokens of locks. The state refuses the command where that has changed, and
+/// the request is decided again.
+struct DAVService: Sendable {
+    let documents: DocumentService
+    let route: DAVRoute
+    /// Otherwise only the folder `Documents` is there.
+    let showsAll: Bool
+
+    static let device = "webdav"
+    private static let attemptCountMax = 3
+
+    var exchange: Exchange { self.documents.exchange }
+    var head: RequestHead { self.exchange.head }
+    var now: Int64 { self.exchange.handler.world.wallMilliseconds }
+
+    func respond() async throws -> HTTPResponse {
+        for attempt in 1... {
+            do {
+                return try await self.decide()
+            } catch Overtaken.changed where attempt < Self.attemptCountMax {
+                continue
+            } catch is Overtaken {
+                throw DAVFailure(503, "others change the same items: try again later")
+            }
+        }
+        throw DAVFailure(503, "try again later")
+    }
+
+    /// What the request relied on has changed.
+    enum Overtaken: Error { case changed }
+
+    private func decide() async throws -> HTTPResponse {
+        let target = try await self.resolve(self.route.names)
+        let ifHeader = try await self.checkIf(target)
+        let shown = ifHeader?.tokens.compactMap { DAVLocks.token($0) } ?? []
+        switch self.head.method {
+        case "GET", "HEAD": return try await self.get(target)
+        case "PROPFIND": return try await self.propertiesFound(target)
+        case "PROPPATCH": return try await self.patch(target, shown)
+        case "PUT": return try await self.put(target, shown)
+        case "MKCOL": return try await self.makeFolder(target, shown)
+        case "DELETE": return try await self.delete(target, shown)
+        case "COPY", "MOVE": return try await self.transfer(target, shown)
+        case "LOCK": return try await self.lock(target, ifHeader, shown)
+        case "UNLOCK": return try await self.unlock(target)
+        default: throw DAVFailure(405, "WebDAV has no such method")
+        }
+    }
+
+    // MARK: Where
+
+    /// A place, and what is there.
+    struct Place: Sendable {
+        var names: [String]
+        /// The root and every folder above the place that is there, and at last what is at the
+        /// place; nil where there is nothing.
+        var chain: [DocumentItem?]
+
+        var item: DocumentItem? { self.chain.last ?? nil }
+        /// The item of the folder above; nil: it is not there, or the place is the root.
+        var folder: DocumentItem? {
+            guard self.chain.count > 1, let folder = self.chain[self.chain.count - 2],
+                folder.kind == .folder
+            else { return nil }
+            return folder
+        }
+        var isFolder: Bool { self.item?.kind == .folder }
+        /// The IDs of the item and of the folders above it.
+        var ids: [String] { self.chain.compactMap { $0?.id } }
+    }
+
+    func resolve(_ names: [String]) async throws -> Place {
+        let selectors = (0...names.count).map {
+            DocumentsAsk.Selector.path(Array(names[..<$0]))
+        }
+        guard
+            case .lookup(var chain) = try await self.documents.ask(.lookup(selectors)),
+            chain.count == selectors.count
+        else { throw DocumentService.otherKind }
+        if !self.showsAll, chain.count > 1, chain[1]?.id != DocumentNames.documents {
+            for index in chain.indices.dropFirst() { chain[index] = nil }
+            // Nothing can be made beside the one folder.
+            if !DAVHandler.reading.contains(self.head.method) {
+                throw DAVFailure(403, "this app password is for the folder Documents alone")
+            }
+        }
+        return Place(names: names, chain: chain)
+    }
+
+    func href(_ place: Place) -> String {
+        self.route.href(place.names, isFolder: place.isFolder)
+    }
+
+    static func tag(_ item: DocumentItem) -> String {
+        "\"\(String(item.contentTag, radix: 36))\""
+    }
+
+    // MARK: Conditions
+
+    /// `If`: refuses with 412 unless one of its lists holds.
+    private func checkIf(_ target: Place) async throws -> IfHeader? {
+        guard let field = self.head.headers["If"] else { return nil }
+        guard let header = IfHeader(field) else { throw DAVFailure(400, "'If' is malformed") }
+        let locks = try await self.locks()
+        var places: [String: Place] = [:]
+        for list in header.lists {
+            var place: Place? = target
+            if let resource = list.resource {
+                if let known = places[resource] {
+                    place = known
+                } else if let named = DAVRoute.named(resource, host: self.head.headers["Host"]),
+                    named.container == self.route.container, places.count < 16
+                {
+                    place = try await self.resolve(named.names)
+                    places[resource] = place
+                } else {
+                    place = nil
+                }
+            }
+            let holds = list.conditions.allSatisfy { condition in
+                let isMet =
+                    switch condition.state {
+                    case .tag(let tag):
+                        place?.item.map { $0.kind == .file && Self.tag($0) == tag } ?? false
+                    case .token(let text):
+                        DAVLocks.token(text).map { token in
+                            locks.on(place?.ids ?? []).contains { $0.token == token }
+                        } ?? false
+                    }
+                return isMet != condition.isNegated
+            }
+            if holds { return header }
+        }
+        throw DAVFailure(412, "no condition of 'If' holds")
+    }
+
+    /// `If-Match` and its relatives (RFC 9110 §13).
+    ///
+    /// - Returns: true where the answer is 304.
+    func checkConditions(_ item: DocumentItem?) throws -> Bool {
+        let tag = item.flatMap { $0.kind == .file ? Self.tag($0) : nil }
+        func matches(_ field: String) -> Bool {
+            if field == "*" { return item != nil }
+            return field.split(separator: ",").contains { part in
+                part.drop { $0 == " " }.prefix { $0 != " " } == tag ?? ""
+            }
+        }
+        let headers = self.head.headers
+        let isReading = DAVHandler.reading.contains(self.head.method)
+        if let field = headers["If-Match"] {
+            guard matches(field) else { throw DAVFailure(412, "it is not the one of 'If-Match'") }
+        } else if let field = headers["If-Unmodified-Since"], let item {
+            guard field == Self.date(item) else {
+                throw DAVFailure(412, "it has changed since")
+            }
+        }
+        if let field = headers["If-None-Match"] {
+            if matches(field) {
+                if isReading { return true }
+                throw DAVFailure(412, "it is one of 'If-None-Match'")
+            }
+        } else if isReading, let field = headers["If-Modified-Since"], let item {
+            return field == Self.date(item)
+        }
+        return false
+    }
+
+    static func date(_ item: DocumentItem) -> String {
+        HTTPDate.text(item.editedAtMilliseconds / 1_000)
+    }
+
+    // MARK: Asking and changing
+
+    /// The locks that hold now.
+    func locks() async throws -> DAVLocks {
+        guard case .locks(let locks) = try await self.documents.ask(.locks) else {
+            throw DocumentService.otherKind
+        }
+        let now = self.now
+        return DAVLocks(locks.filter { $0.untilMilliseconds > now })
+    }
+
+    /// Carries out operations, all or none.
+    ///
+    /// - Throws: the first refusal that is not another one's consequence.
+    func submit(
+        _ operations: [DocumentOperation], _ tokens: [String]
+    ) async throws -> [DocumentResult] {
+        var draws = self.exchange.draws()
+        let results = try await self.documents.submit(
+            operations, device: Self.device, now: self.now, isAtomic: true,
+            showing: Array(tokens.prefix(ModifyDocuments.tokenCountMax)), &draws)
+        for result in results {
+            guard case .refused(let refusal, let subject) = result, refusal != .atomicFailure else {
+                continue
+            }
+            switch refusal {
+            // What was read a moment ago: it is read again.
+            case .stale, .nameTaken, .notFound: throw Overtaken.changed
+            case .locked:
+                var failure = DAVFailure(refusal, subject: subject)
+                failure.href = self.route.href(self.route.names, isFolder: false)
+                throw failure
+            default: throw DAVFailure(refusal, subject: subject)
+            }
+        }
+        return results
+    }
+
+    func draw() -> String {
+        var draws = self.exchange.draws()
+        return draws.documentID()
+    }
+}

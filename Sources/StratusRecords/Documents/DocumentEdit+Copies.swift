@@ -1,0 +1,213 @@
+import StratusCoding
+import StratusModel
+
+/// Copies and properties of items, and what is in a folder.
+extension DocumentEdit {
+    /// Sets and removes properties.
+    mutating func annotate(
+        _ id: String, _ changes: [DocumentPropertyChange], _ countMax: Int, _ sizeMax: Int,
+        _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentResult {
+        var item = try self.item(id, rows)
+        try self.checkLocks(on: item, rows)
+        var properties: [DocumentProperty]
+        do throws(StoreError) {
+            properties = try DocumentProperty.properties(item.attributes)
+        } catch {
+            throw .store(error)
+        }
+        for change in changes {
+            switch change {
+            case .set(let property):
+                properties.removeAll { $0.name == property.name }
+                properties.append(property)
+            case .remove(let name): properties.removeAll { $0.name == name }
+            }
+        }
+        properties.sort { $0.name < $1.name }
+        guard properties.count <= countMax else {
+            throw .refused(.tooManyItems, String(countMax))
+        }
+        let attributes = DocumentProperty.attributes(properties)
+        guard attributes.count <= sizeMax else {
+            throw .refused(.contentTooLarge, String(sizeMax))
+        }
+        try self.check(attributes, over: UInt64(item.attributes.count))
+        item.attributes = attributes
+        try self.write(&item, rows)
+        return .item(item)
+    }
+
+    /// One item of a copy, as it was found.
+    private struct Original {
+        var item: DocumentItem
+        var version: DocumentVersion?
+        var content: Bytes
+        /// The place of its folder among the originals; nil: it is the first.
+        var parent: Int?
+        var depth: Int
+    }
+
+    /// Copies an item with everything in it. All of it is read before anything is written.
+    mutating func copy(
+        _ copy: DocumentCopy, _ tag: UInt64?, _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentResult {
+        let source = try self.item(copy.source, rows)
+        if let tag, tag != source.tag { throw .refused(.stale, String(source.tag)) }
+        try self.check(copy.name)
+        let depth = try self.checkFolder(copy.folder, avoiding: source.id, rows)
+        try self.checkLocks(onMembersOf: copy.folder, rows)
+        let name = try self.free(
+            copy.name, in: copy.folder, .refuse, isFile: source.kind == .file, rows)
+        let originals = try self.originals(copy, source, rows)
+        for original in originals where depth + original.depth >= DocumentNames.depthMax {
+            throw .refused(.tooDeep, String(DocumentNames.depthMax))
+        }
+        guard let first = Self.words(copy.id) else { throw .refused(.idInvalid, copy.id) }
+        var ids: [String] = []
+        for index in originals.indices {
+            let id = Self.id(first, index)
+            guard try self.record(id, rows) == nil else { throw .refused(.idInvalid, id) }
+            ids.append(id)
+        }
+        var size = 0
+        for original in originals {
+            size += original.content.count + original.item.attributes.count + 512
+        }
+        // The quota is asked for the whole of it, before the first item.
+        if let room = self.room, self.zone.grownSize + Int64(size) > room {
+            throw .refused(.databaseFull, String(self.rules.databaseSizeMax))
+        }
+        var result: DocumentItem?
+        for (index, original) in originals.enumerated() {
+            var item = original.item
+            item.id = ids[index]
+            if let parent = original.parent {
+                item.folder = ids[parent]
+            } else {
+                item.name = name
+                item.folder = copy.folder
+            }
+            item.conflicts = 0
+            item.device = self.modify.device
+            item.editedAtMilliseconds = self.effectiveTime(self.modify.nowMilliseconds)
+            if original.version != nil { item.contentTag = self.zone.nextTag.raw }
+            try self.write(&item, rows)
+            if var version = original.version {
+                version.contentTag = item.contentTag
+                version.editedAtMilliseconds = item.editedAtMilliseconds
+                version.device = item.device
+                try self.write(version, original.content, of: item.id, rows)
+            }
+            if index == 0 { result = item }
+        }
+        guard let result else { throw .refused(.notFound, "") }
+        return .item(result)
+    }
+
+    private mutating func originals(
+        _ copy: DocumentCopy, _ source: DocumentItem, _ rows: borrowing some RowReader
+    ) throws(Stop) -> [Original] {
+        let own = self.ownNames
+        var originals: [Original] = []
+        var size = 0
+        var next = 0
+        originals.append(
+            Original(item: source, version: nil, content: [], parent: nil, depth: 0))
+        while next < originals.count {
+            let item = originals[next].item
+            if item.kind == .folder, copy.isDeep {
+                let children = try self.children(
+                    of: item.id, own, limit: copy.countMax - originals.count, rows)
+                guard originals.count + children.count <= copy.countMax else {
+                    throw .refused(.tooManyItems, String(copy.countMax))
+                }
+                try self.look(through: children.count + 1)
+                for child in children {
+                    guard let found = try self.stored(child.id, rows) else { continue }
+                    originals.append(
+                        Original(
+                            item: found, version: nil, content: [], parent: next,
+                            depth: originals[next].depth + 1))
+                }
+            }
+            if item.kind == .file, item.contentTag != 0,
+                let record = try self.record(
+                    DocumentVersion.recordName(item.id, item.contentTag), rows)
+            {
+                do throws(StoreError) {
+                    (originals[next].version, originals[next].content) =
+                        try DocumentVersion.read(record)
+                } catch {
+                    throw .store(error)
+                }
+                size += originals[next].content.count
+                guard size <= copy.sizeMax else {
+                    throw .refused(.contentTooLarge, String(copy.sizeMax))
+                }
+            }
+            next += 1
+        }
+        return originals
+    }
+
+    /// The two words of an ID.
+    private static func words(_ id: String) -> (high: UInt64, low: UInt64)? {
+        guard DocumentNames.isID(id), let high = UInt64(id.prefix(16), radix: 16),
+            let low = UInt64(id.suffix(16), radix: 16)
+        else { return nil }
+        return (high, low)
+    }
+
+    private static func id(_ first: (high: UInt64, low: UInt64), _ index: Int) -> String {
+        RequestIdentity(high: first.high, low: first.low &+ UInt64(index)).description
+    }
+
+    // MARK: Folders
+
+    /// What this very command put somewhere, by the keys of names: it is in no row yet.
+    var ownNames: [(key: Bytes, id: String)] {
+        var own: [(key: Bytes, id: String)] = []
+        for (key, holder) in self.names { if let holder { own.append((key, holder)) } }
+        own.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        return own
+    }
+
+    /// What is in a folder; more than `limit` items where there are more.
+    mutating func children(
+        of folder: String, _ own: [(key: Bytes, id: String)], limit: Int,
+        _ rows: borrowing some RowReader
+    ) throws(Stop) -> [(id: String, isFolder: Bool)] {
+        let start = DocumentNames.keys(self.zone.zone.number, folder: folder)
+        let end = Keys.end(of: start)
+        let found: [(key: Bytes, row: Bytes)]
+        do throws(StoreError) {
+            // Those that this command took away are among the rows.
+            found = try rows.rows(
+                .reference, from: start, to: end, limit: limit + 1 + self.names.count)
+        } catch {
+            throw .store(error)
+        }
+        let isFolder = DocumentItem.Kind.folder.rawValue
+        var children: [(id: String, isFolder: Bool)] = []
+        for (key, row) in found where self.names[key] == nil {
+            children.append(
+                (String(decoding: row.dropFirst(), as: UTF8.self), row.first == isFolder))
+        }
+        var (low, high) = (0, own.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if own[middle].key.lexicographicallyPrecedes(start) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        while low < own.count, own[low].key.lexicographicallyPrecedes(end) {
+            let child = own[low].id
+            children.append((child, try self.stored(child, rows)?.kind == .folder))
+            low += 1
+        }
+        return children
+    }
+}
