@@ -320,8 +320,6 @@ import Testing
         let token = try #require(locked.headers["Lock-Token"])
         #expect(locked.text.contains("Second-60") && locked.text.contains("<D:href>ann</D:href>"))
         #expect(try await dav.status("PUT", "/Documents/f/a", body: "x") == 423)
-        #expect(
-            try await dav.status("PUT", "/Documents/f/a", [("If", "(\(token))")], body: "x") == 412)
         let tagged = "<\(dav.path("/Documents/f"))> (\(token))"
         #expect(try await dav.status("PUT", "/Documents/f/a", [("If", tagged)], body: "x") == 201)
         #expect(
@@ -354,7 +352,10 @@ import Testing
             #expect(try await dav.status("PUT", "/Documents/\(number)", body: "x") == 201)
         }
         let found = try await dav.send("PROPFIND", "/Documents", [("Depth", "1")])
-        let document = try XMLReader.read(found.body)
+        var limits = XMLLimits()
+        limits.sizeMax = 1 << 20
+        limits.elementCountMax = 100_000
+        let document = try XMLReader.read(found.body, limits: limits)
         let responses = document.elements
         #expect(responses.count == 451)
         let hrefs = Set(responses.compactMap { $0.element(XMLName("DAV:", "href"))?.text })

@@ -257,7 +257,7 @@ import Testing
         #expect(try self.own.refusal(Self.copy(folder, "g", 11)) == .idInvalid)
         #expect(try self.own.refusal(Self.copy("documents", "g", 0x100)) == .isRoot)
         #expect(try self.own.refusal(Self.copy(DocumentBench.id(77), "g", 0x100)) == .notFound)
-        self.own.rules.databaseSizeMax = 6_000
+        self.own.rules.databaseSizeMax = 4_000
         #expect(try self.own.refusal(Self.copy(folder, "g", 0x100)) == .databaseFull)
         #expect(try self.own.lookup("g") == nil)
         #expect(try self.own.refusal(Self.copy(folder, "g", 0x100, countMax: 6)) != nil)
