@@ -20,8 +20,8 @@ let release: [SwiftSetting] = [
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release))
 ]
 
-/// Deliberate bugs that the simulator must find: in debug builds, and in a release build made for them
-/// with `STRATUS_PLANTED=1`. A release build without it does not contain them.
+/// Deliberate bugs that the simulator must find: in debug builds, and in a release build made for
+/// them with `STRATUS_PLANTED=1`. A release build without it does not contain them.
 let planted: [SwiftSetting] =
     [.define("STRATUS_PLANTED", .when(configuration: .debug))]
     + (Context.environment["STRATUS_PLANTED"] != nil ? [.define("STRATUS_PLANTED")] : [])

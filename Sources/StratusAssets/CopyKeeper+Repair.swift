@@ -8,8 +8,8 @@ extension CopyKeeper {
     private static let fetchCountMax = 8
     /// How fast copies are read back at least once somebody has asked for it.
     private static let askedRate = ByteCount.mebibytes(4)
-    /// How long every member must lack a copy before its body is called lost, and how often all must
-    /// have said so.
+    /// How long every member must lack a copy before its body is called lost, and how often all
+    /// must have said so.
     package static let absentPatience = Duration.seconds(600)
     private static let absentLookCount = 5
     /// Bodies of one partition that are watched for that. The others follow once these are lost.

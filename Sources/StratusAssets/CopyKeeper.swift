@@ -35,11 +35,11 @@ package actor CopyKeeper {
         /// Says through which entry a replica has every copy. Asked for by
         /// ``RowsEvent/wantsHeld``.
         package var sayHeld: @Sendable (GroupID, LogIndex) -> Void = { _, _ in }
-        /// Brings a copy from another member; *absent* only if every other one has said so. Nil: there
-        /// can be no other, as on a node alone.
+        /// Brings a copy from another member; *absent* only if every other one has said so. Nil:
+        /// there can be no other, as on a node alone.
         package var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
-        /// Whether this node may say of a partition that something is lost there: it leads it, so it
-        /// knows who the members are.
+        /// Whether this node may say of a partition that something is lost there: it leads it, so
+        /// it knows who the members are.
         package var mayLose: @Sendable (GroupID) -> Bool = { _ in true }
         /// No member has a sound copy of one of the body's chunks: the rows are to say so.
         package var loseBody: @Sendable (GroupID, BodyID) -> Void = { _, _ in }
@@ -315,8 +315,8 @@ package actor CopyKeeper {
         return self.groups[group]!.applied
     }
 
-    /// Forgets the copies of a body that will not be named. Whoever says so may be wrong: what a row
-    /// names, or what is not known to be named by none, stays.
+    /// Forgets the copies of a body that will not be named. Whoever says so may be wrong: what a
+    /// row names, or what is not known to be named by none, stays.
     package func drop(_ body: BodyID, of group: GroupID) {
         guard self.appliedNow(group) != nil, !self.isStopped else { return }
         var from = CopyName(body: body, ordinal: 0)
@@ -370,8 +370,8 @@ package actor CopyKeeper {
         self.groups[group]!.puts.removeFirst(count)
         self.groups[group]!.lastPut = self.setup.now()
         self.queueBytes -= size
-        // A fetched copy has no time of its own: it has that of the last entry applied, so rows that
-        // go back before the entry that names it do not make an orphan of it.
+        // A fetched copy has no time of its own: it has that of the last entry applied, so rows
+        // that go back before the entry that names it do not make an orphan of it.
         let now = max(
             self.groups[group]!.appliedMilliseconds, self.groups[group]!.durableMilliseconds)
         let copies = round.map { put in
@@ -499,8 +499,8 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed. What
-        // it has all the same is listed by the next comparison.
+        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        // What it has all the same is listed by the next comparison.
         let held = self.copies(of: group, from, end, areDamaged: false)
         let damaged = self.copies(of: group, from, end, areDamaged: true)
         if self.groups[group]!.problem != nil { self.groups[group]!.comparesAgain = true }
@@ -536,8 +536,8 @@ package actor CopyKeeper {
 
     private func letGo(of group: GroupID) {
         guard let known = self.groups[group], known.isCompared else { return }
-        // While it is in doubt what is here, a copy that came again may be listed as one that no row
-        // names.
+        // While it is in doubt what is here, a copy that came again may be listed as one that no
+        // row names.
         let names =
             known.doubtCount > 0 ? [] : known.wants.removable(limit: Self.removeCountMax)
         if !names.isEmpty {

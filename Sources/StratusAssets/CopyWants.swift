@@ -261,8 +261,8 @@ package struct CopyWants: Sendable, Equatable {
     /// Whether more copies are missing than are listed.
     package var hasUnlisted: Bool { self.unlistedFrom != nil || self.unlistedBefore != nil }
 
-    /// Whether another comparison is due: more is missing, or unnamed, than was listed, and there is
-    /// room for it now.
+    /// Whether another comparison is due: more is missing, or unnamed, than was listed, and there
+    /// is room for it now.
     package var wantsComparison: Bool {
         self.hasUnlisted && self.missing.count <= self.limits.countMax / 2
             || self.hasUnlistedOrphans && self.unnamed.isEmpty && self.damaged.isEmpty

@@ -20,9 +20,9 @@ package enum RowsEvent: Sendable {
 /// The queue of events between the storage thread and the keeper, in order.
 ///
 /// Each event stands for something that one entry or one page of rows brought, and the storage
-/// thread asks ``hasRoom`` before it takes more from a partition. What comes without asking replaces
-/// its like: a partition has at most one such event behind the last of the others. So the queue is
-/// bounded.
+/// thread asks ``hasRoom`` before it takes more from a partition. What comes without asking
+/// replaces its like: a partition has at most one such event behind the last of the others. So the
+/// queue is bounded.
 package final class KeeperInbox: Sendable {
     package static let countMax = 4_096
 

@@ -11,8 +11,8 @@ extension RaftGroup.Recovered {
     ///     snapshot contains another.
     ///   - hasPeers: whether others may have what is lost here. If so, a log that begins behind the
     ///     state is that of a replica that lacks its state, and entries damaged here are owed.
-    ///   - tailSizeMax: how many bytes of entries to keep in memory. Older ones are read from the log
-    ///     when they are applied or sent.
+    ///   - tailSizeMax: how many bytes of entries to keep in memory. Older ones are read from the
+    ///     log when they are applied or sent.
     /// - Throws: the log's error if it cannot be read. `.released` if the state was lost and nobody
     ///   has another; `.corrupt` if entries were lost, or cannot follow one another.
     package init(

@@ -340,8 +340,8 @@ package struct RaftGroup: ConsensusCore, Equatable {
             self.handed = ready
             actions.append(.apply(through: ready))
         }
-        // A replica that waits for its state hands nothing on, and its tail is bounded all the same:
-        // what is committed and durable can be read from the shared log.
+        // A replica that waits for its state hands nothing on, and its tail is bounded all the
+        // same: what is committed and durable can be read from the shared log.
         self.log.trimTail(to: self.tuning.tailSizeMax, before: max(self.handed, ready))
         if let deadline = self.earliestDeadline, self.wakeAt.map({ deadline < $0 }) ?? true {
             self.wakeAt = deadline

@@ -99,7 +99,8 @@ struct Exchange {
             owner: self.route.scope == .public ? "" : self.caller)
     }
 
-    /// The home of the caller's private database, whatever the path names. Reserved zones lie there.
+    /// The home of the caller's private database, whatever the path names. Reserved zones lie
+    /// there.
     var homeDatabase: DatabaseID {
         DatabaseID(container: self.route.container, scope: .private, owner: self.caller)
     }

@@ -83,8 +83,8 @@ extension Node {
         throw NodeFailure(.inputOutput, "'\(path)' must hold 32 bytes: restore it from a backup")
     }
 
-    /// The master keys. Each must be the one that this data directory was used with before, and none
-    /// of those may be missing that it was used with.
+    /// The master keys. Each must be the one that this data directory was used with before, and
+    /// none of those may be missing that it was used with.
     static func openMaster(
         _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld
     ) throws(NodeFailure) -> NamedMasters {

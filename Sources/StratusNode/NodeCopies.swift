@@ -169,8 +169,8 @@ final class NodeCopies: Sendable {
         self.buffers = TransferBuffers(settings.size("assets.bufferSizeMax"))
     }
 
-    /// An earlier process may have ended between removing a replica and its copies. Copies whose rows
-    /// are still here go with them, when the replica does.
+    /// An earlier process may have ended between removing a replica and its copies. Copies whose
+    /// rows are still here go with them, when the replica does.
     private static func removeForgotten(
         _ keeps: (GroupID) -> Bool, _ files: any Files, _ log: Log
     ) {

@@ -2,7 +2,8 @@ import COpenSSL
 import StratusModel
 import Synchronization
 
-/// HMAC-SHA256 and AES-256-CTR under two keys that stay: keying OpenSSL costs more than a short text.
+/// HMAC-SHA256 and AES-256-CTR under two keys that stay: keying OpenSSL costs more than a short
+/// text.
 ///
 /// Contexts are lent to one caller at a time and come back. A few are kept, as many as threads use
 /// them at once.

@@ -4,8 +4,8 @@ import StratusModel
 
 /// Fuzzes the reader of the field `If`.
 ///
-/// For any text: nothing traps, and nothing grows beyond the limits. What is accepted is written out
-/// and read again as the same lists.
+/// For any text: nothing traps, and nothing grows beyond the limits. What is accepted is written
+/// out and read again as the same lists.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzIfHeader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

@@ -92,7 +92,8 @@ import Testing
         var bench = Self.withoutTail()
         bench.hear(3, .acknowledged(through: Self.point(14, 3)))
         #expect(bench.group.mustReach == Self.point(14, 3))
-        // The leader fails. Who lacks the same entries gets no vote, and this replica does not stand.
+        // The leader fails. Who lacks the same entries gets no vote, and this replica does not
+        // stand.
         bench.take(.suspected(NodeID(2)))
         bench.hear(4, .voteRequest(last: Self.point(12, 3), isTransfer: false), from: 3)
         bench.sync()

@@ -9,8 +9,8 @@ import Testing
 @Suite struct QueryDistanceTests {
     private static let centre = Location(latitude: 0, longitude: 0)
 
-    /// Places all about as far from the centre, none just as far as another: whoever wants a page to
-    /// be dear chooses them so.
+    /// Places all about as far from the centre, none just as far as another: whoever wants a page
+    /// to be dear chooses them so.
     private static func ring(_ count: Int) -> QueryShelf {
         var shelf = QueryShelf(QueryLibrary.schema)
         for number in 0..<count {

@@ -3,8 +3,8 @@ import StratusModel
 import StratusSimulation
 import Testing
 
-/// Clusters whose records name files: the real keepers, packs, courier, writers and readers, pins and
-/// the gate. The long runs are `stratus-sim --mix assets`.
+/// Clusters whose records name files: the real keepers, packs, courier, writers and readers, pins
+/// and the gate. The long runs are `stratus-sim --mix assets`.
 @Suite struct AssetSimulationTests {
     static func run(_ seed: UInt64) -> Simulation.Report {
         var options = SimulationOptions(seed: seed, drawsMix: false)

@@ -65,8 +65,8 @@ import Testing
         #expect(report.violation == nil, "seed \(seed): \(report.violation?.description ?? "")")
     }
 
-    /// 3276: no client wrote, so nothing showed that rows had rotted. 4244: a start read more of its
-    /// log into memory than the tail may hold.
+    /// 3276: no client wrote, so nothing showed that rows had rotted. 4244: a start read more of
+    /// its log into memory than the tail may hold.
     @Test(arguments: [3276, 4244] as [UInt64])
     func `what was mended stays mended with builds of two levels`(seed: UInt64) {
         let report = Simulation(seed: seed, options: SimulationOptions(seed: seed)).run()

@@ -64,7 +64,8 @@ extension NodeReplicas {
         self.told.withLock { $0[group] = (position.index, position.time.milliseconds) }
     }
 
-    /// The last entry applied of which the keeper was told all that it did to bodies, with its time.
+    /// The last entry applied of which the keeper was told all that it did to bodies, with its
+    /// time.
     package nonisolated func toldOfBodies(in group: GroupID) -> (
         index: LogIndex, milliseconds: Int64
     )? {

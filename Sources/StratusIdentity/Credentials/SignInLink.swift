@@ -70,7 +70,8 @@ package struct SignInLink: Sendable, Equatable {
             self.issuedMilliseconds = try reader.signed()
             try reader.finish()
         } catch { return nil }
-        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned with.
+        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned
+        // with.
         guard Self.times.contains(self.issuedMilliseconds) else { return nil }
     }
 

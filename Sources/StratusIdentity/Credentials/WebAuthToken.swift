@@ -79,7 +79,8 @@ package struct WebAuthToken: Sendable, Equatable {
             self.issuedUnit = try reader.signed()
             try reader.finish()
         } catch { return nil }
-        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned with.
+        // Nobody can forge one. All the same, no time in it may be beyond what can be reckoned
+        // with.
         guard Self.units.contains(self.issuedUnit) else { return nil }
     }
 

@@ -58,8 +58,8 @@ package final class DatabaseKeys: Sendable {
         return try await self.make(0, of: database).key
     }
 
-    /// The key of one version, as its row has it now. Nil: there is none, or an erasure has destroyed
-    /// it.
+    /// The key of one version, as its row has it now. Nil: there is none, or an erasure has
+    /// destroyed it.
     package func key(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
         -> SecretBytes?
     {

@@ -1,8 +1,8 @@
 package import StratusModel
 package import StratusSealing
 
-/// The master keys of an installation: the one that comes from its secret, version 0, and those that
-/// were given in files, by version.
+/// The master keys of an installation: the one that comes from its secret, version 0, and those
+/// that were given in files, by version.
 ///
 /// A named key is not in the data directory, unless somebody puts it there. So it protects from
 /// whoever has a disk, and the secret with it.

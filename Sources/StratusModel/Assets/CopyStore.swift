@@ -25,8 +25,8 @@ package protocol CopyStore: AnyObject {
     func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount)
     /// Copies found damaged since the last call, by whichever call found them; ascending.
     func takeForgotten() -> [CopyName]
-    /// Whether the store began anew since the last call, over what its files still say: copies may be
-    /// gone that nobody was told of.
+    /// Whether the store began anew since the last call, over what its files still say: copies may
+    /// be gone that nobody was told of.
     func takeBegunAnew() -> Bool
 }
 

@@ -12,8 +12,8 @@ package import StratusModel
 // | bytes | placement table, prefixed                                      |
 // | …     | count of moves, each as its row                                |
 //
-// Version 2, where certificates are withdrawn (feature level 2): then their count, each the bytes of
-// a fingerprint, in their order.
+// Version 2, where certificates are withdrawn (feature level 2): then their count, each the bytes
+// of a fingerprint, in their order.
 
 /// Nodes, placement and moves: everything about the cluster that a node must know to take part.
 ///

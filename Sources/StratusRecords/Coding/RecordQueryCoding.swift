@@ -29,8 +29,8 @@ package import StratusModel
 // schema version, then a batch as in a command; so does the one whose assets are resolved. Use:
 // nothing more. Subscriptions: flag shared, flag, then a count of IDs. News: 16 token, flag and
 // position. Asset: no database, 16 asset. Key: flag and varint version. Waiting devices:
-// no database, flag and prefixed place, varint limit. Held records: the same. Buckets: 1 count. Zone page: flag and text
-// name, varint limit.
+// no database, flag and prefixed place, varint limit. Held records: the same. Buckets: 1 count.
+// Zone page: flag and text name, varint limit.
 
 extension RecordQuery {
     package func encoded() -> Bytes {

@@ -5,8 +5,8 @@ package import StratusModel
 ///
 /// It is a record of its own, which goes with its item, and takes the first free of
 /// ``countMax`` names. The records of removed locks stay for a while, so names that were drawn
-/// would become too many to look through. A lock whose time is over forbids nothing, and its name is
-/// free.
+/// would become too many to look through. A lock whose time is over forbids nothing, and its name
+/// is free.
 package struct DocumentLock: Sendable, Hashable {
     /// Locks in one store.
     package static let countMax = 256

@@ -16,8 +16,8 @@ package import StratusModel
 // |        | long texts: nothing                                                                 |
 // | name   | the record's name, to the end                                                       |
 //
-// The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754; and
-// for long texts: a word summary (`TextWords.swift`).
+// The row is empty, but for cells: latitude and longitude, 8 bytes each, little-endian IEEE 754;
+// and for long texts: a word summary (`TextWords.swift`).
 
 /// A zone, and the prefix of its index rows.
 package struct ZoneScope: Sendable, Hashable {

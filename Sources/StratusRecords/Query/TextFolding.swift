@@ -122,7 +122,8 @@ private struct ScalarMap: Sendable {
     }
 }
 
-/// Runs of code points of one class. Those of the first plane have a byte each: text is cut by them.
+/// Runs of code points of one class. Those of the first plane have a byte each: text is cut by
+/// them.
 private struct ScalarClasses: Sendable {
     private var starts: [UInt32] = [0]
     private var values: [UInt8] = [0]

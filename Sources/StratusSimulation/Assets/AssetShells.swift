@@ -5,8 +5,8 @@ import StratusModel
 import StratusRecords
 import StratusStorage
 
-/// The parts that keep copies in one process: the real keeper over real packs, the real courier over
-/// the simulated network, and the gateway's requests.
+/// The parts that keep copies in one process: the real keeper over real packs, the real courier
+/// over the simulated network, and the gateway's requests.
 ///
 /// `Sendable` is unchecked: a simulation and all that belongs to it run in one thread.
 final class AssetShells: @unchecked Sendable {

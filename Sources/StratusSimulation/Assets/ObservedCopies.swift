@@ -2,8 +2,8 @@ import StratusCoding
 import StratusModel
 import StratusStorage
 
-/// The real packs of one replica, observed: what they acknowledge must be there when they are opened
-/// again, and what rows name must not leave them.
+/// The real packs of one replica, observed: what they acknowledge must be there when they are
+/// opened again, and what rows name must not leave them.
 final class ObservedCopies: CopyStore {
     private let store: PackStore
     private let group: GroupID

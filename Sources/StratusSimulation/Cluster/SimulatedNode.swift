@@ -65,8 +65,8 @@ final class SimulatedNode {
     /// begun afresh.
     var hasLog = false
     var promised: [GroupID: Promised] = [:]
-    /// The terms of entries that were on its disk until the end of its log rotted. They counted when
-    /// they were acknowledged.
+    /// The terms of entries that were on its disk until the end of its log rotted. They counted
+    /// when they were acknowledged.
     var tornAway: [GroupID: [LogIndex: Term]] = [:]
     /// Its log has rotted, or rows are gone, since it last opened them.
     var isStruck = false

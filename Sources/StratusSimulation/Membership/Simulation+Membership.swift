@@ -43,7 +43,9 @@ extension Simulation {
 
     /// Runs what has become ready by the last event, until everything waits.
     func pump() {
-        guard let executor = self.placed?.executor ?? self.assets?.executor, !executor.isIdle else { return }
+        guard let executor = self.placed?.executor ?? self.assets?.executor, !executor.isIdle else {
+            return
+        }
         for node in self.nodes where node.isUp { node.showTime(self.now) }
         executor.run()
         for node in self.nodes where node.isUp && node.files.isCrashed { _ = self.hasEnded(node) }

@@ -10,7 +10,8 @@ extension Simulation {
     func state(of group: GroupID, on node: SimulatedNode) -> SimulatedState {
         SimulatedState(
             self.placed != nil && group == .system
-                ? .system : self.records == nil && self.assets == nil ? .registers : .records, node: node.id,
+                ? .system : self.records == nil && self.assets == nil ? .registers : .records,
+            node: node.id,
             partitionCount: self.records?.buckets?.partitionCount ?? 1,
             deletedZoneCountMax: RecordWorld.deletedZoneCountMax(of: group),
             readTouchCountMax: self.options.readTouchCountMax, bugs: self.bugs)

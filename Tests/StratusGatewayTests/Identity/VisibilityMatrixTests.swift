@@ -5,9 +5,9 @@ import Testing
 @testable import StratusGateway
 @testable import WireScenarios
 
-/// X-01, beside `AuthorizationMatrixTests`: every way to ask about a record, or about a person, whom
-/// the caller may not see. The answer must be the one for what does not exist (security audit 3, 5),
-/// but for the exceptions that `Docs/security.md` names (security audit 10).
+/// X-01, beside `AuthorizationMatrixTests`: every way to ask about a record, or about a person,
+/// whom the caller may not see. The answer must be the one for what does not exist (security audit
+/// 3, 5), but for the exceptions that `Docs/security.md` names (security audit 10).
 @Suite struct VisibilityMatrixTests {
     private static let schema = """
         DEFINE SCHEMA
@@ -240,8 +240,8 @@ import Testing
         }
     }
 
-    /// The exceptions: names are taken whoever took them, deletions go through references, and types
-    /// are known.
+    /// The exceptions: names are taken whoever took them, deletions go through references, and
+    /// types are known.
     @Test func `the exceptions are those that the page names (security audit 10)`() async throws {
         let street = try await Self.town()
         func create(_ name: String) async throws -> JSON {
