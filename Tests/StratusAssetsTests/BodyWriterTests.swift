@@ -200,6 +200,20 @@ import Testing
         }
     }
 
+    /// Nothing wakes a writer at its deadline: an upload whose members fell silent just before it
+    /// waited for ever.
+    @Test func `silence just before the deadline ends the upload`() {
+        var writer = Self.writer()
+        _ = writer.add([1])
+        let end = MonotonicTime(nanoseconds: 29_999_999_999)
+        var actions: [BodyWriter.Action] = []
+        for node in 1...3 as ClosedRange<UInt32> {
+            actions += writer.answered(.silent, to: 0, by: NodeID(node), at: end)
+        }
+        #expect(actions.last == .failed(.noMajority))
+        #expect(writer.isOver)
+    }
+
     @Test func `an empty file is stored on everybody at once`() {
         var writer = Self.writer()
         guard case .stored(let holdings)? = writer.end().first else {

@@ -114,6 +114,46 @@ import Testing
         #expect(store.takeForgotten().isEmpty)
     }
 
+    @Test(arguments: [DiskError.Kind.io, .tooManyOpen])
+    func `compaction gives nothing up that the disk refuses for a while`(kind: DiskError.Kind)
+        throws
+    {
+        let bench = PackBench()
+        let store = try bench.open()
+        for body in 0..<30 { try store.put([PackBench.copy(body)]) }
+        try store.seal()
+        try store.remove((0..<30).filter { $0 % 3 != 0 }.map { PackBench.copy($0).name })
+        bench.files.plan(
+            DiskFault(
+                at: bench.files.operationCount + 1, .fail(kind), isSticky: true,
+                kinds: [.read], prefix: "assets/00012/00"))
+        for _ in 0..<100 { _ = try? store.advance(.compact, 1_024) }
+        bench.files.clearFaults()
+        // What was marked meanwhile is found sound when it is read back.
+        while try !store.advance(.readBack, 512).isDone {}
+        for _ in 0..<200 where try !store.advance(.compact, 1_024).isDone {}
+        for body in stride(from: 0, to: 30, by: 3) {
+            #expect(try store.copy(PackBench.copy(body).name) == PackBench.copy(body).bytes)
+        }
+    }
+
+    @Test func `a store that was made again says so, once`() throws {
+        let bench = PackBench()
+        let store = try bench.open()
+        #expect(store.takeBegunAnew())
+        for body in 0..<5 { try store.put([PackBench.copy(body)]) }
+        #expect(!store.takeBegunAnew())
+        let again = try bench.open()
+        #expect(!again.takeBegunAnew())
+        bench.files.uproot("assets/00012/index.db")
+        bench.files.restart(after: .processCrash)
+        let third = try bench.open()
+        #expect(third.takeBegunAnew() && !third.takeBegunAnew())
+        bench.files.uproot(bench.packs[0])
+        bench.files.restart(after: .processCrash)
+        #expect(try bench.open().takeBegunAnew())
+    }
+
     @Test func `S-16 an index that is gone, cut or damaged is made again from the packs`() throws {
         for damage in 0..<4 {
             let bench = PackBench(seed: UInt64(damage))

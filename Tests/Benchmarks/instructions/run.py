@@ -92,6 +92,8 @@ def ask_all(connections, make, count):
 class Node:
     """One process, under callgrind if asked."""
 
+    running = []
+
     def __init__(self, binary, arguments, directory, label, counted):
         self.prefix = os.path.join(directory, f"count-{label}")
         command = [binary, *arguments]
@@ -100,6 +102,7 @@ class Node:
                        f"--callgrind-out-file={self.prefix}", *command]
         self.log = open(os.path.join(directory, f"{label}.log"), "a")
         self.process = subprocess.Popen(["nice", "-n", "10", *command], stdout=subprocess.PIPE, stderr=self.log, text=True)
+        Node.running.append(self)
 
     def control(self, *arguments):
         subprocess.run(["callgrind_control", *arguments, str(self.process.pid)], stdout=subprocess.DEVNULL,
@@ -118,6 +121,8 @@ class Node:
             time.sleep(0.3)
             if paths and all(os.path.getsize(p) for p in paths) and len(paths) == len(glob.glob(self.prefix + ".*")):
                 break
+        else:
+            raise SystemExit("callgrind has not written its counts within three minutes")
         threads = {}
         names = self.thread_names()
         for path in paths:
@@ -142,6 +147,7 @@ class Node:
         return names
 
     def stop(self):
+        Node.running.remove(self)
         self.process.terminate()
         try:
             self.process.wait(120)
@@ -358,12 +364,12 @@ def main():
         for run in range(arguments.runs):
             print(f"{count} node(s), run {run + 1} of {arguments.runs}, thousands of instructions a request", flush=True)
             directory = tempfile.mkdtemp(prefix="stratus-instructions-")
-            world = None
             try:
                 world = One(binary, directory) if count == 1 else Three(binary, directory)
                 runs.append(measure(world, works, arguments.requests))
             finally:
-                for node in world.nodes if world else []:
+                # Those too that were still being filled when something failed.
+                for node in list(Node.running):
                     node.stop()
                 shutil.rmtree(directory, ignore_errors=True)
         known = budgets.setdefault(str(count), {})
@@ -373,7 +379,9 @@ def main():
             median = statistics.median_low(totals)
             threads = next(run[work] for run in runs if sum(run[work].values()) == median)
             budget = known.get(work)
-            if budget is not None and median > budget * TOLERANCE:
+            if budget is None:
+                exceeded.append(f"{work} on {count}: {median:.0f}, and no budget")
+            elif median > budget * TOLERANCE:
                 exceeded.append(f"{work} on {count}: {median:.0f}, budget {budget}")
             parts = ", ".join(f"{name} {value:.0f}" for name, value in sorted(threads.items(), key=lambda t: -t[1])[:6])
             print(f"| {work} | {median:.0f} | {totals[0]:.0f} to {totals[-1]:.0f} | {budget or ''} | {parts} |")
