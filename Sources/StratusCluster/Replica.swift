@@ -649,7 +649,7 @@ package final class Replica {
         try self.state.commit()
         self.newer = self.state.newer
         precondition(
-            outcomes.count == entries.count || self.newer != nil, "an entry without an outcome")
+            !outcomes.isEmpty || self.newer != nil, "entries without an outcome")
         let applied = entries.prefix(outcomes.count)
         if let last = applied.last { self.appliedTime = max(self.appliedTime, last.time) }
         self.answer(applied, outcomes, into: &effects)

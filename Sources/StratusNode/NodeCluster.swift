@@ -175,6 +175,8 @@ final class NodeCluster: Sendable {
                 }
                 var limits = PartitionStore<RecordState>.Limits()
                 limits.caches = caches
+                // Between two pieces other partitions have their turn, and heartbeats are answered.
+                limits.writeCountMax = 512
                 return try PartitionStore(
                     records, group: group, in: "partitions", of: system, limits: limits)
             },

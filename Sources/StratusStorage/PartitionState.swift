@@ -14,8 +14,9 @@ package protocol PartitionState: AnyObject {
     /// Applies entries in order, appending one outcome for each. Entries at or below `applied` are
     /// a bug. A command with a known identity is not applied again: its stored outcome is appended.
     ///
-    /// Stops before the first entry that only a newer build can apply: then there are fewer
-    /// outcomes than entries, and ``newer`` names that entry.
+    /// Stops before the first entry that only a newer build can apply, and behind one with which
+    /// the rows written since the last commit are many: then there are fewer outcomes than entries.
+    /// In the first case ``newer`` names the entry; otherwise at least one was applied.
     func apply(_ entries: ArraySlice<Entry>, into outcomes: inout [Outcome]) throws(StoreError)
     /// The entry that the last ``apply(_:into:)`` stopped before, if any.
     var newer: NewerEntry? { get }
@@ -23,8 +24,7 @@ package protocol PartitionState: AnyObject {
     func reading(of command: Command) -> CommandReading
     /// The nodes that hold the copies that the command names; nil: it names none.
     func holdings(in command: Command) -> [CopyHolding]?
-    /// Makes the applied entries one commit. Bounded: the caller commits every 512 row writes or 20
-    /// ms.
+    /// Makes the applied entries one commit.
     func commit() throws(StoreError)
     /// Whether an error left it so that only ``reset()`` may be called; errors of a checkpoint or a
     /// snapshot count too.

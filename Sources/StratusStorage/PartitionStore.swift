@@ -29,6 +29,9 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         /// Rows of a snapshot are put together up to this size: what is spooled or installed in one
         /// go.
         package var snapshotFrameSize: ByteCount = .kibibytes(256)
+        /// Entries are applied until so many rows were written since the last commit: one batch of
+        /// records writes hundreds.
+        package var writeCountMax = Int.max
         /// Newer entries stop the partition. Tests and the simulator run older builds by it.
         package var build = FeatureLevel.build
         package var bugs = PlantedBugs()
@@ -93,7 +96,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         position.digest = self.digest
         return position
     }
-    /// Row writes since the last commit: at 512, or after 20 ms, the owner commits.
+    /// Row writes since the last commit.
     package var uncommittedWriteCount: Int {
         (self.rows?.writeCount ?? 0) - self.writeCountAtCommit
     }
@@ -166,6 +169,7 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
                 for change in self.application.state.takeBodyChanges() {
                     self.bodyChanges.append(change)
                 }
+                if self.uncommittedWriteCount >= self.limits.writeCountMax { break }
             }
             self.mailCount += rows.mailCount - mailCount
             self.eventCount += rows.eventCount - eventCount

@@ -1,5 +1,6 @@
 // modules: StratusCluster
-// seeds: Tests/StratusCodingTests/Golden/peer-*.hex Tests/StratusCodingTests/Golden/copy-messages-*.hex
+// seeds: Tests/StratusCodingTests/Golden/peer-*.hex
+// Tests/StratusCodingTests/Golden/copy-messages-*.hex
 import StratusCluster
 import StratusCoding
 import StratusModel

@@ -214,6 +214,29 @@ extension PartitionStore where State == RegisterState {
         #expect(one.digest != other.digest)
     }
 
+    /// A node of a cluster took 25 batches of 200 saves at once, and said nothing for seconds.
+    @Test func `no more is applied at once than writes so many rows`() throws {
+        var limits = PartitionStore<RegisterState>.Limits()
+        limits.writeCountMax = 6
+        let store = try PartitionBench().open(limits)
+        var rest = PartitionBench.entries(1...40)
+        var roundCount = 0
+        while !rest.isEmpty {
+            var outcomes: [Outcome] = []
+            try store.apply(rest, into: &outcomes)
+            try #require(!outcomes.isEmpty && outcomes.count <= 6)
+            #expect(store.newer == nil)
+            rest = rest.dropFirst(outcomes.count)
+            try store.commit()
+            roundCount += 1
+        }
+        #expect(roundCount > 6)
+        try store.expectState(through: 40, "in pieces")
+        let whole = try PartitionBench().open()
+        try whole.take(1...40)
+        #expect(store.digest == whole.digest)
+    }
+
     @Test func `an idle partition closes and opens again by itself`() throws {
         let store = try PartitionBench().open()
         try store.take(1...5)
