@@ -1,6 +1,5 @@
 // modules: StratusRecords
-// seeds: Tests/StratusRecordsTests/Golden/mail-*.hex
-// Tests/StratusRecordsTests/Golden/rows-buckets-1.hex
+// seeds: Tests/StratusRecordsTests/Golden/mail-*.hex Tests/StratusRecordsTests/Golden/rows-buckets-1.hex
 import StratusCoding
 import StratusModel
 

@@ -1,6 +1,5 @@
 // modules: StratusCluster
-// seeds: Tests/StratusCodingTests/Golden/peer-*.hex
-// Tests/StratusCodingTests/Golden/copy-messages-*.hex
+// seeds: Tests/StratusCodingTests/Golden/peer-*.hex Tests/StratusCodingTests/Golden/copy-messages-*.hex
 import StratusCluster
 import StratusCoding
 import StratusModel

@@ -1,6 +1,5 @@
 // modules: StratusStorage
-// seeds: Tests/StratusStorageTests/Golden/snapshot-1.hex
-// Tests/StratusStorageTests/Golden/applied-1.hex
+// seeds: Tests/StratusStorageTests/Golden/snapshot-1.hex Tests/StratusStorageTests/Golden/applied-1.hex
 import StratusCoding
 import StratusModel
 
