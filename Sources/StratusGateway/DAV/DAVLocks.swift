@@ -8,10 +8,13 @@ struct DAVLocks: Sendable {
 
     init(_ locks: [DocumentLock]) { self.all = locks }
 
-    /// The locks on an item, given its ID and those of all folders above it.
-    func on(_ ids: [String]) -> [DocumentLock] {
-        guard let id = ids.last else { return [] }
-        return self.all.filter { $0.item == id || $0.isInfinite && ids.contains($0.item) }
+    /// The locks on what is at a place. On a place where nothing is they are the infinite ones of
+    /// the folders above it.
+    func on(_ place: DAVService.Place) -> [DocumentLock] {
+        let ids = place.ids
+        return self.all.filter {
+            $0.item == place.item?.id || $0.isInfinite && ids.contains($0.item)
+        }
     }
 
     // MARK: Tokens

@@ -48,7 +48,7 @@ extension DAVService {
     }
 
     private func refresh(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
-        let held = try await self.locks().on(target.ids)
+        let held = try await self.locks().on(target)
         guard let token = shown.first(where: { token in held.contains { $0.token == token } })
         else { throw DAVFailure(412, "'If' shows no token of a lock on this item") }
         let results = try await self.submit(
@@ -62,7 +62,7 @@ extension DAVService {
             field.hasSuffix(">")
         else { throw DAVFailure(400, "'Lock-Token' is missing") }
         guard let token = DAVLocks.token(String(field.dropFirst().dropLast())),
-            try await self.locks().on(target.ids).contains(where: { $0.token == token })
+            try await self.locks().on(target).contains(where: { $0.token == token })
         else {
             throw DAVFailure(
                 409, "no such lock is on this item", condition: "lock-token-matches-request-uri")

@@ -170,7 +170,7 @@ extension DAVService {
             let place = chain(item)
             bytes += wanted.response(
                 item, href: href(item), kept: index < kept.count ? kept[index] : [],
-                lockDiscovery: locks.discovery(locks.on(place.ids), at: now) {
+                lockDiscovery: locks.discovery(locks.on(place), at: now) {
                     self.root(of: $0, place)
                 })
         }

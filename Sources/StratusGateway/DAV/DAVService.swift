@@ -132,7 +132,7 @@ struct DAVService: Sendable {
                         place?.item.map { $0.kind == .file && Self.tag($0) == tag } ?? false
                     case .token(let text):
                         DAVLocks.token(text).map { token in
-                            locks.on(place?.ids ?? []).contains { $0.token == token }
+                            place.map { locks.on($0) }?.contains { $0.token == token } ?? false
                         } ?? false
                     }
                 return isMet != condition.isNegated

@@ -320,6 +320,14 @@ import Testing
         let token = try #require(locked.headers["Lock-Token"])
         #expect(locked.text.contains("Second-60") && locked.text.contains("<D:href>ann</D:href>"))
         #expect(try await dav.status("PUT", "/Documents/f/a", body: "x") == 423)
+        // A lock of depth 0 on a folder is none on a name in it that nothing has yet.
+        #expect(try await dav.status("MKCOL", "/Documents/g") == 201)
+        let flat = try await dav.send("LOCK", "/Documents/g", [("Depth", "0")], body: info)
+        let other = try #require(flat.headers["Lock-Token"])
+        #expect(
+            try await dav.status("PUT", "/Documents/g/a", [("If", "(\(other))")], body: "x") == 412)
+        let named = "<\(dav.path("/Documents/g/"))> (\(other))"
+        #expect(try await dav.status("PUT", "/Documents/g/a", [("If", named)], body: "x") == 201)
         let tagged = "<\(dav.path("/Documents/f"))> (\(token))"
         #expect(try await dav.status("PUT", "/Documents/f/a", [("If", tagged)], body: "x") == 201)
         #expect(
