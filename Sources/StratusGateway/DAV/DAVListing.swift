@@ -6,6 +6,8 @@ import StratusRuntime
 /// What is in a folder, written page by page as the client takes it.
 actor DAVListing: ResponseBody {
     private static let pageMax = 200
+    /// Items that are written at once: each may have properties and locks of many bytes.
+    private static let chunkMax = 32
 
     private let service: DAVService
     private let folder: DocumentItem
@@ -15,6 +17,8 @@ actor DAVListing: ResponseBody {
     /// Where the next page begins; nil: at the first name.
     private var after: Bytes?
     private var isOver = false
+    /// Read, and not yet written.
+    private var waiting: ArraySlice<DocumentItem> = []
     private var isClosed = false
 
     init(
@@ -33,7 +37,14 @@ actor DAVListing: ResponseBody {
             defer { self.opening = [] }
             return self.opening
         }
-        while !self.isOver {
+        while !self.isOver || !self.waiting.isEmpty {
+            if !self.waiting.isEmpty {
+                let chunk = Array(self.waiting.prefix(Self.chunkMax))
+                self.waiting = self.waiting.dropFirst(chunk.count)
+                let bytes = try await self.write(chunk)
+                if !bytes.isEmpty { return bytes }
+                continue
+            }
             guard
                 case .list(let items, let next) = try await self.service.documents.ask(
                     .list(folder: self.folder.id, after: self.after, limit: Self.pageMax),
@@ -47,8 +58,7 @@ actor DAVListing: ResponseBody {
                 shown = shown.filter { $0.id == DocumentNames.documents }
                 self.isOver = true
             }
-            let bytes = try await self.write(shown)
-            if !bytes.isEmpty { return bytes }
+            self.waiting = shown[...]
         }
         if self.isClosed { return nil }
         self.isClosed = true

@@ -14,6 +14,7 @@ struct DAVProperties: Sendable {
     let ask: Ask
 
     static let namedMax = 256
+    private static let namesSizeMax = 16 << 10
 
     /// The properties that the server makes. The first ones come without being named.
     private static let usual: [XMLName] = [
@@ -40,8 +41,17 @@ struct DAVProperties: Sendable {
     }
 
     private static func names(_ element: XMLElement) throws -> [XMLName] {
-        let names = element.elements.map(\.name)
-        guard names.count <= Self.namedMax else { throw DAVFailure(400, "too many properties") }
+        var known: Set<XMLName> = []
+        var names: [XMLName] = []
+        var size = 0
+        // Each item of a folder answers all of them.
+        for name in element.elements.map(\.name) where known.insert(name).inserted {
+            names.append(name)
+            size += name.namespace.utf8.count + name.local.utf8.count
+            guard names.count <= Self.namedMax, size <= Self.namesSizeMax else {
+                throw DAVFailure(400, "too many properties")
+            }
+        }
         return names
     }
 

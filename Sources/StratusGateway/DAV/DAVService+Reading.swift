@@ -193,12 +193,16 @@ extension DAVService {
         _ = try self.checkConditions(item)
         var changes: [DocumentPropertyChange] = []
         var names: [XMLName] = []
+        var size = 0
         for instruction in update.elements {
             guard instruction.name == .dav("set") || instruction.name == .dav("remove") else {
                 continue
             }
             for prop in instruction.elements where prop.name == .dav("prop") {
                 for property in prop.elements {
+                    guard changes.count < DAVProperties.namedMax else {
+                        throw DAVFailure(400, "too many properties")
+                    }
                     let name = DocumentProperty.Name(
                         namespace: property.name.namespace, local: property.name.local)
                     if !names.contains(property.name) { names.append(property.name) }
@@ -208,13 +212,15 @@ extension DAVService {
                     }
                     var kept = property
                     Self.inherit(from: [prop, instruction, update], &kept)
-                    changes.append(
-                        .set(DocumentProperty(name, element: DAVProperties.alone(kept))))
+                    let element = DAVProperties.alone(kept)
+                    size += element.count
+                    // What is set and removed again by the same request counts too.
+                    guard size <= 4 * DocumentProperty.sizeMax else {
+                        throw DAVFailure(507, "the properties are too large")
+                    }
+                    changes.append(.set(DocumentProperty(name, element: element)))
                 }
             }
-        }
-        guard names.count <= DAVProperties.namedMax else {
-            throw DAVFailure(400, "too many properties")
         }
         let empty = { (names: [XMLName]) in
             names.map { DAVProperties.alone(XMLElement($0)) }

@@ -73,15 +73,16 @@ extension DAVService {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         try self.checkWholeDepth(item)
         _ = try self.checkConditions(item)
-        _ = try await self.submit([self.removal(of: item)], shown)
+        _ = try await self.submit([try self.removal(of: item)], shown)
         return HTTPResponse(status: 204)
     }
 
-    private func removal(of item: DocumentItem) -> DocumentOperation {
+    private func removal(of item: DocumentItem) throws -> DocumentOperation {
         // Versions that wait to be settled go only with a client that knows them.
-        .remove(
-            id: item.id,
-            basedOn: item.kind == .file && item.conflicts == 0 ? item.contentTag : nil)
+        guard item.conflicts == 0 else {
+            throw DAVFailure(409, "versions of the file wait to be settled")
+        }
+        return .remove(id: item.id, basedOn: item.kind == .file ? item.contentTag : nil)
     }
 
     private func checkWholeDepth(_ item: DocumentItem) throws {
@@ -119,7 +120,9 @@ extension DAVService {
         if let old = target.item {
             if old.id == item.id {
                 // The same item by a name in other case: it gets that name.
-                guard isMove, target.names.last != item.name, old.folder == item.folder else {
+                guard isMove, target.names.last.map({ Bytes($0.utf8) }) != Bytes(item.name.utf8),
+                    old.folder == item.folder
+                else {
                     throw DAVFailure(403, "source and destination are the same")
                 }
             } else {
@@ -127,7 +130,7 @@ extension DAVService {
                 guard !source.ids.contains(old.id) else {
                     throw DAVFailure(403, "the destination holds the source")
                 }
-                operations.append(self.removal(of: old))
+                operations.append(try self.removal(of: old))
             }
         }
         guard !target.ids.dropLast(target.item == nil ? 0 : 1).contains(item.id) else {

@@ -85,9 +85,9 @@ struct DAVService: Sendable {
             case .lookup(var chain) = try await self.documents.ask(.lookup(selectors)),
             chain.count == selectors.count
         else { throw DocumentService.otherKind }
-        if !self.showsAll, chain.count > 1, chain[1]?.id != DocumentNames.documents {
+        if !self.showsAll, chain.count == 1 || chain[1]?.id != DocumentNames.documents {
             for index in chain.indices.dropFirst() { chain[index] = nil }
-            // Nothing can be made beside the one folder.
+            // Nothing can be made beside the one folder, and the root cannot be locked.
             if !DAVHandler.reading.contains(self.head.method) {
                 throw DAVFailure(403, "this app password is for the folder Documents alone")
             }
@@ -149,8 +149,9 @@ struct DAVService: Sendable {
         let tag = item.flatMap { $0.kind == .file ? Self.tag($0) : nil }
         func matches(_ field: String) -> Bool {
             if field == "*" { return item != nil }
+            guard let tag else { return false }
             return field.split(separator: ",").contains { part in
-                part.drop { $0 == " " }.prefix { $0 != " " } == tag ?? ""
+                part.drop { $0 == " " }.prefix { $0 != " " } == tag
             }
         }
         let headers = self.head.headers
@@ -185,7 +186,11 @@ struct DAVService: Sendable {
             throw DocumentService.otherKind
         }
         let now = self.now
-        return DAVLocks(locks.filter { $0.untilMilliseconds > now })
+        // A lock of the root is for those who see all of the store.
+        return DAVLocks(
+            locks.filter {
+                $0.untilMilliseconds > now && (self.showsAll || $0.item != DocumentNames.root)
+            })
     }
 
     /// Carries out operations, all or none.

@@ -66,6 +66,11 @@ package struct XMLLimits: Sendable, Equatable {
     package var elementCountMax = 10_000
     /// Attributes of one element, declarations of namespaces included.
     package var attributeCountMax = 64
+    /// Bytes of one name, prefix included, and of one attribute's value, be it a namespace.
+    package var nameSizeMax = 256
+    package var valueSizeMax = 1_024
+    /// Prefixes that have a namespace at one place.
+    package var namespaceCountMax = 128
 
     package init() {}
 }
@@ -77,6 +82,8 @@ package struct XMLError: Error, Sendable, Hashable {
         case tooDeep = "elements are nested too deep"
         case tooManyElements = "too many elements"
         case tooManyAttributes = "an element has too many attributes"
+        case tooLong = "a name or an attribute is too long"
+        case tooManyNamespaces = "too many namespaces"
         case encoding = "the document is not UTF-8"
         case documentType = "document types are not allowed"
         case entity = "an entity other than the five of XML"

@@ -203,6 +203,9 @@ package struct XMLReader {
             else { throw self.error(.namespace) }
             namespaces[prefix] = value
         }
+        guard namespaces.count <= self.limits.namespaceCountMax else {
+            throw self.error(.tooManyNamespaces)
+        }
         return namespaces
     }
 
@@ -251,6 +254,7 @@ package struct XMLReader {
         guard let first = self.peek else { throw self.error(.truncated) }
         guard Self.mayStart(first) else { throw self.error(.name) }
         while let byte = self.peek, Self.mayContinue(byte) { self.offset += 1 }
+        guard self.offset - start <= self.limits.nameSizeMax else { throw self.error(.tooLong) }
         return Bytes(self.bytes[start..<self.offset])
     }
 
@@ -301,6 +305,7 @@ package struct XMLReader {
         self.offset += 1
         var value: Bytes = []
         while let byte = self.peek {
+            guard value.count <= self.limits.valueSizeMax else { throw self.error(.tooLong) }
             switch byte {
             case quote:
                 self.offset += 1

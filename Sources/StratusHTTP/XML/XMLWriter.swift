@@ -73,6 +73,9 @@ package struct XMLWriter {
     private mutating func append(escaping text: String, inAttribute: Bool) {
         for byte in text.utf8 {
             switch byte {
+            // U+FFFE and U+FFFF, which no document may have: the replacement character.
+            case 0xBE...0xBF where self.bytes.suffix(2) == [0xEF, 0xBF]:
+                self.bytes.append(0xBD)
             case UInt8(ascii: "&"): self.append("&amp;")
             case UInt8(ascii: "<"): self.append("&lt;")
             case UInt8(ascii: ">"): self.append("&gt;")

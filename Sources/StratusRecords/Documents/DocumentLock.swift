@@ -10,7 +10,7 @@ package import StratusModel
 package struct DocumentLock: Sendable, Hashable {
     /// Locks in one store.
     package static let countMax = 256
-    package static let ownerSizeMax = 4 << 10
+    package static let ownerSizeMax = 1 << 10
     /// The longest time that one may be given at once.
     package static let spanMilliseconds: Int64 = 3_600_000
 
@@ -117,6 +117,16 @@ package struct DocumentProperty: Sendable, Hashable {
         package init(namespace: String, local: String) {
             self.namespace = namespace
             self.local = local
+        }
+
+        /// By bytes: which characters are equivalent differs between builds.
+        package static func == (one: Self, other: Self) -> Bool {
+            one.namespace.utf8.elementsEqual(other.namespace.utf8)
+                && one.local.utf8.elementsEqual(other.local.utf8)
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            for part in [self.namespace, self.local] { hasher.combine(Bytes(part.utf8)) }
         }
 
         package static func < (one: Self, other: Self) -> Bool {
