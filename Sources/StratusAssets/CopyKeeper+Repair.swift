@@ -35,10 +35,12 @@ extension CopyKeeper {
         return self.groups[group]!.wants.heldThrough
     }
 
-    /// The copies of a part of the names that the store has, sound ones or damaged ones.
+    /// The copies of a part of the names that the store has, sound ones or damaged ones. Nil: it
+    /// cannot be read.
     func copies(
         of group: GroupID, _ from: CopyName, _ end: CopyName?, areDamaged: Bool
-    ) -> [HeldCopy] {
+    ) -> [HeldCopy]? {
+        guard self.groups[group]?.store != nil || self.setup.hasStore(group) else { return [] }
         var all: [HeldCopy] = []
         var next: CopyName? = from
         while let name = next {
@@ -47,7 +49,7 @@ extension CopyKeeper {
                     ? try store.damaged(from: name, limit: 4_096)
                     : try store.held(from: name, limit: 4_096)
             }
-            guard let page else { break }
+            guard let page else { return nil }
             let inside = page.filter { copy in end.map { copy.name < $0 } ?? true }
             all += inside
             next = inside.count == 4_096 ? inside.last?.name.next : nil

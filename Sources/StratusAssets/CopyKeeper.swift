@@ -379,31 +379,29 @@ package actor CopyKeeper {
             if copy.orphanAfterMilliseconds == .max { copy.orphanAfterMilliseconds = now }
             return copy
         }
-        // A copy that comes again changes nothing: whether a row names it is known since it came
-        // first, and it must not be listed as one that none names.
         let known = self.attempt(group, makes: true) { store throws(StoreError) in
-            var known: [CopyName: HeldCopy] = [:]
-            for copy in copies {
-                let held = try store.held(from: copy.name, limit: 1).first
-                if let held, held.name == copy.name { known[copy.name] = held }
-            }
             try store.put(copies)
-            return known
         }
-        for copy in copies {
-            guard let known else { break }
-            let held = known[copy.name]
-            if held != nil, self.groups[group]?.wants.isMissing(copy.name) != true { continue }
-            self.groups[group]!.wants.stored(
-                held
-                    ?? HeldCopy(
-                        name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
-                        storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
-        }
+        if let known { self.took(copies, known, of: group) }
         // What failed may be there after all, once the packs are opened again.
         if known == nil { self.doubt(group) }
         let answer: CopyAnswer = known == nil ? .refused(.failed) : .stored(at: applied)
         for put in round { put.answer.resume(returning: answer) }
+    }
+
+    /// Copies are stored. One that came before changes nothing, but that it is here: whether a row
+    /// names it is known since then, and it must not be listed as one that none names.
+    private func took(_ copies: [StoredCopy], _ known: [HeldCopy], of group: GroupID) {
+        for held in known where self.groups[group]!.wants.isMissing(held.name) {
+            self.groups[group]!.wants.stored(held)
+        }
+        var names = Set(known.map(\.name))
+        for copy in copies where names.insert(copy.name).inserted {
+            self.groups[group]!.wants.stored(
+                HeldCopy(
+                    name: copy.name, orphanAfterMilliseconds: copy.orphanAfterMilliseconds,
+                    storedSize: UInt32(copy.bytes.count), crc: CRC32C.of(copy.bytes)))
+        }
     }
 
     private func hear() {
@@ -499,13 +497,14 @@ package actor CopyKeeper {
         guard self.groups[group]?.asksRows == true else { return }
         self.groups[group]!.asksRows = false
         guard self.groups[group]!.wants.nextPage == from else { return self.askRows(of: group) }
-        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
-        // What it has all the same is listed by the next comparison.
         let held = self.copies(of: group, from, end, areDamaged: false)
         let damaged = self.copies(of: group, from, end, areDamaged: true)
-        if self.groups[group]!.problem != nil { self.groups[group]!.comparesAgain = true }
+        // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
+        // What it has all the same is listed by the next comparison.
+        if held == nil || damaged == nil { self.groups[group]!.comparesAgain = true }
         self.groups[group]!.wants.compare(
-            CopyWants.Page(from: from, end: end, bodies: bodies, held: held, damaged: damaged))
+            CopyWants.Page(
+                from: from, end: end, bodies: bodies, held: held ?? [], damaged: damaged ?? []))
         guard end == nil else { return self.askRows(of: group) }
         self.groups[group]!.isCompared = true
         self.measure(group)
@@ -569,7 +568,8 @@ package actor CopyKeeper {
             self.groups[group]!.durableAskCount = 0
             self.setup.touch(group)
         }
-        if known.wants.wantsComparison || known.comparesAgain {
+        // One that is under way may be past what could not be read.
+        if known.wants.wantsComparison || known.comparesAgain, !known.asksRows {
             self.groups[group]!.comparesAgain = false
             self.askRows(of: group)
         }

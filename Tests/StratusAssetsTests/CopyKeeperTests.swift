@@ -555,4 +555,26 @@ import Testing
                 "1 10000", "2 10000", "3 10000", "1 held", "1 10001", "2 held",
             ])
     }
+
+    /// Two downloads repair the same chunk at once: both copies are stored in one round.
+    @Test func `A-31 a missing copy that comes twice in one round stays`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        bench.name([Self.manifest(1)])
+        await bench.settle(keeper)
+        #expect(await keeper.figures().missingCount == 2)
+        for ordinal in 0..<2 as Range<UInt32> {
+            await withTaskGroup(of: Void.self) { tasks in
+                for _ in 0..<8 {
+                    tasks.addTask { _ = await keeper.put(Self.copy(1, ordinal), of: Self.group) }
+                }
+            }
+        }
+        #expect(await keeper.figures().missingCount == 0)
+        #expect(await keeper.figures().unnamedCount == 0)
+        await bench.pass(10, keeper)
+        await bench.pass(10, keeper)
+        #expect(await self.has(1, keeper))
+        await keeper.stop()
+    }
 }

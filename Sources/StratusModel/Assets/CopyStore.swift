@@ -5,7 +5,10 @@ package protocol CopyStore: AnyObject {
     ///
     /// Takes at most ``CopyRound/sizeMax`` bytes a call. After a throw none of `copies` counts as
     /// stored.
-    func put(_ copies: [StoredCopy]) throws(StoreError)
+    ///
+    /// - Returns: those that were there before, as they are.
+    @discardableResult
+    func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy]
     /// The stored bytes, or nil if they are not here. A copy that differs from what was written is
     /// forgotten, and missing from then on.
     func copy(_ name: CopyName) throws(StoreError) -> Bytes?

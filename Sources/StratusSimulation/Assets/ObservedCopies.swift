@@ -39,13 +39,14 @@ final class ObservedCopies: CopyStore {
         if !life.isGone { life.simulation.opened(sound, of: group, on: life.node) }
     }
 
-    func put(_ copies: [StoredCopy]) throws(StoreError) {
-        try self.store.put(copies)
-        guard !self.life.isGone else { return }
+    func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy] {
+        let held = try self.store.put(copies)
+        guard !self.life.isGone else { return held }
         for copy in copies {
             self.life.simulation.assets?.put(
                 copy.name, CRC32C.of(copy.bytes), of: self.group, on: self.life.node.id)
         }
+        return held
     }
 
     func remove(_ names: [CopyName]) throws(StoreError) {

@@ -39,21 +39,27 @@ package final class PackStore: CopyStore {
 
     // MARK: What copies are asked for
 
-    package func put(_ copies: [StoredCopy]) throws(StoreError) {
+    @discardableResult
+    package func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy] {
         precondition(
             copies.reduce(0) { $0 + $1.bytes.count } <= CopyRound.sizeMax.raw,
             "more than a round of copies in one put")
-        try self.withPacks { (open) throws(StoreError) in
+        return try self.withPacks { (open) throws(StoreError) in
             var names: Set<CopyName> = []
             var new: [StoredCopy] = []
+            var held: [HeldCopy] = []
             for copy in copies where names.insert(copy.name).inserted {
                 precondition(
                     copy.bytes.count <= Int(AssetLimits.storedSizeMax), "a copy beyond its size")
                 let place = try open.index.place(of: copy.name)
-                if let place, !place.isDamaged { continue }
-                new.append(copy)
+                if let place, !place.isDamaged {
+                    held.append(place.record.copy)
+                } else {
+                    new.append(copy)
+                }
             }
             try self.store(new, in: &open)
+            return held
         }
     }
 
