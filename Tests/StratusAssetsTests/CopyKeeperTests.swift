@@ -7,6 +7,40 @@ import StratusStorage
 import Synchronization
 import Testing
 
+/// A store whose listings of sound copies fail when they are told to.
+private final class FlakyStore: CopyStore {
+    private let store: PackStore
+    private let fails: () -> Bool
+
+    init(_ store: PackStore, fails: @escaping () -> Bool) {
+        self.store = store
+        self.fails = fails
+    }
+
+    func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+        if self.fails() { throw StoreError(.io, "told to fail") }
+        return try self.store.held(from: name, limit: limit)
+    }
+
+    func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy] {
+        try self.store.put(copies)
+    }
+    func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }
+    func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
+        try self.store.damaged(from: name, limit: limit)
+    }
+    func remove(_ names: [CopyName]) throws(StoreError) { try self.store.remove(names) }
+    func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress {
+        try self.store.advance(work, budget)
+    }
+    func seal() throws(StoreError) { try self.store.seal() }
+    func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount) {
+        try self.store.sizes()
+    }
+    func takeForgotten() -> [CopyName] { self.store.takeForgotten() }
+    func takeBegunAnew() -> Bool { self.store.takeBegunAnew() }
+}
+
 /// Copies of one partition on a simulated disk, beside rows that the test writes.
 @Suite struct CopyKeeperTests {
     static let group = GroupID(12)
@@ -27,6 +61,8 @@ import Testing
             var held: [LogIndex] = []
             var lost: [BodyID] = []
             var leads = true
+            /// Listings of the store that fail from now on.
+            var failingListCount = 0
             var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
         }
 
@@ -46,8 +82,15 @@ import Testing
             var setup =
                 CopyKeeper.Setup(
                     openStore: { [limits] (group) throws(StoreError) in
-                        try PackStore(
+                        let store = try PackStore(
                             group, in: "assets", of: files, limits: limits, drawSalt: { 7 })
+                        return FlakyStore(store) { [unowned bench] in
+                            bench.state.withLock { state in
+                                guard state.failingListCount > 0 else { return false }
+                                state.failingListCount -= 1
+                                return true
+                            }
+                        }
                     },
                     hasStore: { group in
                         let path = PackDirectory(group, in: "assets").index
@@ -575,6 +618,24 @@ import Testing
         await bench.pass(10, keeper)
         await bench.pass(10, keeper)
         #expect(await self.has(1, keeper))
+        await keeper.stop()
+    }
+
+    /// The listing of damaged copies behind it went well, and the failure was forgotten.
+    @Test func `a comparison that could not read the store is repeated`() async {
+        let before = Bench()
+        before.name([Self.manifest(1)])
+        let first = await before.keeper()
+        await self.put(1, to: first)
+        #expect(await first.figures().missingCount == 0)
+        await first.stop()
+        let bench = Bench(before.files)
+        bench.name([Self.manifest(1)])
+        bench.state.withLock { $0.failingListCount = 1 }
+        let keeper = await bench.keeper()
+        await bench.pass(1, keeper)
+        #expect(bench.state.withLock { $0.failingListCount } == 0)
+        #expect(await keeper.figures().missingCount == 0)
         await keeper.stop()
     }
 }
