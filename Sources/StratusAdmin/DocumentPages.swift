@@ -5,9 +5,9 @@ import StratusModel
 import StratusRecords
 import StratusRuntime
 
-/// People's documents, and the app passwords that WebDAV clients show for them.
+/// People's documents.
 enum DocumentPages {
-    private static let user =
+    static let user =
         "/v1/containers/{container}/environments/{environment}/users/{email}"
 
     static let routes: [AdminRoute] = [
@@ -29,16 +29,6 @@ enum DocumentPages {
         AdminRoute(
             "DELETE", Self.user + "/documents/locks/{token}", answer: "nothing"
         ) { try await Self.unlock($0) },
-        AdminRoute(
-            "GET", Self.user + "/app-passwords", answer: "the app passwords, without their texts"
-        ) { try await Self.passwords($0) },
-        AdminRoute(
-            "POST", Self.user + "/app-passwords", body: "label, readOnly, everything",
-            answer: "the id, and the password, which is told only now"
-        ) { try await Self.makePassword($0, $0.json()) },
-        AdminRoute(
-            "DELETE", Self.user + "/app-passwords/{id}", answer: "nothing"
-        ) { try await Self.revokePassword($0) },
     ]
 
     private static func documents(_ exchange: AdminExchange) async throws -> UserDocuments {
@@ -148,73 +138,5 @@ enum DocumentPages {
         }
         return try await exchange.done(
             "documents unlock", exchange.parameter("email"), try exchange.container())
-    }
-
-    // MARK: App passwords
-
-    private static func passwords(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
-        let passwords = try await exchange.accounts.appPasswords(of: id).filter {
-            $0.container == container
-        }
-        var json = JSONWriter()
-        json.object {
-            $0.key("appPasswords")
-            $0.array { array in
-                for password in passwords {
-                    array.object {
-                        $0.member("id", password.id)
-                        $0.member("label", password.kind.label)
-                        $0.member("made", WallTime.text(password.madeMilliseconds))
-                        $0.member("access", password.kind.isReadOnly ? "read" : "write")
-                        $0.member("shows", password.kind.showsAll ? "everything" : "Documents")
-                    }
-                }
-            }
-        }
-        return AdminAnswer.json(json.finish())
-    }
-
-    private static func makePassword(
-        _ exchange: AdminExchange, _ body: JSONValue
-    ) async throws -> HTTPResponse {
-        let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
-        guard let label = body["label"]?.string, Session.AppPassword.isLabel(label) else {
-            throw AdminRefusal.bad(
-                "'label' is missing, or has not 1 to \(Session.AppPassword.labelSizeMax) bytes")
-        }
-        let kind = Session.AppPassword(
-            label: label, isReadOnly: body["readOnly"]?.bool ?? false,
-            showsAll: body["everything"]?.bool ?? false)
-        let made = try await exchange.directory.makeAppPassword(kind, of: id, in: container)
-        switch made {
-        case .noAccount:
-            throw AdminRefusal(409, "CONFLICT", "the account is disabled")
-        case .tooMany:
-            throw AdminRefusal(
-                409, "CONFLICT",
-                "the account has \(Accounts.appPasswordCountMax) app passwords: revoke one first")
-        case .made(let password, let number):
-            try await exchange.note("user app-password add", "\(id) \(number)", container)
-            var json = JSONWriter()
-            json.object {
-                $0.member("id", number)
-                $0.member("password", password)
-            }
-            return AdminAnswer.json(json.finish(), status: 201)
-        }
-    }
-
-    private static func revokePassword(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let id = try await UserPages.account(exchange, exchange.parameter("email"))
-        let container = try exchange.container()
-        let number = exchange.parameter("id")
-        guard try await exchange.accounts.revokeAppPassword(number, of: id, in: container) else {
-            throw AdminRefusal.missing("app password")
-        }
-        try exchange.directory.authenticator.forget()
-        return try await exchange.done("user app-password revoke", "\(id) \(number)", container)
     }
 }

@@ -1,4 +1,5 @@
 import StratusHTTP
+import StratusIdentity
 import StratusModel
 import StratusPush
 import StratusRuntime
@@ -63,9 +64,6 @@ enum PushTracePage {
 
     /// The first half of the keyed hash that names a device: no address, and no credential.
     private static func name(_ token: Bytes) -> String {
-        token.prefix(8).map { byte in
-            let text = String(byte, radix: 16)
-            return byte < 16 ? "0" + text : text
-        }.joined()
+        Hexadecimal.text(token.prefix(8))
     }
 }

@@ -58,6 +58,16 @@ package struct Directory: Sendable {
         return session.text(in: container, sealedWith: self.store.keys.cipher)
     }
 
+    /// The home of a person's private database, where the reserved zones lie. Nil: no such account.
+    func homeDatabase(of id: AccountID, in container: ContainerReference) async throws
+        -> DatabaseID?
+    {
+        guard let account = try await self.accounts.account(id) else { return nil }
+        return DatabaseID(
+            container: container, scope: .private,
+            owner: self.store.keys.userRecordName(of: id, epoch: account.epoch, in: container))
+    }
+
     /// Makes an app password, and makes the person known to the container.
     package func makeAppPassword(
         _ kind: Session.AppPassword, of id: AccountID, in container: ContainerReference

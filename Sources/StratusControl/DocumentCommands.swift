@@ -9,17 +9,9 @@ struct DocumentCommands: AdminConversation {
     let client: AdminClient
     let isJSON: Bool
 
-    private static let place: [OptionDefinition] = [
-        .value("email", .text("ADDRESS"), required: true, "The e-mail address of the person"),
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
-
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
-            "documents", "People's documents", options: Self.place,
+            "documents", "People's documents", options: PersonPlace.options,
             subcommands: [
                 CommandDefinition(
                     "list", "Every item with its path",
@@ -50,10 +42,6 @@ struct DocumentCommands: AdminConversation {
     static func serves(_ path: [String]) -> Bool { path.first == "documents" }
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
-        let name = self.invocation.value("container")
-        guard ContainerReference.isName(name) else {
-            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
-        }
         switch self.invocation.path {
         case ["documents", "list"]:
             let path = self.invocation["path"].map { "?path=" + PercentCoding.encode($0) } ?? ""
@@ -87,7 +75,7 @@ struct DocumentCommands: AdminConversation {
                 ])
         case ["documents", "unlock"]:
             let token = PercentCoding.encode(self.invocation.value("TOKEN"))
-            _ = try await self.ask("DELETE", self.target() + "/locks/" + token)
+            _ = try await self.ask("DELETE", try self.target() + "/locks/" + token)
             return self.show(self.isJSON ? "{}\n" : "unlocked\n")
         default:
             preconditionFailure("'\(self.invocation.path)' is declared and goes nowhere")
@@ -97,7 +85,7 @@ struct DocumentCommands: AdminConversation {
     private func table(
         _ path: String, _ key: String, _ columns: [(title: String, key: String)]
     ) async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", self.target() + path)
+        let answer = try await self.ask("GET", try self.target() + path)
         if self.isJSON { return self.show(answer.text + "\n") }
         var table = TextTable(columns.map { .init($0.title) })
         for row in try self.document(answer)[key]?.array.map(Array.init) ?? [] {
@@ -107,9 +95,7 @@ struct DocumentCommands: AdminConversation {
         return self.show(table.write())
     }
 
-    private func target() -> String {
-        "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
-            + "/environments/\(self.invocation.value("environment"))/users/"
-            + PercentCoding.encode(self.invocation.value("email")) + "/documents"
+    private func target() throws(AdminClient.Failure) -> String {
+        try PersonPlace.path(self.invocation, "documents")
     }
 }

@@ -3,7 +3,7 @@ import StratusHTTP
 import StratusProcess
 
 /// `stratusctl encryption-key`: the master keys, and what is wrapped under them.
-struct EncryptionKeyCommands {
+struct EncryptionKeyCommands: AdminConversation {
     let invocation: Invocation
     let client: AdminClient
     let isJSON: Bool
@@ -41,10 +41,9 @@ struct EncryptionKeyCommands {
         var masters: [(version: Int64, state: String, count: Int64)] = []
         var failing: [(container: String, environment: String, reason: String)] = []
         var without: Int64 = 0
-        var from: Int64? = 0
-        for _ in 0..<Self.sliceCountMax {
-            guard let start = from else { break }
-            let root = try await self.document("GET", "/v1/encryption-keys?from=\(start)", body: [])
+        try await self.slices { (start) throws(AdminClient.Failure) in
+            try await self.ask("GET", "/v1/encryption-keys?from=\(start)")
+        } _: { root in
             for master in ClusterFacts.array(root, "masters") {
                 guard let version = master["version"]?.int64 else { continue }
                 let count = master["containers"]?.int64 ?? 0
@@ -62,15 +61,14 @@ struct EncryptionKeyCommands {
                     ))
             }
             without += root["withoutKey"]?.int64 ?? 0
-            from = root["next"]?.int64
         }
         masters.sort { $0.version < $1.version }
         let isCheck = self.invocation.path.last == "check"
-        let written = self.write(
+        let shown = self.show(
             self.isJSON
                 ? Self.json(masters, failing, without)
                 : Self.text(masters, failing, without, isCheck: isCheck))
-        guard written == .success, isCheck else { return written }
+        guard shown == .success, isCheck else { return shown }
         return failing.isEmpty ? .success : .refused
     }
 
@@ -133,18 +131,15 @@ struct EncryptionKeyCommands {
     }
 
     private func rotate() async throws(AdminClient.Failure) -> ExitCode {
-        var from: Int64? = 0
         var wrapped: Int64 = 0
         var version: Int64 = 0
-        for _ in 0..<Self.sliceCountMax {
-            guard let start = from else { break }
+        try await self.slices { (start) throws(AdminClient.Failure) in
             var json = JSONWriter()
             json.object { $0.member("from", start) }
-            let root = try await self.document(
-                "POST", "/v1/encryption-keys/rotation", body: json.finish())
+            return try await self.ask("POST", "/v1/encryption-keys/rotation", body: json.finish())
+        } _: { root in
             wrapped += root["wrapped"]?.int64 ?? 0
             version = root["version"]?.int64 ?? version
-            from = root["next"]?.int64
         }
         if self.isJSON {
             var json = JSONWriter()
@@ -152,21 +147,23 @@ struct EncryptionKeyCommands {
                 $0.member("version", version)
                 $0.member("wrapped", wrapped)
             }
-            return self.write(String(decoding: json.finish(), as: UTF8.self) + "\n")
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
         }
-        return self.write("\(wrapped) containers' keys are now wrapped under master \(version)\n")
+        return self.show("\(wrapped) containers' keys are now wrapped under master \(version)\n")
     }
 
-    private func write(_ text: String) -> ExitCode {
-        Terminal.write(text) ? .success : .inputOutput
-    }
-
-    private func document(_ method: String, _ path: String, body: [UInt8])
-        async throws(AdminClient.Failure) -> JSONValue
-    {
-        let answer = try self.client.require(try await self.client.send(method, path, body: body))
-        do throws(JSONError) {
-            return try JSONDocument(parsing: answer.body).root
-        } catch { throw AdminClient.Failure(.inputOutput, "the node's answer is not JSON") }
+    /// Asks for one slice of the containers after the other: `next` in an answer is where the next
+    /// one begins.
+    private func slices(
+        _ ask: (Int64) async throws(AdminClient.Failure) -> AdminClient.Answer,
+        _ take: (JSONValue) -> Void
+    ) async throws(AdminClient.Failure) {
+        var from: Int64? = 0
+        for _ in 0..<Self.sliceCountMax {
+            guard let start = from else { break }
+            let root = try self.document(try await ask(start))
+            take(root)
+            from = root["next"]?.int64
+        }
     }
 }

@@ -9,18 +9,11 @@ struct KeyValueCommands: AdminConversation {
     let client: AdminClient
     let isJSON: Bool
 
-    private static let place: [OptionDefinition] = [
-        .value("email", .text("ADDRESS"), required: true, "The e-mail address of the person"),
-        .value("container", .text("ID"), required: true, "The container"),
-        .value(
-            "environment", .choice(["development", "production"]), default: "development",
-            "The environment"),
-    ]
     private static let key = PositionalDefinition("KEY", .text("KEY"), "the key")
 
     static let definitions: [CommandDefinition] = [
         CommandDefinition(
-            "key-value", "People's key-value stores", options: Self.place,
+            "key-value", "People's key-value stores", options: PersonPlace.options,
             subcommands: [
                 CommandDefinition(
                     "list", "Every key with its value",
@@ -54,10 +47,6 @@ struct KeyValueCommands: AdminConversation {
     static func serves(_ path: [String]) -> Bool { path.first == "key-value" }
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
-        let name = self.invocation.value("container")
-        guard ContainerReference.isName(name) else {
-            throw AdminClient.Failure(.usage, "'\(name)' cannot name a container")
-        }
         switch self.invocation.path {
         case ["key-value", "list"]: return try await self.list()
         case ["key-value", "get"]: return try await self.get()
@@ -70,7 +59,7 @@ struct KeyValueCommands: AdminConversation {
     }
 
     private func list() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", self.target())
+        let answer = try await self.ask("GET", try self.target())
         if self.isJSON { return self.show(answer.text + "\n") }
         var table = TextTable([.init("KEY"), .init("VALUE")])
         for row in try self.document(answer)["values"]?.array.map(Array.init) ?? [] {
@@ -80,7 +69,7 @@ struct KeyValueCommands: AdminConversation {
     }
 
     private func get() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", self.target())
+        let answer = try await self.ask("GET", try self.target())
         let key = Bytes(self.invocation.value("KEY").utf8)
         for row in try self.document(answer)["values"]?.array.map(Array.init) ?? []
         where row["key"]?.utf8 == key {
@@ -102,7 +91,7 @@ struct KeyValueCommands: AdminConversation {
             $0.key("value")
             $0.write(raw: value)
         }
-        _ = try await self.ask("POST", self.target(), body: json.finish())
+        _ = try await self.ask("POST", try self.target(), body: json.finish())
         return self.show(self.isJSON ? "{}\n" : "set\n")
     }
 
@@ -112,12 +101,12 @@ struct KeyValueCommands: AdminConversation {
             $0.member("key", self.invocation.value("KEY"))
             $0.member("removed", true)
         }
-        _ = try await self.ask("POST", self.target(), body: json.finish())
+        _ = try await self.ask("POST", try self.target(), body: json.finish())
         return self.show(self.isJSON ? "{}\n" : "removed\n")
     }
 
     private func devices() async throws(AdminClient.Failure) -> ExitCode {
-        let answer = try await self.ask("GET", self.target() + "/devices")
+        let answer = try await self.ask("GET", try self.target() + "/devices")
         if self.isJSON { return self.show(answer.text + "\n") }
         var table = TextTable([
             .init("DEVICE"), .init("LAST BATCH", alignsRight: true), .init("LAST SEEN"),
@@ -135,9 +124,7 @@ struct KeyValueCommands: AdminConversation {
         value.map { String(decoding: $0.source, as: UTF8.self) } ?? ""
     }
 
-    private func target() -> String {
-        "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
-            + "/environments/\(self.invocation.value("environment"))/users/"
-            + PercentCoding.encode(self.invocation.value("email")) + "/key-values"
+    private func target() throws(AdminClient.Failure) -> String {
+        try PersonPlace.path(self.invocation, "key-values")
     }
 }

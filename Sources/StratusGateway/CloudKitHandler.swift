@@ -267,12 +267,16 @@ package final class CloudKitHandler: HTTPHandler {
         return Input(object)
     }
 
-    func failure(_ error: ClientError, uuid: String, cause: any Error) -> HTTPResponse {
-        if error.code == .internalError {
-            self.log.error(
-                "a request failed inside",
-                ["request": .text(uuid), "cause": .text(String(describing: cause))])
-        }
+    /// Logs why a request failed, if clients are not told.
+    func note(_ error: ClientError, uuid: String, cause: any Error) {
+        guard error.code == .internalError else { return }
+        self.log.error(
+            "a request failed inside",
+            ["request": .text(uuid), "cause": .text(String(describing: cause))])
+    }
+
+    private func failure(_ error: ClientError, uuid: String, cause: any Error) -> HTTPResponse {
+        self.note(error, uuid: uuid, cause: cause)
         var writer = JSONWriter()
         writer.writeFailure(error, uuid: uuid)
         var response = HTTPResponse(status: error.code.status, body: .bytes(writer.finish()))

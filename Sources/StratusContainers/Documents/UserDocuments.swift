@@ -17,12 +17,11 @@ package struct UserDocuments: Sendable {
     package init?(_ id: AccountID, in container: ContainerReference, _ directory: Directory)
         async throws
     {
-        guard let account = try await directory.accounts.account(id) else { return nil }
+        guard let database = try await directory.homeDatabase(of: id, in: container) else {
+            return nil
+        }
         self.store = directory.store
-        self.database = DatabaseID(
-            container: container, scope: .private,
-            owner: directory.store.keys.userRecordName(
-                of: id, epoch: account.epoch, in: container))
+        self.database = database
     }
 
     private func ask(_ question: DocumentsAsk.Question) async throws -> DocumentsAnswer {

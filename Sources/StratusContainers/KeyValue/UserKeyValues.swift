@@ -17,12 +17,11 @@ package struct UserKeyValues: Sendable {
     package init?(_ id: AccountID, in container: ContainerReference, _ directory: Directory)
         async throws
     {
-        guard let account = try await directory.accounts.account(id) else { return nil }
+        guard let database = try await directory.homeDatabase(of: id, in: container) else {
+            return nil
+        }
         self.store = directory.store
-        self.database = DatabaseID(
-            container: container, scope: .private,
-            owner: directory.store.keys.userRecordName(
-                of: id, epoch: account.epoch, in: container))
+        self.database = database
     }
 
     package struct Content: Sendable {

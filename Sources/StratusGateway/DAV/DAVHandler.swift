@@ -37,14 +37,7 @@ struct DAVHandler: Sendable {
             response = failure.response()
         } catch {
             let known = ClientError(error)
-            if known.code == .internalError {
-                self.handler.log.error(
-                    "a request failed inside",
-                    [
-                        "request": .text(request.identity.uuid),
-                        "cause": .text(String(describing: error)),
-                    ])
-            }
+            self.handler.note(known, uuid: request.identity.uuid, cause: error)
             response = DAVFailure(known).response()
         }
         if response.status == 401 {

@@ -78,7 +78,7 @@ extension DAVService {
             "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
         ]
         if self.head.method == "HEAD" { return HTTPResponse(status: 200, headers: headers) }
-        let title = DAVService.escaped(target.names.last ?? self.route.container.container)
+        let title = SignInHTML.escape(target.names.last ?? self.route.container.container)
         let listing = DAVListing(
             self, folder,
             opening: Bytes(
@@ -93,27 +93,12 @@ extension DAVService {
                 let names = target.names + [item.name]
                 bytes += Bytes(
                     ("<li><a href=\"\(self.route.href(names, isFolder: isFolder))\">"
-                        + Self.escaped(item.name) + (isFolder ? "/</a>" : "</a> \(item.size)")
+                        + SignInHTML.escape(item.name) + (isFolder ? "/</a>" : "</a> \(item.size)")
                         + "</li>\n").utf8)
             }
             return bytes
         }
         return HTTPResponse(status: 200, headers: headers, body: .stream(listing, length: nil))
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 
     // MARK: PROPFIND

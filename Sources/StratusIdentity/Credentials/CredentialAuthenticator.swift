@@ -109,13 +109,22 @@ package final class CredentialAuthenticator: Authenticator {
         guard let credentials = TokenCredentials(unambiguous: request.head.query) else {
             throw .wrong
         }
-        do {
-            try await self.keepUp()
+        return try await self.judging {
             if SignedRequest.isPresent(in: request.head) {
                 guard credentials.webAuthToken == nil else { throw AuthenticationRefusal.wrong }
                 return try await self.signed(request)
             }
             return try await self.tokens(credentials, request)
+        }
+    }
+
+    /// Judges by the keys of now. What cannot be judged is no refusal.
+    private func judging(
+        _ body: () async throws -> Authentication
+    ) async throws(AuthenticationRefusal) -> Authentication {
+        do {
+            try await self.keepUp()
+            return try await body()
         } catch let refusal as AuthenticationRefusal {
             throw refusal
         } catch RouteError.notExecuted(let retryAfter) {
@@ -248,19 +257,12 @@ package final class CredentialAuthenticator: Authenticator {
     package func authenticate(
         _ request: PresentedRequest, password: String, from place: String
     ) async throws(AuthenticationRefusal) -> Authentication {
-        do {
-            try await self.keepUp()
+        try await self.judging {
             if let found = try await self.appPassword(password, request) { return found }
             if let wait = try await self.accounts.countTry(of: place) {
                 throw AuthenticationRefusal.limited(retryAfter: .milliseconds(wait))
             }
             throw AuthenticationRefusal.wrong
-        } catch let refusal as AuthenticationRefusal {
-            throw refusal
-        } catch RouteError.notExecuted(let retryAfter) {
-            throw .unavailable(retryAfter: retryAfter)
-        } catch {
-            throw .unavailable(retryAfter: .seconds(1))
         }
     }
 

@@ -39,9 +39,11 @@ package struct NamedMasters: MasterKeys {
             default: nil
             }
         }
-        var digits = content[...]
-        while let first = digits.first, isSpace(first) { digits.removeFirst() }
-        while let last = digits.last, isSpace(last) { digits.removeLast() }
+        // A slice of the caller's bytes, which the caller wipes.
+        guard let first = content.firstIndex(where: { !isSpace($0) }),
+            let last = content.lastIndex(where: { !isSpace($0) })
+        else { return nil }
+        let digits = content[first...last]
         guard digits.count == 64 else { return nil }
         var key = Bytes()
         key.reserveCapacity(32)
