@@ -354,6 +354,86 @@ import Testing
         #expect(try await dav.status("PUT", "/Documents/f/b", body: "x") == 201)
     }
 
+    /// One that showed Documents alone could lock the whole store, hour by hour.
+    @Test func `the root is locked by those alone who see all of it`() async throws {
+        let (dav, ann) = try await DAVClient.make()
+        var all = dav
+        all.password = try await dav.makePassword(.init(label: "app", showsAll: true), ann)
+        let info =
+            "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope>"
+            + "<D:locktype><D:write/></D:locktype></D:lockinfo>"
+        #expect(try await dav.status("LOCK", "/", body: info) == 403)
+        #expect(try await dav.status("PROPFIND", "/", [("Depth", "0")]) == 207)
+        let locked = try await all.send("LOCK", "/", body: info)
+        #expect(locked.status == 200, "\(locked)")
+        let token = try #require(locked.headers["Lock-Token"])
+        let seen = try await dav.send("PROPFIND", "/Documents", [("Depth", "0")])
+        #expect(!seen.text.contains(token.dropFirst().dropLast()))
+        #expect(try await dav.status("UNLOCK", "/Documents", [("Lock-Token", token)]) == 409)
+        #expect(try await all.status("UNLOCK", "/", [("Lock-Token", token)]) == 204)
+    }
+
+    /// Versions of other devices would have gone with it.
+    @Test func `a file whose versions wait is not removed, nor replaced by another`() async throws {
+        let (dav, ann) = try await DAVClient.make()
+        #expect(try await dav.status("PUT", "/Documents/a", body: "one") == 201)
+        #expect(try await dav.status("PUT", "/Documents/b", body: "two") == 201)
+        let (api, user) = (try await dav.town.apiToken(), try await dav.town.signIn(ann))
+        func ask(_ operation: String, _ body: String) async throws -> WireAnswer {
+            try await dav.town.send(
+                WireRequest(
+                    method: "POST",
+                    target: dav.path("/\(operation)").replacing("/dav/", with: "/documents/1/")
+                        + "?ckAPIToken=\(api)&ckWebAuthToken=\(user)", headers: [],
+                    body: Array(body.utf8)))
+        }
+        let listed = try await ask("items/list", #"{"path":"Documents"}"#)
+        let item = try #require(
+            listed.json["items"].elements.first { $0["name"].text == "a" }, "\(listed)")
+        let id = try #require(item["id"].text)
+        let now = dav.town.world.wallMilliseconds
+        #expect(try await dav.status("PUT", "/Documents/a", body: "three") == 204)
+        // Older than what stands: it loses, and waits.
+        let saved = try await ask(
+            "items/modify",
+            #"{"device":"mac","now":\#(now),"operations":[{"operation":"save","id":"\#(id)","basedOn":"\#(item["contentTag"].text ?? "")","content":"eA==","at":\#(now - 60_000)}]}"#
+        )
+        #expect(saved.json["items"][0]["conflicts"].integer == 1, "\(saved)")
+        #expect(try await dav.status("DELETE", "/Documents/a") == 409)
+        let onto = [("Destination", dav.path("/Documents/a"))]
+        #expect(try await dav.status("MOVE", "/Documents/b", onto) == 409)
+        #expect(try await dav.status("COPY", "/Documents/b", onto) == 409)
+        #expect(try await dav.send("GET", "/Documents/a").text == "three")
+    }
+
+    /// A quarter of a megabyte made an answer of gigabytes.
+    @Test func `what a small body asks for stays small`() async throws {
+        let (dav, _) = try await DAVClient.make()
+        #expect(try await dav.status("PUT", "/Documents/a", body: "x") == 201)
+        let long = String(repeating: "n", count: 2_000)
+        let longName =
+            "<D:propfind xmlns:D=\"DAV:\" xmlns:n=\"\(long)\"><D:prop><n:a/></D:prop></D:propfind>"
+        #expect(
+            try await dav.status("PROPFIND", "/Documents/a", [("Depth", "0")], body: longName)
+                == 400)
+        let same = String(repeating: "<D:lockdiscovery/>", count: 5_000)
+        let repeated = try await dav.send(
+            "PROPFIND", "/Documents/a", [("Depth", "0")],
+            body: "<D:propfind xmlns:D=\"DAV:\"><D:prop>\(same)</D:prop></D:propfind>")
+        #expect(repeated.status == 207 && repeated.body.count < 1_000, "\(repeated.body.count)")
+        let many = String(repeating: "<n:a>x</n:a>", count: 5_000)
+        #expect(
+            try await dav.status(
+                "PROPPATCH", "/Documents/a",
+                body: "<D:propertyupdate xmlns:D=\"DAV:\" xmlns:n=\"urn:x\"><D:set><D:prop>"
+                    + "\(many)</D:prop></D:set></D:propertyupdate>") == 400)
+        // Characters that no document may have are replaced in one.
+        #expect(try await dav.status("PUT", "/Documents/a%EF%BF%BF", body: "x") == 201)
+        let found = try await dav.send("PROPFIND", "/Documents", [("Depth", "1")])
+        #expect(!found.text.unicodeScalars.contains("\u{FFFF}"))
+        #expect(found.text.unicodeScalars.contains("\u{FFFD}"))
+    }
+
     @Test func `a folder of many items is listed whole, in pages`() async throws {
         let (dav, _) = try await DAVClient.make()
         for number in 0..<450 {
