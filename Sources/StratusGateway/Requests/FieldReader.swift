@@ -36,15 +36,14 @@ struct FieldReader {
             }
             claim = known
         }
+        let flag = object["isEncrypted"]?.bool
         let type: FieldType
         if let defined {
             type = defined
         } else {
             type = try Self.infer(
-                value, claim: claim, isEncrypted: object["isEncrypted"]?.bool == true,
-                field: field)
+                value, claim: claim, isEncrypted: flag == true, field: field)
         }
-        let flag = object["isEncrypted"]?.bool
         let wantsSealing = claim?.isEncrypted == true || flag == true
         // A tag or a flag that says nothing of sealing contradicts an encrypted field. Without
         // either the schema decides.
