@@ -119,10 +119,9 @@ struct UpgradeCommands {
                     what: "nodes of an older release: " + Self.lagging(standing),
                     advice: "Install the new release there, or remove the node."))
         }
-        let cluster = try await self.document("GET", "/v1/cluster")
-        let health = try await self.document("GET", "/v1/cluster/health")
-        let diagnosis = Diagnosis(cluster: cluster, earlier: cluster, health: health)
-        return findings + diagnosis.findings.filter { !diagnosis.levelFindings.contains($0) }
+        let doctor = DoctorCommand(client: self.client, isJSON: self.isJSON)
+        return findings
+            + (try await doctor.findings()).filter { $0.alarm != .unfinishedUpgrade }
     }
 
     private func finalise(_ standing: JSONValue) async throws(AdminClient.Failure) -> ExitCode {
