@@ -298,6 +298,14 @@ let package = Package(
             exclude: ["Vectors"],
             swiftSettings: house),
         .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "CShims", "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
+                "StratusSealing", "StratusStorage", "StratusRecords", "StratusIdentity",
+                "StratusCluster", "StratusConfiguration", "StratusGateway", "StratusSimulation",
+            ],
+            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: house),
+        .testTarget(
             name: "StratusNodeTests",
             dependencies: [
                 "StratusModel", "StratusPlacement", "StratusHTTP", "StratusRuntime",

@@ -213,7 +213,7 @@ struct Diagnosis {
     }
 
     /// A reminder, where every member reads more than the cluster writes.
-    private var levelFindings: [Finding] {
+    var levelFindings: [Finding] {
         let level = self.cluster["featureLevel"]?.int64 ?? 0
         let announced = ClusterFacts.nodes(self.cluster).filter {
             $0["state"]?.string != "removed"

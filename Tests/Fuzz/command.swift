@@ -10,7 +10,9 @@ import StratusPlacement
 /// commands, queries, answers, outcomes, mail and rows.
 ///
 /// For any bytes: nothing traps, and an accepted value is written and read again to the same bytes.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     let container = ContainerReference(container: "iCloud.c", environment: .development)

@@ -8,7 +8,9 @@ import StratusModel
 /// Fuzzes identity: its commands, outcomes, questions and answers, and the bodies of its rows.
 ///
 /// For any bytes: nothing traps, and an accepted value is written and read again to the same bytes.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzIdentity(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     check(bytes, { b throws(DecodingError) in try IdentityCommand(decoding: b) }, { $0.encoded() })

@@ -1,9 +1,12 @@
-// modules: StratusModel sources: Sources/StratusConfiguration/JSON5Parser.swift
-// Sources/StratusConfiguration/JSON5Value.swift seeds: Config/stratus.example.json5
+// modules: StratusConfiguration
+// seeds: Config/stratus.example.json5
+@testable import StratusConfiguration
 
 /// Fuzzes the reader of configuration files. Whatever the text is: nothing traps, and an error
 /// names a place in it.
-@_cdecl("LLVMFuzzerTestOneInput")
+#if LIBFUZZER
+    @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzJSON5(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     do throws(JSON5Error) { _ = try JSON5Parser.parse(text) } catch {

@@ -12,7 +12,9 @@ import StratusSimulation
 /// The first byte says what is mended before the log is read, so that checksums do not end every
 /// run at the first byte: 1 batches, 2 payloads, 4 not the header, 8 the file is shorter. For any
 /// bytes: nothing traps, and a second start reads what the first one left as the first one did.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzLog(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }
     let bytes = Bytes(UnsafeBufferPointer(start: start + 1, count: count - 1))

@@ -9,7 +9,9 @@ import StratusModel
 /// the letters of buckets.
 ///
 /// For any bytes: nothing traps, and an accepted value is written and read again to the same bytes.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzMail(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     check(bytes, { b throws(DecodingError) in try MailCommand(decoding: b) }, { $0.encoded() })

@@ -5,7 +5,9 @@ import StratusModel
 /// Fuzzes the reader of multipart bodies. The first byte says how the rest is cut.
 ///
 /// Whatever the bytes are: nothing traps, and cutting the input does not change what comes of it.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzMultipart(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }
     let bytes = Bytes(UnsafeBufferPointer(start: start + 1, count: count - 1))

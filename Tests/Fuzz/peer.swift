@@ -9,7 +9,9 @@ import StratusPlacement
 ///
 /// For any bytes: nothing traps, an accepted value is written and read again to the same bytes, and
 /// frames give the same messages however the network cuts them. The first byte says where.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzPeer(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     check(bytes, { b throws(DecodingError) in try PeerMessage(decoding: b) }, { $0.encoded() })

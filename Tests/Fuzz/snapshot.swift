@@ -10,7 +10,9 @@ import StratusModel
 /// The bytes are read as a frame, as the body of a frame with the right checksum (the first byte is
 /// its kind), and as a position. For any bytes: nothing traps, and an accepted value is written and
 /// read again to the same bytes.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzSnapshot(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     func read(_ bytes: Bytes) throws(DecodingError) -> SnapshotFrame {

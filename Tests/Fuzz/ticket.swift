@@ -10,7 +10,9 @@ import StratusSealing
 /// The bytes are taken as a text, and as what such a text seals. Whatever they are: nothing traps,
 /// what has expired is not accepted, and an accepted value is written and read again as the same
 /// value.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzTicket(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     open(String(decoding: bytes, as: UTF8.self))

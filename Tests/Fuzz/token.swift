@@ -14,7 +14,9 @@ import StratusSealing
 /// The bytes are taken as a text, and as what such a text seals: the key is known here, so that
 /// what is behind the seal is reached, too. Whatever the bytes are: nothing traps, and a value is
 /// written and read again as the same value.
+#if LIBFUZZER
 @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func fuzzToken(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
     open(String(decoding: bytes, as: UTF8.self))
