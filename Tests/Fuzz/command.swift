@@ -11,7 +11,7 @@ import StratusPlacement
 ///
 /// For any bytes: nothing traps, and an accepted value is written and read again to the same bytes.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzCommand(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))

@@ -7,7 +7,7 @@ import StratusModel
 /// Whatever the bytes are: nothing traps, every event's range lies in its input and moves forward,
 /// and cutting the input does not change what it says.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzHTTP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }

@@ -7,7 +7,7 @@ import StratusModel
 /// For any text: nothing traps, and nothing grows beyond the limits. What is accepted is written
 /// out and read again as the same lists.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzIfHeader(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

@@ -7,7 +7,7 @@ import StratusModel
 /// For any bytes: nothing traps; an accepted document can be walked whole; written out and read
 /// again it is the same document; and a value's own text is a document of its own.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzJSON(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))

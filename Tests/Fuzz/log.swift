@@ -13,7 +13,7 @@ import StratusSimulation
 /// run at the first byte: 1 batches, 2 payloads, 4 not the header, 8 the file is shorter. For any
 /// bytes: nothing traps, and a second start reads what the first one left as the first one did.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzLog(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }

@@ -6,7 +6,7 @@ import StratusModel
 ///
 /// Whatever the bytes are: nothing traps, and cutting the input does not change what comes of it.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzMultipart(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 1 else { return 0 }

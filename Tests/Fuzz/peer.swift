@@ -10,7 +10,7 @@ import StratusPlacement
 /// For any bytes: nothing traps, an accepted value is written and read again to the same bytes, and
 /// frames give the same messages however the network cuts them. The first byte says where.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzPeer(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))

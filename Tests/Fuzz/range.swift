@@ -7,7 +7,7 @@ import StratusModel
 /// Whatever the bytes are: nothing traps, a part lies within its file and is not empty, and a name
 /// never leaves its quotes or its line.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzRange(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     guard count > 0 else { return 0 }

@@ -7,7 +7,7 @@ import StratusRecords
 /// For any text: nothing traps, an error names a place, and an accepted schema is written and read
 /// again to the same schema.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzSchema(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)

@@ -15,7 +15,7 @@ import StratusSealing
 /// what is behind the seal is reached, too. Whatever the bytes are: nothing traps, and a value is
 /// written and read again as the same value.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzToken(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))

@@ -7,7 +7,7 @@ import StratusModel
 /// For any bytes: nothing traps, and nothing grows beyond the limits. What is accepted is written
 /// out and read again as the same elements.
 #if LIBFUZZER
-@_cdecl("LLVMFuzzerTestOneInput")
+    @_cdecl("LLVMFuzzerTestOneInput")
 #endif
 public func fuzzXML(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let bytes = Bytes(UnsafeBufferPointer(start: start, count: count))
