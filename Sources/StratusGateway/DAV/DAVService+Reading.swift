@@ -28,44 +28,30 @@ extension DAVService {
     func get(_ target: Place) async throws -> HTTPResponse {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         if item.kind == .folder { return self.page(target, item) }
-        var content: Bytes = []
+        var content = DocumentContent.inline([])
         var known = item
         if item.contentTag != 0 {
             guard
-                case .content(let found, let version, let bytes) = try await self.documents.ask(
+                case .content(let found, let version, let stored) = try await self.documents.ask(
                     .content(id: item.id, version: nil))
             else { throw DocumentService.otherKind }
             guard let found, version != nil else { throw Overtaken.changed }
             known = found
-            content = bytes
+            content = stored
         }
         let tag = Self.tag(known)
-        // What people store may be somebody's script: no page may run it on this origin.
-        var headers: HeaderFields = [
-            "Content-Type": "application/octet-stream", "ETag": tag,
-            "Last-Modified": Self.date(known), "Accept-Ranges": "bytes",
-            "Content-Disposition": "attachment",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
-        ]
+        var headers = DocumentFiles.headers(tag: tag)
+        headers.set("Last-Modified", Self.date(known))
         if try self.checkConditions(known) {
             return HTTPResponse(status: 304, headers: headers)
         }
-        guard ByteRange.counts(ifRange: self.head.headers["If-Range"], tag: tag) else {
-            return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
-        }
-        let size = UInt64(content.count)
-        switch ByteRange(self.head.headers["Range"], size: size) {
-        case .whole: return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
-        case .part(let part):
-            headers.set("Content-Range", ByteRange.contentRange(part, size: size))
-            return HTTPResponse(
-                status: 206, headers: headers,
-                body: .bytes(Bytes(content[Int(part.lowerBound)..<Int(part.upperBound)])))
-        case .unsatisfiable:
-            var failure = DAVFailure(416, "the file has \(size) bytes")
-            failure.headers.set("Content-Range", ByteRange.contentRange(unsatisfiedOf: size))
-            throw failure
+        do {
+            return try await DocumentFiles.answer(
+                content, self.head, headers, tag: tag, of: self.exchange.homeDatabase,
+                in: self.files)
+        } catch AssetFailure.notFound {
+            // Another content took its place, and its time was over.
+            throw Overtaken.changed
         }
     }
 
