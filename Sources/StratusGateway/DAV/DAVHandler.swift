@@ -77,6 +77,10 @@ struct DAVHandler: Sendable {
         }
         try self.handler.rates?.check(address: request.peer, at: self.handler.world.now)
         guard let route = DAVRoute(path: request.head.path) else {
+            // Some clients look for every folder above their own, and make those that are not found.
+            if DAVRoute.isAboveStores(request.head.path) {
+                throw DAVFailure(403, "a store is at /dav/<container>/<environment>/")
+            }
             throw DAVFailure(404, "there is nothing at this address")
         }
         let authentication = try await self.authenticate(request, route)
@@ -99,7 +103,9 @@ struct DAVHandler: Sendable {
         // A name of the request would stand for every path that has the same body.
         head.headers.remove("X-Stratus-Request-ID")
         // Each has a deadline of its own, counted from here.
-        func service(_ body: Bytes, _ content: DocumentContent?) throws -> DAVService {
+        func service(
+            _ body: Bytes, _ content: DocumentContent?, over first: DocumentItem?? = nil
+        ) throws -> DAVService {
             let exchange = Exchange(
                 handler: self.handler, route: Route(route.container, .private, Self.operation),
                 authentication: authentication, head: head, body: body,
@@ -107,14 +113,16 @@ struct DAVHandler: Sendable {
             try exchange.requireLevel(.two)
             return DAVService(
                 documents: DocumentService(exchange: exchange), route: route,
-                showsAll: password?.showsAll ?? true, content: content, files: files)
+                showsAll: password?.showsAll ?? true, content: content, first: first,
+                files: files)
         }
         let (body, rest) = try await self.body(request, &share, files)
         var content: DocumentContent?
+        var first: DocumentItem??
         if let rest, let files {
             let checks = try service([], nil)
             await turn.take(for: 0)
-            try await checks.checkPut()
+            first = .some(try await checks.checkPut())
             turn.leave()
             content = try await files.store(
                 ResumedBody(body, rest), of: Self.length(of: request.head),
@@ -123,7 +131,9 @@ struct DAVHandler: Sendable {
             content = .inline(body)
         }
         await turn.take(for: rest == nil ? body.count : 0)
-        var response = try await service(rest == nil ? body : [], content).respond()
+        var response = try await service(
+            rest == nil ? body : [], content, over: first
+        ).respond()
         // A file that is read holds its own room.
         if response.held == nil { response.held = room }
         return response

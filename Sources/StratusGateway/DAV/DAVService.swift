@@ -15,6 +15,8 @@ struct DAVService: Sendable {
     let showsAll: Bool
     /// What a `PUT` brings.
     let content: DocumentContent?
+    /// What was there before its body was read, where that took time; nil: nobody looked.
+    let first: DocumentItem??
     /// Nil where nothing keeps assets.
     let files: DocumentFiles?
 
@@ -26,8 +28,7 @@ struct DAVService: Sendable {
     var now: Int64 { self.exchange.handler.world.wallMilliseconds }
 
     func respond() async throws -> HTTPResponse {
-        // What was there when the request came.
-        var first: DocumentItem??
+        var first = self.first
         for attempt in 1... {
             do {
                 return try await self.decide(&first)
@@ -73,7 +74,9 @@ struct DAVService: Sendable {
     }
 
     /// Refuses a `PUT` before its body is read, where it is clear by then.
-    func checkPut() async throws {
+    ///
+    /// - Returns: what is there now.
+    func checkPut() async throws -> DocumentItem? {
         let target = try await self.resolve(self.route.names)
         let shown = try Self.shown(try await self.checkIf(target))
         _ = try self.slot(ofPut: target)
@@ -83,6 +86,7 @@ struct DAVService: Sendable {
                 423, "the item is locked", condition: "lock-token-submitted",
                 href: self.route.href(self.route.names, isFolder: false))
         }
+        return target.item
     }
 
     // MARK: Where

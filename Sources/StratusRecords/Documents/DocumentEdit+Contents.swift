@@ -41,17 +41,15 @@ extension DocumentEdit {
         guard isThere else { throw .refused(.assetMissing, "") }
     }
 
-    /// The bytes that the record of an item's current content has.
-    mutating func inlineSize(
+    /// The current content of an item; nil: it has none yet.
+    mutating func content(
         of item: DocumentItem, _ rows: borrowing some RowReader
-    ) throws(Stop) -> Int {
+    ) throws(Stop) -> DocumentContent? {
         guard item.contentTag != 0,
             let record = try self.record(
                 DocumentVersion.recordName(item.id, item.contentTag), rows)
-        else { return 0 }
-        do throws(StoreError) {
-            return try DocumentVersion.read(record).1.inlineSize
-        } catch {
+        else { return nil }
+        do throws(StoreError) { return try DocumentVersion.read(record).1 } catch {
             throw .store(error)
         }
     }

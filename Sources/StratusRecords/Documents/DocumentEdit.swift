@@ -356,9 +356,11 @@ struct DocumentEdit {
         _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem {
         var item = known
-        let isConflict = known.contentTag != 0 && basedOn != known.contentTag
-        let freed = isConflict ? 0 : try self.inlineSize(of: known, rows)
-        try self.check(content, over: freed, rows)
+        let current = try self.content(of: known, rows)
+        // Of two equal contents one is enough: a device may have saved one twice.
+        let isConflict =
+            known.contentTag != 0 && basedOn != known.contentTag && current != content
+        try self.check(content, over: isConflict ? 0 : current?.inlineSize ?? 0, rows)
         if isConflict, known.conflicts >= UInt64(self.rules.versionCountMax) {
             throw .refused(.tooManyVersions, String(self.rules.versionCountMax))
         }

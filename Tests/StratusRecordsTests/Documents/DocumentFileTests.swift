@@ -92,6 +92,16 @@ import Testing
         #expect(try self.own.item(item.id)?.size == 5_000)
     }
 
+    @Test mutating func `a content that is saved twice is one content`() throws {
+        for content in [try self.upload(1), .inline([1, 2])] {
+            let number = content.inlineSize + 1
+            let item = try self.create(number, "f\(number)", content)
+            let again = try self.save(item, content, basedOn: nil)
+            #expect(again.conflicts == 0 && again.contentTag != item.contentTag)
+            #expect(try self.stored(item.id) == content)
+        }
+    }
+
     @Test mutating func `a copy shares the file, and a move does not touch it`() throws {
         let film = try self.upload(1)
         let folder = try self.own.folder(9, "folder")

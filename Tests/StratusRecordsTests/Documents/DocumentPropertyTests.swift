@@ -268,7 +268,9 @@ struct DocumentLife {
         guard let known else { return Self.expect(result, .notFound) }
         guard known.kind == .file else { return Self.expect(result, .notAFile) }
         if ifUnchanged, basedOn ?? 0 != known.current { return Self.expect(result, .stale) }
-        let isConflict = known.current != 0 && basedOn != known.current
+        let isConflict =
+            known.current != 0 && basedOn != known.current
+            && known.contents[known.current] != content
         if isConflict, known.contents.count > 3 { return Self.expect(result, .tooManyVersions) }
         guard case .item(let item) = result, item.id == id else { return "\(result)" }
         guard isConflict else {
