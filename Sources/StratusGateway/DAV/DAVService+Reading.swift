@@ -90,7 +90,7 @@ extension DAVService {
     // MARK: PROPFIND
 
     func propertiesFound(_ target: Place) async throws -> HTTPResponse {
-        let wanted = try DAVProperties(self.exchange.body)
+        let wanted = try await self.wanted()
         let isDeep: Bool
         switch self.head.headers["Depth"]?.lowercased() {
         case "0": isDeep = false
@@ -121,6 +121,21 @@ extension DAVService {
         }
         return HTTPResponse(
             status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
+    }
+
+    private func wanted() async throws -> DAVProperties {
+        var wanted = try DAVProperties(self.exchange.body)
+        guard wanted.readsQuota else { return wanted }
+        let database = self.exchange.homeDatabase
+        guard
+            case .use(let use, _, let assets) = try await self.exchange.read(
+                .use(database), at: .database(database))
+        else { throw DocumentService.otherKind }
+        let used = use.size + assets.size
+        let limit = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
+        wanted.quota = DAVProperties.Quota(
+            used: used, available: limit == 0 ? nil : limit - min(limit, used))
+        return wanted
     }
 
     private func responses(

@@ -165,6 +165,36 @@ import Testing
         #expect(town.buffers.size == 0)
     }
 
+    @Test func `the quota is told to who names it, of folders`() async throws {
+        func ask(_ town: Town, _ path: String, _ names: String) async throws -> String {
+            try await Self.send(
+                town, "PROPFIND", path, [("Depth", "0")],
+                CollectedBody(
+                    Bytes("<D:propfind xmlns:D=\"DAV:\">\(names)</D:propfind>".utf8))
+            ).text
+        }
+        let both = "<D:prop><D:quota-used-bytes/><D:quota-available-bytes/></D:prop>"
+        let town = Town { _, limits in limits.privateDatabaseSizeMax = ByteCount(1_500_000) }
+        #expect(try await Self.put(town, "/Documents/film", Self.large).status == 201)
+        let text = try await ask(town, "/Documents", both)
+        func number(_ name: String) throws -> Int {
+            let start = try #require(text.firstRange(of: "\(name)"), "\(text)")
+            return try #require(
+                Int(text[start.upperBound...].drop { $0 != ">" }.dropFirst().prefix { $0 != "<" }),
+                "\(text)")
+        }
+        let used = try number("quota-used-bytes")
+        #expect(used > 900_000 && used < 910_000)
+        #expect(try number("quota-available-bytes") == 1_500_000 - used)
+        #expect(try await ask(town, "/Documents/film", both).contains("404 Not Found"))
+        #expect(!(try await ask(town, "/Documents", "<D:allprop/>").contains("quota")))
+        let more = "<D:allprop/><D:include><D:quota-used-bytes/></D:include>"
+        #expect(try await ask(town, "/Documents", more).contains(">\(used)<"))
+        // Without a quota nothing says how much may come.
+        let free = try await ask(Town(), "/Documents", both)
+        #expect(free.contains("quota-used-bytes") && free.contains("404 Not Found"))
+    }
+
     /// The client goes away in the middle.
     private final class Broken: RequestBody {
         private let left = Mutex(60)
