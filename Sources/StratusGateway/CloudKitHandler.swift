@@ -93,13 +93,16 @@ package final class CloudKitHandler: HTTPHandler {
     package func bodyLimit(for head: RequestHead) -> ByteCount {
         if self.people != nil, SignInService.isPage(head.path) { return SignInService.bodySizeMax }
         if PollService.isPoll(head.path) { return PollService.bodySizeMax }
-        if DAVRoute.isPath(head.path) { return DAVHandler.bodyLimit(head.method) }
+        if DAVRoute.isPath(head.path) {
+            return DAVHandler.bodyLimit(head.method, fileSizeMax: self.assets?.settings.sizeMax)
+        }
         // What goes nowhere need not be read.
         return self.operations.operation(at: head.path)?.bodySizeMax(self.limits) ?? .kibibytes(64)
     }
 
     package func patience(for head: RequestHead) -> RequestPatience {
         if PollService.isPoll(head.path) { return .held }
+        if DAVRoute.isPath(head.path) { return DAVHandler.patience(head.method) }
         return self.operations.operation(at: head.path)?.patience ?? .usual
     }
 
@@ -216,6 +219,9 @@ package final class CloudKitHandler: HTTPHandler {
         case .file(let bytes, let headers):
             try room.settle(bytes.count)
             response = HTTPResponse(status: 200, headers: headers, body: .bytes(bytes))
+        case .whole(let whole):
+            if case .bytes(let bytes) = whole.body { try room.settle(bytes.count) }
+            response = whole
         case .stream(let body, let length, let contentType):
             response = HTTPResponse(
                 status: 200, headers: ["Content-Type": contentType],
@@ -242,7 +248,7 @@ package final class CloudKitHandler: HTTPHandler {
         return whole
     }
 
-    private func next(of body: any RequestBody) async throws(InputRefusal) -> Bytes? {
+    func next(of body: any RequestBody) async throws(InputRefusal) -> Bytes? {
         do throws(RequestBodyError) { return try await body.next() } catch {
             switch error {
             case .tooLarge: throw .bodyTooLarge(self.limits.requestSizeMax)

@@ -36,6 +36,34 @@ import Testing
         #expect(HTTPDate.text(seconds) == text)
     }
 
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
+        ("Sun Nov  6 08:49:37 1994", 784_111_777), ("Sun Nov 16 08:49:37 1994", 784_975_777),
+        ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_799),
+        // In 2026 the year 76 is to come, and 77 is past.
+        ("Wednesday, 01-Jan-76 00:00:00 GMT", 3_345_062_400),
+        ("Saturday, 01-Jan-77 00:00:00 GMT", 220_924_800), ("", nil), ("now", nil),
+        ("Mon, 29 Feb 2100 00:00:00 GMT", nil), ("Sun, 31 Nov 1994 08:49:37 GMT", nil),
+        ("Sun, 06 Nov 1994 24:49:37 GMT", nil), ("Sun, 6 Nov 1994 08:49:37 GMT", nil),
+        ("Sun, 06 Nov 1994 08:49:37 CET", nil), ("Sun, 06 Nov 1994 08:49:37", nil),
+        ("Sun, 06 Nov 1994 +8:49:37 GMT", nil), ("Sun, 06 Nov -994 08:49:37 GMT", nil),
+        ("Sun, 00 Nov 1994 08:49:37 GMT", nil), ("Day, 06 Nov 1994 08:49:37 GMT", nil),
+        ("Sunday, 06-Nov-1994 08:49:37 GMT", nil),
+    ])
+    func `dates are read in the three forms of HTTP`(text: String, seconds: Int64?) {
+        #expect(HTTPDate.seconds(text, at: 1_795_600_000_000) == seconds, "\(text)")
+    }
+
+    @Test(arguments: [3, 4] as [UInt64])
+    func `what is written is read again`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<500 {
+            let seconds = Int64.random(in: -62_135_596_800...253_402_300_799, using: &random)
+            #expect(HTTPDate.seconds(HTTPDate.text(seconds), at: 0) == seconds, "\(seconds)")
+        }
+    }
+
     @Test(arguments: [1, 2] as [UInt64])
     func `dates agree with Foundation's calendar`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

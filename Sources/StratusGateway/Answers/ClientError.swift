@@ -39,6 +39,7 @@ extension ClientError {
             case let refusal as AuthenticationRefusal: Self(refusal)
             case let error as RouteError: Self(error)
             case let refusal as FieldRefusal: Self(refusal)
+            case let failure as AssetFailure: failure.error
             case is CancellationError:
                 Self(.tryAgainLater, "the request was cancelled", retryAfter: 1)
             default: Self(.internalError, "internal error")

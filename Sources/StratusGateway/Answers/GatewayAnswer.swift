@@ -8,6 +8,8 @@ enum GatewayAnswer: Sendable {
     case json(Bytes)
     /// Bytes that are no object, and their headers.
     case file(Bytes, HeaderFields)
+    /// An answer with a status of its own.
+    case whole(HTTPResponse)
     /// Pulled as fast as the client takes it. What was read for it is counted until its end.
     case stream(any ResponseBody, length: Int?, contentType: String)
 }

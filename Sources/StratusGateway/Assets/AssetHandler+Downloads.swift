@@ -24,7 +24,9 @@ extension AssetHandler {
                 ? AssetFailure.gone("the download URL has expired: read the record again")
                 : AssetFailure.forbidden("unknown download URL")
         }
-        guard let stored = try await self.stored(link) else { throw AssetFailure.notFound }
+        guard let stored = try await self.stored(link.asset, in: link.database) else {
+            throw AssetFailure.notFound
+        }
         let size = stored.body.size
         let tag = Self.tag(of: stored.asset)
         var headers = self.headers(name: name, tag: tag, link)
@@ -53,61 +55,64 @@ extension AssetHandler {
         // In a public database nobody knows the reader: an address reads each file by itself.
         let reader =
             link.database.owner.isEmpty ? "\(request.peer) \(tag)" : link.database.owner
-        return try await self.content(
-            of: stored, range, link, by: reader, status, headers, length)
-    }
-
-    private func content(
-        of stored: StoredAsset, _ range: Range<UInt64>, _ link: DownloadLink,
-        by reader: String, _ status: Int, _ headers: HeaderFields, _ length: Int
-    ) async throws -> HTTPResponse {
-        let (world, kit) = (self.world, self.kit)
-        guard
-            let share = await kit.buffers.wait(
-                for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
-                of: reader, now: { world.now }, sleep: kit.sleep)
-        else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
-        guard let members = await kit.members(link.database) else {
-            throw AssetFailure.later("the database cannot be reached", seconds: 1)
-        }
-        let key = try await kit.keys.open(
-            stored.key, version: stored.body.keyVersion, of: link.database)
-        let patience = max(
-            Self.patienceMin, .seconds(Int64(clamping: UInt64(length) / Self.speedMin)))
-        let plan = BodyReadPlan(
-            manifest: stored.body, members: members, range: range,
-            sealer: BodySealer(
-                databaseKey: key, version: stored.body.keyVersion, database: link.database,
-                body: stored.body.body), deadline: self.world.now + patience, share: share)
-        let body: any ResponseBody
-        switch await kit.bodies.begin(plan) {
-        case .ready(let ready): body = ready
-        case .failed(.unreachable):
-            throw AssetFailure.later("a node that may have the file does not answer", seconds: 5)
-        case .failed(.absent):
-            // Its copies go soon after its row.
-            guard let now = try await self.stored(link) else { throw AssetFailure.notFound }
-            guard now.body.body == stored.body.body else {
-                throw AssetFailure.later("the file was sealed anew meanwhile", seconds: 1)
-            }
-            throw AssetFailure.gone("no node has all of the file")
-        }
+        let (body, share) = try await self.begin(stored, range, by: reader)
         var response = HTTPResponse(
             status: status, headers: headers, body: .stream(body, length: length))
         response.held = share
         return response
     }
 
+    /// Begins to read a part of an asset, whose first bytes are there when this returns.
+    ///
+    /// - Parameter reader: who shares the memory of transfers with others.
+    func begin(
+        _ stored: StoredAsset, _ range: Range<UInt64>, by reader: String
+    ) async throws -> (body: any ResponseBody, share: TransferBuffers.Share) {
+        let (world, kit) = (self.world, self.kit)
+        let length = Int(range.upperBound - range.lowerBound)
+        guard
+            let share = await kit.buffers.wait(
+                for: min(TransferBuffers.downloadSize, 2 * length + 4_096),
+                of: reader, now: { world.now }, sleep: kit.sleep)
+        else { throw AssetFailure.later("too many transfers at once", seconds: 10) }
+        guard let members = await kit.members(stored.database) else {
+            throw AssetFailure.later("the database cannot be reached", seconds: 1)
+        }
+        let key = try await kit.keys.open(
+            stored.key, version: stored.body.keyVersion, of: stored.database)
+        let patience = max(
+            Self.patienceMin, .seconds(Int64(clamping: UInt64(length) / Self.speedMin)))
+        let plan = BodyReadPlan(
+            manifest: stored.body, members: members, range: range,
+            sealer: BodySealer(
+                databaseKey: key, version: stored.body.keyVersion, database: stored.database,
+                body: stored.body.body), deadline: self.world.now + patience, share: share)
+        switch await kit.bodies.begin(plan) {
+        case .ready(let body): return (body, share)
+        case .failed(.unreachable):
+            throw AssetFailure.later("a node that may have the file does not answer", seconds: 5)
+        case .failed(.absent):
+            // Its copies go soon after its row.
+            guard let now = try await self.stored(stored.asset, in: stored.database) else {
+                throw AssetFailure.notFound
+            }
+            guard now.body.body == stored.body.body else {
+                throw AssetFailure.later("the file was sealed anew meanwhile", seconds: 1)
+            }
+            throw AssetFailure.gone("no node has all of the file")
+        }
+    }
+
     /// The asset with its manifest and key; nil: it is gone.
-    private func stored(_ link: DownloadLink) async throws -> StoredAsset? {
-        let query = RecordQuery(principal: Principal(kind: .system), .asset(link.asset))
+    func stored(_ asset: AssetID, in database: DatabaseID) async throws -> StoredAsset? {
+        let query = RecordQuery(principal: Principal(kind: .system), .asset(asset))
         let answer = try await self.router.read(
-            query.enveloped(), at: .database(link.database),
+            query.enveloped(), at: .database(database),
             deadline: self.world.now + Self.readPatience)
         guard case .asset(let stored) = try RecordAnswer(decoding: answer.body) else {
             throw AssetFailure.broken
         }
-        return stored?.database == link.database ? stored : nil
+        return stored?.database == database ? stored : nil
     }
 
     private func headers(name: String?, tag: String, _ link: DownloadLink) -> HeaderFields {
@@ -128,7 +133,7 @@ extension AssetHandler {
     }
 
     /// A list of tags, weak ones too: for a GET they are compared weakly (RFC 9110 §13.1.2).
-    private static func matches(_ field: String, _ tag: String) -> Bool {
+    static func matches(_ field: String, _ tag: String) -> Bool {
         field.split(separator: ",").contains { element in
             let text = element.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()
             let known = String(text)
@@ -138,6 +143,6 @@ extension AssetHandler {
 }
 
 /// For an answer whose head alone matters.
-private struct EmptyBody: ResponseBody {
+struct EmptyBody: ResponseBody {
     func next() async throws -> Bytes? { nil }
 }

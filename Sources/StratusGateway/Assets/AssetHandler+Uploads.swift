@@ -35,10 +35,46 @@ extension AssetHandler {
                 error == .expired
                     ? "the upload URL has expired: ask for a new one" : "unknown upload URL")
         }
-        let sizeMax = min(ticket.sizeMax, self.kit.settings.sizeMax)
         let boundary = request.head.headers["Content-Type"].flatMap(MultipartReader.boundary)
         let length = request.head.headers["Content-Length"].flatMap { UInt64($0) }
-        if let length, boundary == nil, length > sizeMax { throw AssetFailure.tooLarge(sizeMax) }
+        let form = boundary.map { FirstFile(request.body, boundary: $0) }
+        let pinned: PinnedAsset
+        let size: UInt64
+        do {
+            (pinned, size) = try await self.store(
+                form ?? request.body, of: length, isWrapped: form != nil, ticket)
+        } catch BodyFailure.cutShort where form?.isNoForm == true {
+            throw AssetFailure.malformed("the body is no multipart form with a file")
+        }
+        var writer = JSONWriter()
+        writer.object {
+            $0.key("singleFile")
+            $0.writeUploaded(
+                checksum: pinned.fileChecksum, size: size,
+                receipt: AssetReceipt(
+                    asset: pinned.asset, database: ticket.database, user: ticket.user,
+                    expiresMilliseconds: self.world.wallMilliseconds
+                        + AssetReceipt.lifeMilliseconds
+                ).text(sealedWith: self.kit.ciphers.receipts))
+        }
+        return HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "application/json; charset=UTF-8", "Cache-Control": "no-store",
+            ], body: .bytes(writer.finish()))
+    }
+
+    /// Takes a file to the disks of a majority, and names it.
+    ///
+    /// - Parameters:
+    ///   - isWrapped: whether `length` counts more than the file.
+    ///   - pinMilliseconds: how long the asset stays if no record holds it; nil: as its receipt.
+    func store(
+        _ body: any RequestBody, of length: UInt64?, isWrapped: Bool = false,
+        _ ticket: UploadTicket, pinMilliseconds: Int64? = nil
+    ) async throws -> (asset: PinnedAsset, size: UInt64) {
+        let sizeMax = min(ticket.sizeMax, self.kit.settings.sizeMax)
+        if let length, !isWrapped, length > sizeMax { throw AssetFailure.tooLarge(sizeMax) }
         guard self.router.level.allows(.two) else { throw RouteError.upgrading }
         try await self.requireOpen(ticket)
         let (world, kit) = (self.world, self.kit)
@@ -56,33 +92,14 @@ extension AssetHandler {
             kit.settings.deduplicates ? try await kit.keys.secret(of: ticket.database) : nil
         let plan = self.plan(ticket, members, key, hashes: secret != nil, sizeMax: sizeMax)
         let written: WrittenBody
-        let form = boundary.map { FirstFile(request.body, boundary: $0) }
         do throws(BodyFailure) {
-            written = try await kit.bodies.write(form ?? request.body, plan)
+            written = try await kit.bodies.write(body, plan)
         } catch {
             if error == .tooLarge { throw AssetFailure.tooLarge(sizeMax) }
-            if let form, form.isNoForm {
-                throw AssetFailure.malformed("the body is no multipart form with a file")
-            }
             throw error
         }
-        let pinned = try await self.pin(written, ticket, plan, secret)
-        var writer = JSONWriter()
-        writer.object {
-            $0.key("singleFile")
-            $0.writeUploaded(
-                checksum: pinned.fileChecksum, size: written.sums.size,
-                receipt: AssetReceipt(
-                    asset: pinned.asset, database: ticket.database, user: ticket.user,
-                    expiresMilliseconds: self.world.wallMilliseconds
-                        + AssetReceipt.lifeMilliseconds
-                ).text(sealedWith: kit.ciphers.receipts))
-        }
-        return HTTPResponse(
-            status: 200,
-            headers: [
-                "Content-Type": "application/json; charset=UTF-8", "Cache-Control": "no-store",
-            ], body: .bytes(writer.finish()))
+        let pinned = try await self.pin(written, ticket, plan, secret, for: pinMilliseconds)
+        return (pinned, written.sums.size)
     }
 
     /// A ticket makes nothing in a container that was shut, or for a user who is gone.
@@ -121,12 +138,14 @@ extension AssetHandler {
     /// Names the body: from here on the file is an asset, for 24 hours or until a record holds it.
     private func pin(
         _ written: WrittenBody, _ ticket: UploadTicket, _ plan: BodyPlan,
-        _ secret: SecretBytes?
+        _ secret: SecretBytes?, for pinMilliseconds: Int64?
     ) async throws -> PinnedAsset {
         try await self.requireOpen(ticket)
         let digest = self.digest(of: written.sums, ticket, secret)
         let end = self.world.now + Self.commandPatience
         var storers = written.storers
+        var rules = self.kit.rules(of: ticket.database, self.limits)
+        if let pinMilliseconds { rules.pinMilliseconds = pinMilliseconds }
         for tries in 1...Self.pinTriesMax {
             let pin = PinAsset(
                 database: ticket.database, upload: UploadID(ticket.upload),
@@ -135,7 +154,7 @@ extension AssetHandler {
                 chunkSize: written.chunkSize, keyVersion: written.keyVersion,
                 chunks: written.chunks, digest: digest,
                 orphanAfterMilliseconds: plan.orphanAfterMilliseconds, storers: storers,
-                rules: self.kit.rules(of: ticket.database, self.limits))
+                rules: rules)
             let command = RecordCommand.pinAsset(pin).enveloped(
                 container: ticket.database.container, identity: self.world.drawIdentity(),
                 deadlineMilliseconds: self.world.wallMilliseconds

@@ -33,6 +33,17 @@ struct DAVFailure: Error, Sendable, Equatable {
         }
     }
 
+    init(_ failure: AssetFailure) {
+        switch failure {
+        case .full: self.init(507, failure.error.reason, condition: "quota-not-exceeded")
+        case .unsatisfiable(let size):
+            self.init(failure.status, failure.error.reason)
+            self.headers.set("Content-Range", ByteRange.contentRange(unsatisfiedOf: size))
+        case .later: self.init(failure.error)
+        default: self.init(failure.status, failure.error.reason)
+        }
+    }
+
     init(_ refusal: DocumentRefusal, subject: String) {
         let reason = ClientError(refusal, subject: subject).reason
         self =
@@ -49,6 +60,8 @@ struct DAVFailure: Error, Sendable, Equatable {
             case .locked:
                 Self(423, "the item is locked", condition: "lock-token-submitted")
             case .lockNotFound: Self(409, reason, condition: "lock-token-matches-request-uri")
+            // Sent a moment ago, and gone: the client sends it again.
+            case .assetMissing: Self(503, reason)
             }
     }
 

@@ -1,3 +1,4 @@
+import StratusAssets
 import StratusCluster
 import StratusHTTP
 import StratusIdentity
@@ -20,8 +21,15 @@ struct DAVHandler: Sendable {
     static let allowed =
         "OPTIONS, GET, HEAD, PROPFIND, PUT, DELETE, MKCOL, COPY, MOVE, PROPPATCH, LOCK, UNLOCK"
 
-    static func bodyLimit(_ method: String) -> ByteCount {
-        method == "PUT" ? .kibibytes(512) : .kibibytes(256)
+    /// - Parameter fileSizeMax: the largest asset; nil: nothing keeps assets.
+    static func bodyLimit(_ method: String, fileSizeMax: UInt64?) -> ByteCount {
+        guard method == "PUT" else { return .kibibytes(256) }
+        return ByteCount(
+            max(DocumentFiles.inlineSizeMax, fileSizeMax.map { Int(clamping: $0) } ?? 0))
+    }
+
+    static func patience(_ method: String) -> RequestPatience {
+        method == "PUT" || method == "GET" ? .transfer : .usual
     }
 
     /// What stands in an exchange for the operation. It is in no table: WebDAV has methods instead.
@@ -35,6 +43,11 @@ struct DAVHandler: Sendable {
             response = try await self.answer(request)
         } catch let failure as DAVFailure {
             response = failure.response()
+        } catch let failure as AssetFailure {
+            self.handler.note(failure.error, uuid: request.identity.uuid, cause: failure)
+            response = DAVFailure(failure).response()
+        } catch let failure as BodyFailure {
+            response = DAVFailure(AssetFailure(failure)).response()
         } catch {
             let known = ClientError(error)
             self.handler.note(known, uuid: request.identity.uuid, cause: error)
@@ -64,6 +77,10 @@ struct DAVHandler: Sendable {
         }
         try self.handler.rates?.check(address: request.peer, at: self.handler.world.now)
         guard let route = DAVRoute(path: request.head.path) else {
+            // Some clients look for every folder above their own, and make those that are not found.
+            if DAVRoute.isAboveStores(request.head.path) {
+                throw DAVFailure(403, "a store is at /dav/<container>/<environment>/")
+            }
             throw DAVFailure(404, "there is nothing at this address")
         }
         let authentication = try await self.authenticate(request, route)
@@ -78,40 +95,84 @@ struct DAVHandler: Sendable {
             throw DAVFailure(403, "this app password is for reading only")
         }
         var share = BodyBudget.Share(of: self.handler.bodies)
-        let body = try await self.body(request, &share)
+        let files = DocumentFiles(self.handler)
         let turn = LongWork.Turn(at: request.longWork, for: "\(route.container.container) dav")
         defer { turn.leave() }
         let room = AnswerRoom(of: self.handler.answers)
         var head = request.head
         // A name of the request would stand for every path that has the same body.
         head.headers.remove("X-Stratus-Request-ID")
-        let exchange = Exchange(
-            handler: self.handler, route: Route(route.container, .private, Self.operation),
-            authentication: authentication, head: head, body: body, isSecure: request.isSecure,
-            room: room, turn: turn)
-        try exchange.requireLevel(.two)
-        await turn.take(for: body.count)
-        let service = DAVService(
-            documents: DocumentService(exchange: exchange), route: route,
-            showsAll: password?.showsAll ?? true)
-        var response = try await service.respond()
-        response.held = room
+        // Each has a deadline of its own, counted from here.
+        func service(
+            _ body: Bytes, _ content: DocumentContent?, over first: DocumentItem?? = nil
+        ) throws -> DAVService {
+            let exchange = Exchange(
+                handler: self.handler, route: Route(route.container, .private, Self.operation),
+                authentication: authentication, head: head, body: body,
+                isSecure: request.isSecure, room: room, turn: turn)
+            try exchange.requireLevel(.two)
+            return DAVService(
+                documents: DocumentService(exchange: exchange), route: route,
+                showsAll: password?.showsAll ?? true, content: content, first: first,
+                files: files)
+        }
+        let (body, rest) = try await self.body(request, &share, files)
+        var content: DocumentContent?
+        var first: DocumentItem??
+        if let rest, let files {
+            let checks = try service([], nil)
+            await turn.take(for: 0)
+            first = .some(try await checks.checkPut())
+            turn.leave()
+            content = try await files.store(
+                ResumedBody(body, rest), of: Self.length(of: request.head),
+                in: checks.exchange.homeDatabase, by: checks.exchange.caller)
+        } else if method == "PUT" {
+            content = .inline(body)
+        }
+        await turn.take(for: rest == nil ? body.count : 0)
+        var response = try await service(
+            rest == nil ? body : [], content, over: first
+        ).respond()
+        // A file that is read holds its own room.
+        if response.held == nil { response.held = room }
         return response
     }
 
+    private static func length(of head: RequestHead) -> UInt64? {
+        head.headers["Content-Length"].flatMap { UInt64($0) }
+    }
+
+    /// Reads a body, whole unless it is a file that is too large for a record.
+    ///
+    /// - Returns: what was read, and what is left of a file.
     private func body(
-        _ request: HTTPRequest, _ share: inout BodyBudget.Share
-    ) async throws -> Bytes {
-        do throws(InputRefusal) {
-            let body = try await self.handler.collect(request.body, &share)
-            guard body.count <= Self.bodyLimit(request.head.method).raw else {
-                throw InputRefusal.bodyTooLarge(Self.bodyLimit(request.head.method))
-            }
-            return body
-        } catch {
-            guard case .bodyTooLarge(let limit) = error else { throw error }
-            throw DAVFailure(413, "a file has at most \(limit.raw) bytes here")
+        _ request: HTTPRequest, _ share: inout BodyBudget.Share, _ files: DocumentFiles?
+    ) async throws -> (bytes: Bytes, rest: (any RequestBody)?) {
+        let isFile = request.head.method == "PUT"
+        let limit = isFile ? DocumentFiles.inlineSizeMax : Self.bodyLimit("", fileSizeMax: nil).raw
+        if isFile, let files, let length = Self.length(of: request.head), length > limit {
+            guard length <= files.sizeMax else { throw Self.tooLarge(files.sizeMax) }
+            return ([], request.body)
         }
+        var whole: Bytes = []
+        do {
+            while let more = try await self.handler.next(of: request.body) {
+                guard share.grow(by: more.count) else { throw InputRefusal.noRoomForBody }
+                if whole.isEmpty { whole = more } else { whole += more }
+                if whole.count > limit {
+                    guard isFile, files != nil else { throw Self.tooLarge(UInt64(limit)) }
+                    return (whole, request.body)
+                }
+            }
+        } catch InputRefusal.bodyTooLarge {
+            throw Self.tooLarge(files?.sizeMax ?? UInt64(limit))
+        }
+        return (whole, nil)
+    }
+
+    private static func tooLarge(_ limit: UInt64) -> DAVFailure {
+        DAVFailure(413, "a file has at most \(limit) bytes here")
     }
 
     // MARK: Who asks

@@ -11,7 +11,15 @@ struct DAVProperties: Sendable {
         case named([XMLName])
     }
 
+    /// What the store holds, and what it may hold still; nil: there is no quota (RFC 4331).
+    struct Quota: Sendable, Equatable {
+        var used: UInt64
+        var available: UInt64?
+    }
+
     let ask: Ask
+    /// Read only where it is asked for.
+    var quota: Quota?
 
     static let namedMax = 256
     private static let namesSizeMax = 16 << 10
@@ -55,6 +63,18 @@ struct DAVProperties: Sendable {
         return names
     }
 
+    /// Whether the quota is asked for. Nobody gets it who does not name it.
+    var readsQuota: Bool {
+        let names: [XMLName] =
+            switch self.ask {
+            case .all(let more): more
+            case .names: []
+            case .named(let names): names
+            }
+        return names.contains(.dav("quota-used-bytes"))
+            || names.contains(.dav("quota-available-bytes"))
+    }
+
     /// Whether properties that clients keep matter.
     var readsKept: Bool {
         switch self.ask {
@@ -90,7 +110,11 @@ struct DAVProperties: Sendable {
             }
             found += kept.map(\.element)
             for name in more where !Self.usual.contains(name) && !keptNames.contains(name) {
-                missing.append(Self.alone(XMLElement(name)))
+                if let value = self.value(name, item, lockDiscovery) {
+                    found.append(Self.alone(value))
+                } else {
+                    missing.append(Self.alone(XMLElement(name)))
+                }
             }
         case .named(let names):
             for name in names {
@@ -157,6 +181,11 @@ struct DAVProperties: Sendable {
         case "getcontentlength": return item.kind == .file ? text(String(item.size)) : nil
         case "getcontenttype":
             return item.kind == .file ? text("application/octet-stream") : nil
+        case "quota-used-bytes":
+            return item.kind == .folder ? self.quota.map { text(String($0.used)) } : nil
+        case "quota-available-bytes":
+            return item.kind == .folder
+                ? self.quota?.available.map { text(String($0)) } : nil
         case "getetag": return item.kind == .file ? text(DAVService.tag(item)) : nil
         default: return nil
         }

@@ -26,6 +26,16 @@ package struct DAVRoute: Sendable, Equatable {
         else { return nil }
     }
 
+    /// Whether a path is one of the folders that stores are in.
+    static func isAboveStores(_ path: String) -> Bool {
+        guard path.utf8.count <= 4_096, var segments = URLPath(path)?.segments,
+            segments.first == "dav"
+        else { return false }
+        if segments.last == "" { segments.removeLast() }
+        return segments.count < 3
+            && segments.dropFirst().allSatisfy { ContainerReference.isName($0) }
+    }
+
     /// The path of other names in the same store, as a link.
     func href(_ names: [String], isFolder: Bool) -> String {
         var path =

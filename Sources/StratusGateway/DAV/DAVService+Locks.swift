@@ -30,7 +30,7 @@ extension DAVService {
             item = self.draw()
             operations.append(
                 .create(
-                    id: item, .file, name: name, folder: folder.id, .refuse, content: [],
+                    id: item, .file, name: name, folder: folder.id, .refuse, content: .inline([]),
                     atMilliseconds: self.now))
         }
         let token = self.draw()

@@ -28,44 +28,30 @@ extension DAVService {
     func get(_ target: Place) async throws -> HTTPResponse {
         guard let item = target.item else { throw DAVFailure(404, "no such item") }
         if item.kind == .folder { return self.page(target, item) }
-        var content: Bytes = []
+        var content = DocumentContent.inline([])
         var known = item
         if item.contentTag != 0 {
             guard
-                case .content(let found, let version, let bytes) = try await self.documents.ask(
+                case .content(let found, let version, let stored) = try await self.documents.ask(
                     .content(id: item.id, version: nil))
             else { throw DocumentService.otherKind }
             guard let found, version != nil else { throw Overtaken.changed }
             known = found
-            content = bytes
+            content = stored
         }
         let tag = Self.tag(known)
-        // What people store may be somebody's script: no page may run it on this origin.
-        var headers: HeaderFields = [
-            "Content-Type": "application/octet-stream", "ETag": tag,
-            "Last-Modified": Self.date(known), "Accept-Ranges": "bytes",
-            "Content-Disposition": "attachment",
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
-        ]
+        var headers = DocumentFiles.headers(tag: tag)
+        headers.set("Last-Modified", Self.date(known))
         if try self.checkConditions(known) {
             return HTTPResponse(status: 304, headers: headers)
         }
-        guard ByteRange.counts(ifRange: self.head.headers["If-Range"], tag: tag) else {
-            return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
-        }
-        let size = UInt64(content.count)
-        switch ByteRange(self.head.headers["Range"], size: size) {
-        case .whole: return HTTPResponse(status: 200, headers: headers, body: .bytes(content))
-        case .part(let part):
-            headers.set("Content-Range", ByteRange.contentRange(part, size: size))
-            return HTTPResponse(
-                status: 206, headers: headers,
-                body: .bytes(Bytes(content[Int(part.lowerBound)..<Int(part.upperBound)])))
-        case .unsatisfiable:
-            var failure = DAVFailure(416, "the file has \(size) bytes")
-            failure.headers.set("Content-Range", ByteRange.contentRange(unsatisfiedOf: size))
-            throw failure
+        do {
+            return try await DocumentFiles.answer(
+                content, self.head, headers, tag: tag, of: self.exchange.homeDatabase,
+                in: self.files)
+        } catch AssetFailure.notFound {
+            // Another content took its place, and its time was over.
+            throw Overtaken.changed
         }
     }
 
@@ -104,7 +90,7 @@ extension DAVService {
     // MARK: PROPFIND
 
     func propertiesFound(_ target: Place) async throws -> HTTPResponse {
-        let wanted = try DAVProperties(self.exchange.body)
+        let wanted = try await self.wanted()
         let isDeep: Bool
         switch self.head.headers["Depth"]?.lowercased() {
         case "0": isDeep = false
@@ -135,6 +121,21 @@ extension DAVService {
         }
         return HTTPResponse(
             status: 207, headers: Self.multiStatus, body: .stream(listing, length: nil))
+    }
+
+    private func wanted() async throws -> DAVProperties {
+        var wanted = try DAVProperties(self.exchange.body)
+        guard wanted.readsQuota else { return wanted }
+        let database = self.exchange.homeDatabase
+        guard
+            case .use(let use, _, let assets) = try await self.exchange.read(
+                .use(database), at: .database(database))
+        else { throw DocumentService.otherKind }
+        let used = use.size + assets.size
+        let limit = UInt64(self.exchange.handler.limits.privateDatabaseSizeMax.raw)
+        wanted.quota = DAVProperties.Quota(
+            used: used, available: limit == 0 ? nil : limit - min(limit, used))
+        return wanted
     }
 
     private func responses(

@@ -20,28 +20,50 @@ extension DAVService {
         return (folder, name)
     }
 
-    func put(_ target: Place, _ shown: [String]) async throws -> HTTPResponse {
+    /// Where a `PUT` stores its file.
+    func slot(ofPut target: Place) throws -> (folder: DocumentItem, name: String) {
         guard self.head.headers["Content-Range"] == nil else {
             throw DAVFailure(400, "a part of a file cannot be stored")
         }
         if target.isFolder { throw DAVFailure(405, "a folder has no content") }
         _ = try self.checkConditions(target.item)
-        let (folder, name) = try self.slot(target)
+        return try self.slot(target)
+    }
+
+    /// Whether the request says what it expects to find. `*` is anything.
+    private var isConditional: Bool {
+        let headers = self.head.headers
+        return headers["If"] != nil || headers["If-Unmodified-Since"] != nil
+            || headers["If-None-Match"] != nil || headers["If-Match"].map { $0 != "*" } ?? false
+    }
+
+    /// Stores a file.
+    ///
+    /// - Parameter known: what was there when the request came. If another content has come since,
+    ///   a request without a condition keeps both.
+    func put(
+        _ target: Place, over known: DocumentItem?, _ shown: [String]
+    ) async throws -> HTTPResponse {
+        guard let content else { preconditionFailure("a 'PUT' has a content") }
+        let (folder, name) = try self.slot(ofPut: target)
         let time = self.editTime
         let operation: DocumentOperation
         if let item = target.item {
             operation = .save(
-                id: item.id, content: self.exchange.body, basedOn: item.contentTag,
-                ifUnchanged: true, atMilliseconds: time ?? self.now)
+                id: item.id, content: content,
+                basedOn: self.isConditional ? item.contentTag : known?.contentTag ?? 0,
+                ifUnchanged: self.isConditional, atMilliseconds: time ?? self.now)
         } else {
             operation = .create(
                 id: self.draw(), .file, name: name, folder: folder.id, .refuse,
-                content: self.exchange.body, atMilliseconds: time ?? self.now)
+                content: content, atMilliseconds: time ?? self.now)
         }
         guard case .item(let item)? = try await self.submit([operation], shown).first else {
             throw DocumentService.otherKind
         }
-        var headers: HeaderFields = ["ETag": Self.tag(item)]
+        // Beside a later edit it is a version that waits, and has no tag here.
+        let isCurrent = item.contentTag == item.tag
+        var headers: HeaderFields = isCurrent ? ["ETag": Self.tag(item)] : [:]
         if time != nil { headers.set("X-OC-Mtime", "accepted") }
         return self.created(target.item == nil, headers)
     }

@@ -13,6 +13,12 @@ struct DAVService: Sendable {
     let route: DAVRoute
     /// Otherwise only the folder `Documents` is there.
     let showsAll: Bool
+    /// What a `PUT` brings.
+    let content: DocumentContent?
+    /// What was there before its body was read, where that took time; nil: nobody looked.
+    let first: DocumentItem??
+    /// Nil where nothing keeps assets.
+    let files: DocumentFiles?
 
     static let device = "webdav"
     private static let attemptCountMax = 3
@@ -22,9 +28,10 @@ struct DAVService: Sendable {
     var now: Int64 { self.exchange.handler.world.wallMilliseconds }
 
     func respond() async throws -> HTTPResponse {
+        var first = self.first
         for attempt in 1... {
             do {
-                return try await self.decide()
+                return try await self.decide(&first)
             } catch Overtaken.changed where attempt < Self.attemptCountMax {
                 continue
             } catch is Overtaken {
@@ -37,15 +44,17 @@ struct DAVService: Sendable {
     /// What the request relied on has changed.
     enum Overtaken: Error { case changed }
 
-    private func decide() async throws -> HTTPResponse {
+    private func decide(_ first: inout DocumentItem??) async throws -> HTTPResponse {
         let target = try await self.resolve(self.route.names)
         let ifHeader = try await self.checkIf(target)
-        let shown = ifHeader?.tokens.compactMap { DAVLocks.token($0) } ?? []
+        let shown = try Self.shown(ifHeader)
+        let known = first ?? target.item
+        first = .some(known)
         switch self.head.method {
         case "GET", "HEAD": return try await self.get(target)
         case "PROPFIND": return try await self.propertiesFound(target)
         case "PROPPATCH": return try await self.patch(target, shown)
-        case "PUT": return try await self.put(target, shown)
+        case "PUT": return try await self.put(target, over: known, shown)
         case "MKCOL": return try await self.makeFolder(target, shown)
         case "DELETE": return try await self.delete(target, shown)
         case "COPY", "MOVE": return try await self.transfer(target, shown)
@@ -53,6 +62,31 @@ struct DAVService: Sendable {
         case "UNLOCK": return try await self.unlock(target)
         default: throw DAVFailure(405, "WebDAV has no such method")
         }
+    }
+
+    private static func shown(_ header: IfHeader?) throws -> [String] {
+        let shown = header?.tokens.compactMap { DAVLocks.token($0) } ?? []
+        guard shown.count <= ModifyDocuments.tokenCountMax else {
+            throw DAVFailure(
+                400, "'If' shows more than \(ModifyDocuments.tokenCountMax) lock tokens")
+        }
+        return shown
+    }
+
+    /// Refuses a `PUT` before its body is read, where it is clear by then.
+    ///
+    /// - Returns: what is there now.
+    func checkPut() async throws -> DocumentItem? {
+        let target = try await self.resolve(self.route.names)
+        let shown = try Self.shown(try await self.checkIf(target))
+        _ = try self.slot(ofPut: target)
+        let locks = try await self.locks().on(target)
+        guard locks.isEmpty || locks.contains(where: { shown.contains($0.token) }) else {
+            throw DAVFailure(
+                423, "the item is locked", condition: "lock-token-submitted",
+                href: self.route.href(self.route.names, isFolder: false))
+        }
+        return target.item
     }
 
     // MARK: Where
@@ -78,12 +112,8 @@ struct DAVService: Sendable {
     }
 
     func resolve(_ names: [String]) async throws -> Place {
-        let selectors = (0...names.count).map {
-            DocumentsAsk.Selector.path(Array(names[..<$0]))
-        }
-        guard
-            case .lookup(var chain) = try await self.documents.ask(.lookup(selectors)),
-            chain.count == selectors.count
+        guard case .lookup(var chain) = try await self.documents.ask(.chain(names)),
+            chain.count == names.count + 1
         else { throw DocumentService.otherKind }
         if !self.showsAll, chain.count == 1 || chain[1]?.id != DocumentNames.documents {
             for index in chain.indices.dropFirst() { chain[index] = nil }
@@ -159,7 +189,9 @@ struct DAVService: Sendable {
         if let field = headers["If-Match"] {
             guard matches(field) else { throw DAVFailure(412, "it is not the one of 'If-Match'") }
         } else if let field = headers["If-Unmodified-Since"], let item {
-            guard field == Self.date(item) else {
+            // A date that cannot be read is no condition (RFC 9110 §13.1.4).
+            guard HTTPDate.seconds(field, at: self.now).map({ $0 >= Self.seconds(item) }) ?? true
+            else {
                 throw DAVFailure(412, "it has changed since")
             }
         }
@@ -169,13 +201,17 @@ struct DAVService: Sendable {
                 throw DAVFailure(412, "it is one of 'If-None-Match'")
             }
         } else if isReading, let field = headers["If-Modified-Since"], let item {
-            return field == Self.date(item)
+            return HTTPDate.seconds(field, at: self.now).map { $0 >= Self.seconds(item) } ?? false
         }
         return false
     }
 
     static func date(_ item: DocumentItem) -> String {
-        HTTPDate.text(item.editedAtMilliseconds / 1_000)
+        HTTPDate.text(Self.seconds(item))
+    }
+
+    private static func seconds(_ item: DocumentItem) -> Int64 {
+        item.editedAtMilliseconds / 1_000
     }
 
     // MARK: Asking and changing
@@ -202,7 +238,7 @@ struct DAVService: Sendable {
         var draws = self.exchange.draws()
         let results = try await self.documents.submit(
             operations, device: Self.device, now: self.now, isAtomic: true,
-            showing: Array(tokens.prefix(ModifyDocuments.tokenCountMax)), &draws)
+            showing: tokens, &draws)
         for result in results {
             guard case .refused(let refusal, let subject) = result, refusal != .atomicFailure else {
                 continue

@@ -23,6 +23,12 @@ struct DocumentService: Sendable {
         GatewayOperation("versions/list", of: .documents, in: .private, needs: .user) {
             try await DocumentService(exchange: $0).versions($1)
         },
+        GatewayOperation("content/upload", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).uploadURL($1)
+        },
+        GatewayOperation("content/download", of: .documents, in: .private, needs: .user) {
+            try await DocumentService(exchange: $0).downloadURL($1)
+        },
         GatewayOperation("data/remove", of: .documents, in: .private, needs: .user) {
             try await DocumentService(exchange: $0).removeData($1)
         },
@@ -31,6 +37,7 @@ struct DocumentService: Sendable {
             .collected { .json(try await DocumentService(exchange: $0).changes($1)) }),
         GatewayOperation(
             "content/*", of: .documents, methods: [.get, .post], in: .private, needs: .user,
+            patience: .transfer,
             .collected { exchange, _ in try await DocumentService(exchange: exchange).content() }),
     ]
 
@@ -103,31 +110,6 @@ struct DocumentService: Sendable {
             }
         }
         return json.finish()
-    }
-
-    /// `GET content/<id>`, with `?version=` for one that waits to be settled.
-    func content() async throws -> GatewayAnswer {
-        try self.exchange.requireLevel(.two)
-        var version: UInt64?
-        if let text = URLQuery(self.exchange.head.query)?["version"] {
-            guard let tag = ChangeTag(text: text) else { throw Self.notFound }
-            version = tag.raw
-        }
-        guard
-            case .content(let item, let found, let bytes) = try await self.ask(
-                .content(id: self.exchange.route.rest, version: version))
-        else { throw Self.otherKind }
-        guard item != nil, let found else { throw Self.notFound }
-        // What people store may be somebody's script: no page may run it on this origin.
-        return .file(
-            bytes,
-            [
-                "Content-Type": "application/octet-stream",
-                "ETag": "\"\(String(found.contentTag, radix: 36))\"",
-                "Content-Disposition": "attachment",
-                "Content-Security-Policy": "sandbox; default-src 'none'",
-                "X-Content-Type-Options": "nosniff",
-            ])
     }
 
     // MARK: changes
@@ -294,11 +276,6 @@ struct DocumentService: Sendable {
             guard let milliseconds = at.wholeInt64 else { throw .unexpectedInput(key: "at") }
             return milliseconds
         }
-        func content() throws(InputRefusal) -> Bytes? {
-            guard let value = input["content"] else { return nil }
-            guard let bytes = value.base64 else { throw .unexpectedInput(key: "content") }
-            return bytes
-        }
         func tag(_ key: String) throws(InputRefusal) -> UInt64? {
             guard let text = try input.string(key) else { return nil }
             guard let tag = ChangeTag(text: text) else { throw .unexpectedInput(key: key) }
@@ -316,9 +293,11 @@ struct DocumentService: Sendable {
             return .create(
                 id: id, kind, name: try input.requiredString("name"),
                 folder: try await self.folder(input), try Self.clash(input),
-                content: try content(), atMilliseconds: try time())
+                content: try self.content(of: input), atMilliseconds: try time())
         case "save":
-            guard let content = try content() else { throw InputRefusal.missingKey("content") }
+            guard let content = try self.content(of: input) else {
+                throw InputRefusal.missingKey("content")
+            }
             return .save(
                 id: try input.requiredString("id"), content: content,
                 basedOn: try tag("basedOn"), ifUnchanged: try input.flag("ifUnchanged") ?? false,
@@ -395,7 +374,7 @@ struct DocumentService: Sendable {
     }
 
     static let otherKind = RouteError.refused("an answer of another kind")
-    private static let notFound = ClientError(.notFound, "no such item")
+    static let notFound = ClientError(.notFound, "no such item")
 }
 
 extension Draws {
@@ -458,7 +437,9 @@ extension ClientError {
             case .tooManyVersions:
                 Self(.conflict, "\(subject) versions wait to be settled: settle some first")
             case .contentTooLarge:
-                Self(.quotaExceeded, "a content has at most \(subject) bytes")
+                Self(
+                    .quotaExceeded,
+                    "a content in a request has at most \(subject) bytes: upload larger ones")
             case .databaseFull:
                 Self(.quotaExceeded, "the database would be larger than \(subject) bytes")
             case .idInvalid:
@@ -470,6 +451,8 @@ extension ClientError {
                     .tryAgainLater, "item \(subject) is locked by a client of WebDAV",
                     retryAfter: 10)
             case .lockNotFound: Self(.notFound, "no such lock")
+            case .assetMissing:
+                Self(.badRequest, "the uploaded file is not there any more: upload it again")
             }
     }
 }

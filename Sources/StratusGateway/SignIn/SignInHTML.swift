@@ -151,30 +151,29 @@ struct SignInHTML {
 
     // MARK: Parts
 
-    private func problem(_ text: String?) -> String {
+    func problem(_ text: String?) -> String {
         guard let text else { return "" }
         return "<p class=\"problem\" role=\"alert\">\(Self.escape(text))</p>"
     }
 
-    private static func emailField(_ value: String) -> String {
+    static func emailField(_ value: String) -> String {
         "<label>E-mail address<input type=\"email\" name=\"email\" required maxlength=\"254\" "
             + "autocomplete=\"username\" value=\"\(Self.escape(value))\"></label>"
     }
 
-    private static func passwordField(_ name: String, _ label: String, _ purpose: String) -> String
-    {
+    static func passwordField(_ name: String, _ label: String, _ purpose: String) -> String {
         "<label>\(label)<input type=\"password\" name=\"\(name)\" required maxlength=\"256\" "
             + "autocomplete=\"\(purpose)\"></label>"
     }
 
-    private static func textField(
+    static func textField(
         _ name: String, _ label: String, _ purpose: String, _ value: String
     ) -> String {
         "<label>\(label)<input name=\"\(name)\" maxlength=\"100\" autocomplete=\"\(purpose)\" "
             + "value=\"\(Self.escape(value))\"></label>"
     }
 
-    private func page(_ status: Int, title: String, _ content: String) -> HTTPResponse {
+    func page(_ status: Int, title: String, _ content: String) -> HTTPResponse {
         let text = """
             <!DOCTYPE html>
             <html lang="en"><head><meta charset="utf-8">
@@ -183,10 +182,10 @@ struct SignInHTML {
             <style nonce="\(self.nonce)">
             body{font:16px/1.5 system-ui,sans-serif;max-width:26rem;margin:2rem auto;padding:0 1rem;\
             color:#1a1a1a;background:#fff}
-            h1{font-size:1.4rem;margin:0 0 .5rem}
+            h1{font-size:1.4rem;margin:0 0 .5rem}h2{font-size:1.1rem}
             label{display:block;margin:.8rem 0}
             label.check{display:flex;gap:.5rem;align-items:baseline}
-            input:not([type=checkbox]){display:block;width:100%;box-sizing:border-box;font:inherit;\
+            input:not([type=checkbox]),select{display:block;width:100%;box-sizing:border-box;font:inherit;\
             padding:.5rem;border:1px solid #767676;border-radius:.3rem}
             button{font:inherit;padding:.6rem 1.2rem;border:0;border-radius:.3rem;background:#0b57d0;\
             color:#fff;width:100%;margin-top:.5rem}

@@ -50,6 +50,8 @@ package final class SignInService: Sendable {
     /// Attempts that ended in this way since the start.
     package func count(_ outcome: Outcome) -> UInt64 { self.counter(outcome).value }
 
+    func note(_ outcome: Outcome) { self.counter(outcome).add() }
+
     private func counter(_ outcome: Outcome) -> Counter {
         self.outcomes[Outcome.allCases.firstIndex(of: outcome) ?? 0]
     }
@@ -59,6 +61,7 @@ package final class SignInService: Sendable {
         case signUp = "/signup"
         case password = "/password"
         case reset = "/reset"
+        case appPasswords = "/app-passwords"
     }
 
     package static func isPage(_ path: String) -> Bool { Page(rawValue: path) != nil }
@@ -126,6 +129,7 @@ package final class SignInService: Sendable {
                 link: text, container: link.container.container, to: receiver,
                 canSignUp: self.settings.signUpIsOpen)
         case .password: return html.password()
+        case .appPasswords: return html.appPasswordSignIn()
         case .reset:
             guard let secret = query?["s"], !secret.isEmpty else {
                 return html.message(400, "This link is incomplete. Copy all of it.")
@@ -170,6 +174,7 @@ package final class SignInService: Sendable {
         case .signUp: try await self.signUp(form, request, html)
         case .password: try await self.changePassword(form, request, html)
         case .reset: try await self.resetPassword(form, request, html)
+        case .appPasswords: try await self.appPasswords(form, request, html)
         }
     }
 
@@ -373,13 +378,13 @@ package final class SignInService: Sendable {
 
     // MARK: Words
 
-    private static let wrong = "The e-mail address or the password is not right."
-    private static let busy = "Too many people are signing in. Try again in a moment."
+    static let wrong = "The e-mail address or the password is not right."
+    static let busy = "Too many people are signing in. Try again in a moment."
     private static let passwordRule =
         "A password has \(Directory.passwordLength.lowerBound) to "
         + "\(Directory.passwordLength.upperBound) characters."
 
-    private static func limited(_ milliseconds: Int64) -> String {
+    static func limited(_ milliseconds: Int64) -> String {
         "Too many tries. Try again in \(max(1, (milliseconds + 59_999) / 60_000)) min."
     }
 }

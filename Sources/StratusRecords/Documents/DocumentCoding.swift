@@ -16,7 +16,9 @@ import StratusModel
 // |           | varints; 6 remove data; 7 annotate: text id, count of changes, varints count |
 // |           | and size; 8 copy: texts source, name, folder and id, flag deep, varints      |
 // |           | items and bytes, flag and varint tag; 9 lock: lock, signed span, varint      |
-// |           | locks; 10 refresh: text token, signed span; 11 unlock: text token            |
+// |           | locks; 10 refresh: text token, signed span; 11 unlock: text token; 12 create |
+// |           | and 13 save with a file: as 1 and 2, with a file where content is            |
+// | file      | 16 asset, text checksum, varint size                                        |
 // | change    | 1 and a property, or 2 and texts namespace and local                         |
 // | property  | texts namespace and local, prefixed element                                  |
 // | lock      | texts token and item, flags exclusive and infinite, prefixed owner, signed   |
@@ -28,12 +30,14 @@ import StratusModel
 // | query     | database, 1 kind: 1 list: text folder, flag and prefixed place, varint limit; |
 // |           | 2 look-up: count, each 1 and a text id, or 2 and a count of texts;           |
 // |           | 3 changes: flag and position, varint limit; 4 content: text id, flag and     |
-// |           | varint; 5 versions: text id; 6 properties: count of texts; 7 locks           |
+// |           | varint; 5 versions: text id; 6 properties: count of texts; 7 locks; 8 chain: |
+// |           | count of texts                                                              |
 // | answer    | 1 kind: 1 list: flag and count of items, flag and prefixed place; 2 look-up:  |
 // |           | count, each a flag and an item; 3 changes: flag from the start, count, each  |
 // |           | 1 and an item or 2 and a text id, position, flag more; 4 content: flag, item, |
 // |           | version, prefixed bytes; 5 versions: flag and count of versions; 6           |
-// |           | properties: count, each a count of properties; 7 locks: count of locks       |
+// |           | properties: count, each a count of properties; 7 locks: count of locks; 8    |
+// |           | content in a file: item, version, file. A chain is answered as a look-up     |
 // | version   | varints content tag and size, signed edited, text device                     |
 
 extension ModifyDocuments {
@@ -77,6 +81,10 @@ extension ModifyDocuments {
     }
 }
 
+extension DocumentContent {
+    fileprivate var isFile: Bool { if case .file = self { true } else { false } }
+}
+
 extension ByteWriter {
     private mutating func write(optional number: UInt64?) {
         self.write(flag: number != nil)
@@ -86,19 +94,19 @@ extension ByteWriter {
     fileprivate mutating func write(_ operation: DocumentOperation) {
         switch operation {
         case .create(let id, let kind, let name, let folder, let clash, let content, let at):
-            self.write(1 as UInt8)
+            self.write(content?.isFile == true ? 12 : 1 as UInt8)
             self.write(text: id)
             self.write(kind.rawValue)
             self.write(text: name)
             self.write(text: folder)
             self.write(clash.rawValue)
-            self.write(flag: content != nil)
-            if let content { self.write(prefixed: content) }
+            if content?.isFile != true { self.write(flag: content != nil) }
+            if let content { self.write(content) }
             self.write(signed: at)
         case .save(let id, let content, let basedOn, let ifUnchanged, let at):
-            self.write(2 as UInt8)
+            self.write(content.isFile ? 13 : 2 as UInt8)
             self.write(text: id)
-            self.write(prefixed: content)
+            self.write(content)
             self.write(optional: basedOn)
             self.write(flag: ifUnchanged)
             self.write(signed: at)
@@ -159,6 +167,16 @@ extension ByteWriter {
         case .unlock(let token):
             self.write(11 as UInt8)
             self.write(text: token)
+        }
+    }
+
+    private mutating func write(_ content: DocumentContent) {
+        switch content {
+        case .inline(let bytes): self.write(prefixed: bytes)
+        case .file(let file):
+            self.write(name: file.asset.raw)
+            self.write(text: file.checksum)
+            self.write(varint: file.size)
         }
     }
 
@@ -266,6 +284,9 @@ extension ByteWriter {
             self.write(6 as UInt8)
             self.write(texts: ids)
         case .locks: self.write(7 as UInt8)
+        case .chain(let names):
+            self.write(8 as UInt8)
+            self.write(texts: names)
         }
     }
 
@@ -302,12 +323,13 @@ extension ByteWriter {
             self.write(page.position)
             self.write(flag: page.moreComing)
         case .content(let item, let version, let content):
-            self.write(4 as UInt8)
-            self.write(flag: item != nil && version != nil)
+            let isFile = item != nil && version != nil && content.isFile
+            self.write(isFile ? 8 : 4 as UInt8)
+            if !isFile { self.write(flag: item != nil && version != nil) }
             if let item, let version {
                 self.write(item)
                 self.write(version)
-                self.write(prefixed: content)
+                self.write(content)
             }
         case .versions(let versions):
             self.write(5 as UInt8)
@@ -322,265 +344,6 @@ extension ByteWriter {
             self.write(7 as UInt8)
             self.write(count: locks.count)
             for lock in locks { self.write(lock) }
-        }
-    }
-}
-
-extension ByteReader {
-    private mutating func optionalNumber() throws(DecodingError) -> UInt64? {
-        try self.flag() ? try self.varint() : nil
-    }
-
-    private mutating func documentKind() throws(DecodingError) -> DocumentItem.Kind {
-        guard let kind = DocumentItem.Kind(rawValue: try self.byte()) else {
-            throw DecodingError(.malformed, at: self.offset - 1)
-        }
-        return kind
-    }
-
-    private mutating func clash() throws(DecodingError) -> DocumentOperation.Clash {
-        guard let clash = DocumentOperation.Clash(rawValue: try self.byte()) else {
-            throw DecodingError(.malformed, at: self.offset - 1)
-        }
-        return clash
-    }
-
-    fileprivate mutating func documentOperation() throws(DecodingError) -> DocumentOperation {
-        switch try self.byte() {
-        case 1:
-            let id = try self.text()
-            let kind = try self.documentKind()
-            let name = try self.text()
-            let folder = try self.text()
-            let clash = try self.clash()
-            let content = try self.flag() ? try self.prefixed() : nil
-            return .create(
-                id: id, kind, name: name, folder: folder, clash, content: content,
-                atMilliseconds: try self.signed())
-        case 2:
-            let id = try self.text()
-            let content = try self.prefixed()
-            let basedOn = try self.optionalNumber()
-            let ifUnchanged = try self.flag()
-            return .save(
-                id: id, content: content, basedOn: basedOn, ifUnchanged: ifUnchanged,
-                atMilliseconds: try self.signed())
-        case 3:
-            let id = try self.text()
-            let name = try self.optionalText()
-            let folder = try self.optionalText()
-            let clash = try self.clash()
-            return .place(id: id, name: name, folder: folder, clash, tag: try self.optionalNumber())
-        case 4:
-            let id = try self.text()
-            return .remove(id: id, basedOn: try self.optionalNumber())
-        case 5:
-            let id = try self.text()
-            let current = try self.optionalNumber()
-            var drop: [UInt64] = []
-            for _ in 0..<(try self.count()) { drop.append(try self.varint()) }
-            return .settle(id: id, current: current, drop: drop)
-        case 6: return .removeData
-        case 7:
-            let id = try self.text()
-            var changes: [DocumentPropertyChange] = []
-            for _ in 0..<(try self.count(minimumSize: 3)) {
-                switch try self.byte() {
-                case 1: changes.append(.set(try self.documentProperty()))
-                case 2:
-                    let namespace = try self.text()
-                    changes.append(
-                        .remove(.init(namespace: namespace, local: try self.text())))
-                default: throw DecodingError(.malformed, at: self.offset - 1)
-                }
-            }
-            let countMax = try self.boundedInt()
-            return .annotate(
-                id: id, changes, countMax: countMax, sizeMax: try self.boundedInt())
-        case 8:
-            let source = try self.text()
-            let name = try self.text()
-            let folder = try self.text()
-            let id = try self.text()
-            let isDeep = try self.flag()
-            let countMax = try self.boundedInt()
-            let copy = DocumentCopy(
-                source: source, name: name, folder: folder, id: id, isDeep: isDeep,
-                countMax: countMax, sizeMax: try self.boundedInt())
-            return .copy(copy, tag: try self.optionalNumber())
-        case 9:
-            let lock = try self.documentLock()
-            let milliseconds = try self.signed()
-            return .lock(lock, milliseconds: milliseconds, countMax: try self.boundedInt())
-        case 10:
-            let token = try self.text()
-            return .refresh(token: token, milliseconds: try self.signed())
-        case 11: return .unlock(token: try self.text())
-        default: throw DecodingError(.malformed, at: self.offset - 1)
-        }
-    }
-
-    private mutating func documentProperty() throws(DecodingError) -> DocumentProperty {
-        let namespace = try self.text()
-        let local = try self.text()
-        return DocumentProperty(
-            .init(namespace: namespace, local: local), element: try self.prefixed())
-    }
-
-    mutating func documentProperties() throws(DecodingError) -> [DocumentProperty] {
-        var properties: [DocumentProperty] = []
-        for _ in 0..<(try self.count(minimumSize: 3)) {
-            properties.append(try self.documentProperty())
-        }
-        return properties
-    }
-
-    private mutating func documentLock() throws(DecodingError) -> DocumentLock {
-        let token = try self.text()
-        let item = try self.text()
-        let isExclusive = try self.flag()
-        let isInfinite = try self.flag()
-        let owner = try self.prefixed()
-        return DocumentLock(
-            token: token, item: item, isExclusive: isExclusive, isInfinite: isInfinite,
-            owner: owner, untilMilliseconds: try self.signed())
-    }
-
-    mutating func documentResults() throws(DecodingError) -> [DocumentResult] {
-        var results: [DocumentResult] = []
-        for _ in 0..<(try self.count()) {
-            switch try self.byte() {
-            case 1: results.append(.item(try self.documentItem()))
-            case 2: results.append(.removed(id: try self.text()))
-            case 3:
-                let count = try self.boundedInt()
-                results.append(.dataRemoved(count: count, hasMore: try self.flag()))
-            case 4:
-                guard let reason = DocumentRefusal(rawValue: try self.byte()) else {
-                    throw DecodingError(.malformed, at: self.offset - 1)
-                }
-                results.append(.refused(reason, subject: try self.text()))
-            case 5: results.append(.lock(try self.documentLock()))
-            case 6: results.append(.unlocked)
-            default: throw DecodingError(.malformed, at: self.offset - 1)
-            }
-        }
-        return results
-    }
-
-    private mutating func documentItem() throws(DecodingError) -> DocumentItem {
-        let id = try self.text()
-        let kind = try self.documentKind()
-        let name = try self.text()
-        let folder = try self.text()
-        let size = try self.varint()
-        let contentTag = try self.varint()
-        let editedAt = try self.signed()
-        var item = DocumentItem(
-            id: id, kind: kind, name: name, folder: folder, editedAtMilliseconds: editedAt,
-            device: try self.text())
-        item.size = size
-        item.contentTag = contentTag
-        item.conflicts = try self.varint()
-        item.tag = try self.varint()
-        return item
-    }
-
-    private mutating func documentVersion() throws(DecodingError) -> DocumentVersion {
-        let contentTag = try self.varint()
-        let size = try self.varint()
-        let editedAt = try self.signed()
-        return DocumentVersion(
-            contentTag: contentTag, size: size, editedAtMilliseconds: editedAt,
-            device: try self.text())
-    }
-
-    mutating func documentsAsk() throws(DecodingError) -> DocumentsAsk {
-        let database = try self.database()
-        switch try self.byte() {
-        case 1:
-            let folder = try self.text()
-            let after = try self.flag() ? try self.prefixed() : nil
-            return DocumentsAsk(
-                database: database,
-                .list(folder: folder, after: after, limit: try self.boundedInt()))
-        case 2:
-            var selectors: [DocumentsAsk.Selector] = []
-            for _ in 0..<(try self.count(minimumSize: 2)) {
-                switch try self.byte() {
-                case 1: selectors.append(.id(try self.text()))
-                case 2: selectors.append(.path(try self.texts()))
-                default: throw DecodingError(.malformed, at: self.offset - 1)
-                }
-            }
-            return DocumentsAsk(database: database, .lookup(selectors))
-        case 3:
-            let after = try self.flag() ? try self.feedPosition() : nil
-            return DocumentsAsk(
-                database: database, .changes(after: after, limit: try self.boundedInt()))
-        case 4:
-            let id = try self.text()
-            return DocumentsAsk(
-                database: database, .content(id: id, version: try self.optionalNumber()))
-        case 5: return DocumentsAsk(database: database, .versions(id: try self.text()))
-        case 6: return DocumentsAsk(database: database, .properties(ids: try self.texts()))
-        case 7: return DocumentsAsk(database: database, .locks)
-        default: throw DecodingError(.malformed, at: self.offset - 1)
-        }
-    }
-
-    mutating func documentsAnswer() throws(DecodingError) -> DocumentsAnswer {
-        switch try self.byte() {
-        case 1:
-            let isThere = try self.flag()
-            var items: [DocumentItem] = []
-            for _ in 0..<(try self.count(minimumSize: 10)) { items.append(try self.documentItem()) }
-            return .list(
-                isThere ? items : nil, next: try self.flag() ? try self.prefixed() : nil)
-        case 2:
-            var items: [DocumentItem?] = []
-            for _ in 0..<(try self.count()) {
-                items.append(try self.flag() ? try self.documentItem() : nil)
-            }
-            return .lookup(items)
-        case 3:
-            let isFromStart = try self.flag()
-            var changes: [DocumentChangesPage.Change] = []
-            for _ in 0..<(try self.count(minimumSize: 2)) {
-                switch try self.byte() {
-                case 1: changes.append(.changed(try self.documentItem()))
-                case 2: changes.append(.removed(id: try self.text()))
-                default: throw DecodingError(.malformed, at: self.offset - 1)
-                }
-            }
-            let position = try self.feedPosition()
-            return .changes(
-                DocumentChangesPage(
-                    isFromStart: isFromStart, changes: changes, position: position,
-                    moreComing: try self.flag()))
-        case 4:
-            guard try self.flag() else { return .content(nil, nil, []) }
-            let item = try self.documentItem()
-            let version = try self.documentVersion()
-            return .content(item, version, try self.prefixed())
-        case 5:
-            let isThere = try self.flag()
-            var versions: [DocumentVersion] = []
-            for _ in 0..<(try self.count(minimumSize: 4)) {
-                versions.append(try self.documentVersion())
-            }
-            return .versions(isThere ? versions : nil)
-        case 6:
-            var all: [[DocumentProperty]] = []
-            for _ in 0..<(try self.count()) { all.append(try self.documentProperties()) }
-            return .properties(all)
-        case 7:
-            var locks: [DocumentLock] = []
-            for _ in 0..<(try self.count(minimumSize: 6)) {
-                locks.append(try self.documentLock())
-            }
-            return .locks(locks)
-        default: throw DecodingError(.malformed, at: self.offset - 1)
         }
     }
 }

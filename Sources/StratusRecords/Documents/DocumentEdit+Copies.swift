@@ -32,7 +32,7 @@ extension DocumentEdit {
         guard attributes.count <= sizeMax else {
             throw .refused(.contentTooLarge, String(sizeMax))
         }
-        try self.check(attributes, over: UInt64(item.attributes.count))
+        try self.check(.inline(attributes), over: item.attributes.count, rows)
         item.attributes = attributes
         try self.write(&item, rows)
         return .item(item)
@@ -42,7 +42,7 @@ extension DocumentEdit {
     private struct Original {
         var item: DocumentItem
         var version: DocumentVersion?
-        var content: Bytes
+        var content: DocumentContent
         /// The place of its folder among the originals; nil: it is the first.
         var parent: Int?
         var depth: Int
@@ -72,7 +72,7 @@ extension DocumentEdit {
         }
         var size = 0
         for original in originals {
-            size += original.content.count + original.item.attributes.count + 512
+            size += original.content.inlineSize + original.item.attributes.count + 512
         }
         // The quota is asked for the whole of it, before the first item.
         if let room = self.room, self.zone.grownSize + Int64(size) > room {
@@ -113,7 +113,8 @@ extension DocumentEdit {
         var size = 0
         var next = 0
         originals.append(
-            Original(item: source, version: nil, content: [], parent: nil, depth: 0))
+            Original(
+                item: source, version: nil, content: .inline([]), parent: nil, depth: 0))
         while next < originals.count {
             let item = originals[next].item
             if item.kind == .folder, copy.isDeep {
@@ -127,7 +128,7 @@ extension DocumentEdit {
                     guard let found = try self.stored(child.id, rows) else { continue }
                     originals.append(
                         Original(
-                            item: found, version: nil, content: [], parent: next,
+                            item: found, version: nil, content: .inline([]), parent: next,
                             depth: originals[next].depth + 1))
                 }
             }
@@ -141,7 +142,7 @@ extension DocumentEdit {
                 } catch {
                     throw .store(error)
                 }
-                size += originals[next].content.count
+                size += originals[next].content.inlineSize
                 guard size <= copy.sizeMax else {
                     throw .refused(.contentTooLarge, String(copy.sizeMax))
                 }

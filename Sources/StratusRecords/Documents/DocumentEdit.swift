@@ -7,6 +7,8 @@ import StratusModel
 struct DocumentEdit {
     /// Free names that ` 2`, ` 3`, … are looked for.
     private static let numberMax = 1_000
+    /// Files gained and lost by the operations before one that may change 2,000 more.
+    private static let changedFileMax = AssetEdits.changeCountMax - 2_000
 
     var zone: ZoneEdit
     let modify: ModifyDocuments
@@ -43,6 +45,10 @@ struct DocumentEdit {
         for operation in self.modify.operations {
             let result: DocumentResult
             do throws(Stop) {
+                // What one entry changes of the holders of files has a bound.
+                guard self.zone.assets.changeCount <= Self.changedFileMax else {
+                    throw .refused(.tooManyItems, String(Self.changedFileMax))
+                }
                 result = try self.decide(operation, over: rows)
             } catch {
                 switch error {
@@ -203,18 +209,6 @@ struct DocumentEdit {
         return self.zone.milliseconds - min(age, self.zone.milliseconds)
     }
 
-    /// Refuses content that is too large, or that the quota has no room for.
-    func check(_ content: Bytes, over known: UInt64 = 0) throws(Stop) {
-        guard content.count <= self.rules.contentSizeMax else {
-            throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
-        }
-        // A row has some hundred bytes beside its content.
-        let growth = Int64(content.count) + 512 - Int64(clamping: known)
-        if let room, growth > 0, self.zone.grownSize + growth > room {
-            throw .refused(.databaseFull, String(self.rules.databaseSizeMax))
-        }
-    }
-
     // MARK: Writing
 
     mutating func write(
@@ -259,34 +253,11 @@ struct DocumentEdit {
         self.names[key] = item.id
     }
 
-    mutating func write(
-        _ version: DocumentVersion, _ content: Bytes, of item: String,
-        _ rows: borrowing some RowReader
-    ) throws(Stop) {
-        let name = DocumentVersion.recordName(item, version.contentTag)
-        // A record is read before it is changed.
-        let known = try self.record(name, rows)
-        try self.write(
-            name, DocumentItem.contentType,
-            version.fields(of: item, content, in: self.zone.id), over: known, rows)
-    }
-
-    private mutating func drop(
-        _ contentTag: UInt64, of item: String, _ rows: borrowing some RowReader
-    ) throws(Stop) {
-        guard contentTag != 0,
-            let record = try self.record(DocumentVersion.recordName(item, contentTag), rows)
-        else { return }
-        do throws(StoreError) { try self.zone.delete(record, over: rows) } catch {
-            throw .store(error)
-        }
-    }
-
     // MARK: Operations
 
     private mutating func create(
         _ id: String, _ kind: DocumentItem.Kind, _ name: String, _ folder: String,
-        _ clash: DocumentOperation.Clash, _ content: Bytes?, _ at: Int64,
+        _ clash: DocumentOperation.Clash, _ content: DocumentContent?, _ at: Int64,
         _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentResult {
         guard DocumentNames.isID(id), try self.record(id, rows) == nil else {
@@ -318,13 +289,13 @@ struct DocumentEdit {
                 try self.save(known, content, basedOn: known.contentTag, at: at, rows))
         }
         let free = try self.free(name, in: folder, clash, isFile: kind == .file, rows)
-        if let content { try self.check(content) } else { try self.check([]) }
+        try self.check(content ?? .inline([]), rows)
         var item = DocumentItem(
             id: id, kind: kind, name: free, folder: folder,
             editedAtMilliseconds: self.effectiveTime(at), device: self.modify.device)
         if let content {
             item.contentTag = self.zone.nextTag.raw
-            item.size = UInt64(content.count)
+            item.size = content.size
         }
         try self.write(&item, rows)
         if let content {
@@ -381,18 +352,21 @@ struct DocumentEdit {
 
     /// Keeps both contents where the device did not know the current one.
     private mutating func save(
-        _ known: DocumentItem, _ content: Bytes, basedOn: UInt64?, at: Int64,
+        _ known: DocumentItem, _ content: DocumentContent, basedOn: UInt64?, at: Int64,
         _ rows: borrowing some RowReader
     ) throws(Stop) -> DocumentItem {
         var item = known
-        let isConflict = known.contentTag != 0 && basedOn != known.contentTag
-        try self.check(content, over: isConflict ? 0 : known.size)
+        let current = try self.content(of: known, rows)
+        // Of two equal contents one is enough: a device may have saved one twice.
+        let isConflict =
+            known.contentTag != 0 && basedOn != known.contentTag && current != content
+        try self.check(content, over: isConflict ? 0 : current?.inlineSize ?? 0, rows)
         if isConflict, known.conflicts >= UInt64(self.rules.versionCountMax) {
             throw .refused(.tooManyVersions, String(self.rules.versionCountMax))
         }
         let tag = self.zone.nextTag.raw
         let version = DocumentVersion(
-            contentTag: tag, size: UInt64(content.count),
+            contentTag: tag, size: content.size,
             editedAtMilliseconds: self.effectiveTime(at), device: self.modify.device)
         let isLater =
             (version.editedAtMilliseconds, version.device)
@@ -534,17 +508,6 @@ struct DocumentEdit {
         try self.write(&item, rows)
         for tag in dropped.sorted() { try self.drop(tag, of: id, rows) }
         return .item(item)
-    }
-
-    private mutating func version(
-        _ tag: UInt64, of item: String, _ rows: borrowing some RowReader
-    ) throws(Stop) -> DocumentVersion? {
-        guard let record = try self.record(DocumentVersion.recordName(item, tag), rows) else {
-            return nil
-        }
-        do throws(StoreError) { return try DocumentVersion.read(record).0 } catch {
-            throw .store(error)
-        }
     }
 
     /// Removes items directly below the root, as many as one command takes.

@@ -1,5 +1,5 @@
 import StratusCoding
-import StratusModel
+package import StratusModel
 
 /// A file or a folder, without content.
 package struct DocumentItem: Sendable, Hashable {
@@ -104,6 +104,40 @@ package struct DocumentItem: Sendable, Hashable {
     }
 }
 
+/// The bytes of a content: in its record, or a file that was uploaded before.
+package enum DocumentContent: Sendable, Hashable {
+    case inline(Bytes)
+    case file(DocumentFile)
+
+    package var size: UInt64 {
+        switch self {
+        case .inline(let bytes): UInt64(bytes.count)
+        case .file(let file): file.size
+        }
+    }
+
+    /// The bytes that a record has of it.
+    var inlineSize: Int {
+        switch self {
+        case .inline(let bytes): bytes.count
+        case .file: 0
+        }
+    }
+}
+
+/// An asset that is, or becomes, a content.
+package struct DocumentFile: Sendable, Hashable {
+    package var asset: AssetID
+    package var checksum: String
+    package var size: UInt64
+
+    package init(asset: AssetID, checksum: String, size: UInt64) {
+        self.asset = asset
+        self.checksum = checksum
+        self.size = size
+    }
+}
+
 /// One content of a file: the current one, or one that waits to be settled.
 package struct DocumentVersion: Sendable, Hashable {
     package var contentTag: UInt64
@@ -124,28 +158,51 @@ package struct DocumentVersion: Sendable, Hashable {
         "\(item)-\(contentTag)"
     }
 
-    func fields(of item: String, _ content: Bytes, in zone: ZoneID) -> [Field] {
+    func fields(of item: String, _ content: DocumentContent, in zone: ZoneID) -> [Field] {
         let reference = Reference(recordName: item, zone: zone, action: .deleteSelf)
+        let value: FieldValue
+        switch content {
+        case .inline(let bytes): value = .scalar(.bytes(bytes))
+        case .file(let file):
+            value = .scalar(
+                .asset(
+                    AssetReference(
+                        fileChecksum: file.checksum, size: Int64(clamping: file.size),
+                        asset: file.asset)))
+        }
         return [
-            Field(name: "content", value: .scalar(.bytes(content))),
+            Field(name: "content", value: value),
             Field(name: "device", value: .scalar(.string(self.device))),
             Field(name: "editedAt", value: .scalar(.timestamp(self.editedAtMilliseconds))),
             Field(name: "item", value: .scalar(.reference(reference))),
         ]
     }
 
-    static func read(_ record: Record) throws(StoreError) -> (DocumentVersion, Bytes) {
+    static func read(_ record: Record) throws(StoreError) -> (DocumentVersion, DocumentContent) {
         guard record.type == DocumentItem.contentType,
             let dash = record.name.utf8.lastIndex(of: UInt8(ascii: "-")),
             let tag = UInt64(record.name[record.name.index(after: dash)...]),
-            case .scalar(.bytes(let content))? = record.value(of: "content"),
+            let content = Self.content(record.value(of: "content")),
             case .scalar(.string(let device))? = record.value(of: "device"),
             case .scalar(.timestamp(let editedAt))? = record.value(of: "editedAt")
         else { throw StoreError(.unreadable, "document content") }
         return (
             DocumentVersion(
-                contentTag: tag, size: UInt64(content.count), editedAtMilliseconds: editedAt,
+                contentTag: tag, size: content.size, editedAtMilliseconds: editedAt,
                 device: device), content
         )
+    }
+
+    private static func content(_ value: FieldValue?) -> DocumentContent? {
+        switch value {
+        case .scalar(.bytes(let bytes)): return .inline(bytes)
+        case .scalar(.asset(let reference)):
+            guard let asset = reference.asset else { return nil }
+            return .file(
+                DocumentFile(
+                    asset: asset, checksum: reference.fileChecksum,
+                    size: UInt64(clamping: reference.size)))
+        default: return nil
+        }
     }
 }

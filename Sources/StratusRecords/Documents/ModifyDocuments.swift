@@ -38,7 +38,7 @@ package struct ModifyDocuments: Sendable, Equatable {
 
 /// The limits that a change of documents is decided by. They travel in the command.
 package struct DocumentRules: Sendable, Hashable {
-    /// Bytes of one content.
+    /// Bytes of one content in a record. Larger ones are files.
     package var contentSizeMax: Int
     /// Contents of one file that wait to be settled.
     package var versionCountMax: Int
@@ -75,13 +75,14 @@ package enum DocumentOperation: Sendable, Equatable {
     }
 
     case create(
-        id: String, DocumentItem.Kind, name: String, folder: String, Clash, content: Bytes?,
-        atMilliseconds: Int64)
+        id: String, DocumentItem.Kind, name: String, folder: String, Clash,
+        content: DocumentContent?, atMilliseconds: Int64)
     /// - basedOn: the content that the device had; nil: it knew of none. If it is not the current
     ///   one, both are kept.
     /// - ifUnchanged: refuses instead.
     case save(
-        id: String, content: Bytes, basedOn: UInt64?, ifUnchanged: Bool, atMilliseconds: Int64)
+        id: String, content: DocumentContent, basedOn: UInt64?, ifUnchanged: Bool,
+        atMilliseconds: Int64)
     /// Another name, another folder, or both. `tag`: the item's, if it must be unchanged.
     case place(id: String, name: String?, folder: String?, Clash, tag: UInt64?)
     /// - basedOn: the content that the device had, if it must be unchanged.
@@ -109,7 +110,7 @@ package struct DocumentCopy: Sendable, Equatable {
     package var id: String
     /// Otherwise a folder is copied without what is in it.
     package var isDeep: Bool
-    /// Items, and bytes of content, that one copy may have.
+    /// Items, and bytes of contents in records, that one copy may have. Files are shared.
     package var countMax: Int
     package var sizeMax: Int
 
@@ -176,6 +177,8 @@ package enum DocumentRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case locked = 18
     /// There is no such lock, or its time is over.
     case lockNotFound = 19
+    /// The uploaded file is not there, or is not the one that the receipt was for.
+    case assetMissing = 20
 }
 
 /// A read of documents.
@@ -192,6 +195,8 @@ package struct DocumentsAsk: Sendable, Equatable {
         case properties(ids: [String])
         /// Every lock of the store.
         case locks
+        /// The root and what each name of a path leads to, of which nothing may be there.
+        case chain([String])
     }
 
     package enum Selector: Sendable, Hashable {
@@ -216,7 +221,7 @@ package enum DocumentsAnswer: Sendable, Equatable {
     case lookup([DocumentItem?])
     case changes(DocumentChangesPage)
     /// Nil: there is none.
-    case content(DocumentItem?, DocumentVersion?, Bytes)
+    case content(DocumentItem?, DocumentVersion?, DocumentContent)
     /// The current one first; nil: there is no such file.
     case versions([DocumentVersion]?)
     /// In the order asked; of an item that is not there none.

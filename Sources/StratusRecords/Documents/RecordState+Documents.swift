@@ -109,6 +109,8 @@ extension RecordState {
                 .locks(
                     try DocumentLock.all(of: reader.zone.number, in: reader.id, over: rows)
                         .map(\.lock)))
+        case .chain(let names):
+            return .documents(.lookup(try reader.chain(names, over: rows)))
         }
     }
 }
@@ -159,22 +161,47 @@ struct DocumentReader {
             guard names.count <= DocumentNames.depthMax else { return nil }
             var at = DocumentNames.root
             for name in names {
-                let folded = DocumentNames.folded(name)
-                if at == DocumentNames.root,
-                    folded == DocumentNames.folded(DocumentNames.documentsName)
-                {
-                    at = DocumentNames.documents
-                    continue
-                }
-                guard
-                    let row = try rows.row(
-                        .reference,
-                        DocumentNames.key(self.zone.number, folder: at, folded: folded))
-                else { return nil }
-                at = String(decoding: row.dropFirst(), as: UTF8.self)
+                guard let next = try self.id(of: name, in: at, over: rows) else { return nil }
+                at = next
             }
             return try self.item(at, over: rows)
         }
+    }
+
+    private func id(
+        of name: String, in folder: String, over rows: borrowing some RowReader
+    ) throws(StoreError) -> String? {
+        let folded = DocumentNames.folded(name)
+        if folder == DocumentNames.root,
+            folded == DocumentNames.folded(DocumentNames.documentsName)
+        {
+            return DocumentNames.documents
+        }
+        return try rows.row(
+            .reference, DocumentNames.key(self.zone.number, folder: folder, folded: folded)
+        ).map { String(decoding: $0.dropFirst(), as: UTF8.self) }
+    }
+
+    /// The root and what is at each part of a path; nil from where nothing is.
+    func chain(
+        _ names: [String], over rows: borrowing some RowReader
+    ) throws(StoreError) -> [DocumentItem?] {
+        var chain: [DocumentItem?] = [.root(DocumentNames.root)]
+        guard names.count <= DocumentNames.depthMax else {
+            return chain + names.map { _ in nil }
+        }
+        var at: String? = DocumentNames.root
+        for name in names {
+            if let folder = at { at = try self.id(of: name, in: folder, over: rows) }
+            // Each folder above was found on the way, so the item can be reached.
+            var item: DocumentItem?
+            if let id = at {
+                item = DocumentNames.isRoot(id) ? .root(id) : try self.stored(id, over: rows)
+            }
+            if item == nil { at = nil }
+            chain.append(item)
+        }
+        return chain
     }
 
     func list(
@@ -257,7 +284,7 @@ struct DocumentReader {
         guard let item = try self.item(id, over: rows), item.kind == .file,
             let record = try self.record(
                 DocumentVersion.recordName(id, version ?? item.contentTag), over: rows)
-        else { return .content(nil, nil, []) }
+        else { return .content(nil, nil, .inline([])) }
         let (found, content) = try DocumentVersion.read(record)
         return .content(item, found, content)
     }

@@ -265,7 +265,7 @@ import Testing
                 #expect(status == 404, "\(method) \(path): \(status)")
             }
         }
-        for path in ["/dav/", "/dav/x", "/dav/iCloud.x/nowhere/", "/dav/%ff/development/"] {
+        for path in ["/dav/%00", "/dav/iCloud.x/nowhere/", "/dav/%ff/development/"] {
             #expect(try await dav.send("GET", "", raw: path).status == 404, "\(path)")
         }
         #expect(try await dav.status("DELETE", "/Documents") == 403)
@@ -404,6 +404,64 @@ import Testing
         #expect(try await dav.status("MOVE", "/Documents/b", onto) == 409)
         #expect(try await dav.status("COPY", "/Documents/b", onto) == 409)
         #expect(try await dav.send("GET", "/Documents/a").text == "three")
+    }
+
+    @Test func `dates in conditions are compared as times, in each form of HTTP`() async throws {
+        let (dav, _) = try await DAVClient.make()
+        #expect(
+            try await dav.status(
+                "PUT", "/Documents/a", [("X-OC-Mtime", "784111777")], body: "x") == 201)
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994", "Mon, 07 Nov 1994 00:00:00 GMT",
+        ] {
+            #expect(
+                try await dav.status("GET", "/Documents/a", [("If-Modified-Since", date)]) == 304)
+            let unchanged = [("If-Unmodified-Since", date)]
+            #expect(try await dav.status("GET", "/Documents/a", unchanged) == 200)
+        }
+        for date in ["Sun, 06 Nov 1994 08:49:36 GMT", "Sunday, 06-Nov-94 08:49:36 GMT"] {
+            #expect(
+                try await dav.status("GET", "/Documents/a", [("If-Modified-Since", date)]) == 200)
+            #expect(
+                try await dav.status(
+                    "PUT", "/Documents/a", [("If-Unmodified-Since", date)], body: "y") == 412)
+        }
+        // What is no date is no condition.
+        #expect(
+            try await dav.status("GET", "/Documents/a", [("If-Unmodified-Since", "soon")]) == 200)
+    }
+
+    /// `duplicity` makes every folder of its address that is not found.
+    @Test func `what stores are in is there, and shown to nobody`() async throws {
+        let (dav, _) = try await DAVClient.make()
+        for path in ["/dav/", "/dav/\(dav.container.container)/"] {
+            for method in ["PROPFIND", "MKCOL", "GET", "PUT"] {
+                #expect(
+                    try await dav.send(method, "", raw: path).status == 403, "\(method) \(path)")
+            }
+        }
+        #expect(try await dav.send("GET", "", raw: "/dav/a/b/").status == 404)
+    }
+
+    @Test func `more lock tokens than a command takes are refused, not cut`() async throws {
+        let (dav, _) = try await DAVClient.make()
+        #expect(try await dav.status("PUT", "/Documents/a", body: "x") == 201)
+        func lists(_ count: Int) -> String {
+            (1...count).map { number in
+                let digits = String(number, radix: 16)
+                let token =
+                    "opaquelocktoken:00000000-0000-0000-0000-"
+                    + String(repeating: "0", count: 12 - digits.count) + digits
+                return "(Not <\(token)>)"
+            }.joined(separator: " ")
+        }
+        #expect(
+            try await dav.status("PUT", "/Documents/a", [("If", lists(64))], body: "y") == 204)
+        let refused = try await dav.send(
+            "PUT", "/Documents/a", [("If", lists(65))], body: "z")
+        #expect(refused.status == 400 && refused.text.contains("64"), "\(refused)")
+        #expect(try await dav.send("GET", "/Documents/a").text == "y")
     }
 
     /// A quarter of a megabyte made an answer of gigabytes.

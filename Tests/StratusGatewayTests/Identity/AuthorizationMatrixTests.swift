@@ -116,6 +116,8 @@ import Testing
             need: .user, scopes: .private, body: ["device": "d", "now": 1]),
         "documents/changes": Line(need: .user, scopes: .private, body: ["device": "d"]),
         "documents/content/*": Line(need: .user, scopes: .private, method: "GET"),
+        "documents/content/upload": Line(need: .user, scopes: .private),
+        "documents/content/download": Line(need: .user, scopes: .private, body: ["id": "x"]),
         "assets/upload": Line(
             need: .user, scopes: [.public, .private],
             body: ["tokens": [["recordType": "Book", "fieldName": "cover"]]]),

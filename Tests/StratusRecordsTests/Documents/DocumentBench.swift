@@ -81,8 +81,8 @@ struct DocumentBench {
         _ clash: DocumentOperation.Clash = .refuse
     ) -> DocumentOperation {
         .create(
-            id: Self.id(number), .file, name: name, folder: folder, clash, content: content,
-            atMilliseconds: self.milliseconds)
+            id: Self.id(number), .file, name: name, folder: folder, clash,
+            content: content.map { .inline($0) }, atMilliseconds: self.milliseconds)
     }
 
     func save(
@@ -90,8 +90,20 @@ struct DocumentBench {
         ago: Int64 = 0
     ) -> DocumentOperation {
         .save(
-            id: id, content: content, basedOn: basedOn, ifUnchanged: ifUnchanged,
+            id: id, content: .inline(content), basedOn: basedOn, ifUnchanged: ifUnchanged,
             atMilliseconds: self.milliseconds - ago)
+    }
+
+    /// A file as its upload leaves it. Its database must have a key.
+    mutating func upload(_ number: UInt128, size: UInt64 = 300) throws -> DocumentFile {
+        var pin = AssetGoldens.pin(
+            number, body: number + 1_000_000, upload: number, digest: nil, size: size)
+        pin.fileChecksum = "sum\(number)"
+        pin.orphanAfterMilliseconds = self.milliseconds + 3_600_000
+        guard case .pinned(let pinned) = try self.bench.apply(.pinAsset(pin), as: Bench.system)
+        else { throw BenchError("not pinned") }
+        return DocumentFile(
+            asset: pinned.asset, checksum: pinned.fileChecksum, size: size)
     }
 
     func ask(_ question: DocumentsAsk.Question) throws -> DocumentsAnswer {
@@ -135,9 +147,19 @@ struct DocumentBench {
 
     func content(_ id: String, _ version: UInt64? = nil) throws -> Bytes? {
         guard
-            case .content(let item, _, let bytes) = try self.ask(.content(id: id, version: version))
+            case .content(let item, _, .inline(let bytes)) = try self.ask(
+                .content(id: id, version: version))
         else { throw BenchError("no content") }
         return item == nil ? nil : bytes
+    }
+
+    /// The content, wherever its bytes are.
+    func anyContent(_ id: String, _ version: UInt64) throws -> DocumentContent? {
+        guard
+            case .content(let item, _, let content) = try self.ask(
+                .content(id: id, version: version))
+        else { throw BenchError("no content") }
+        return item == nil ? nil : content
     }
 
     func versions(_ id: String) throws -> [UInt64]? {

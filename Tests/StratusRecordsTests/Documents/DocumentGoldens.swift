@@ -22,6 +22,9 @@ enum DocumentGoldens {
     static let version = DocumentVersion(
         contentTag: 9, size: 300, editedAtMilliseconds: 1_700_000_000_000, device: "mac")
 
+    static let file = DocumentFile(
+        asset: AssetID(0x0123_4567_89AB_CDEF << 64 | 0xA1), checksum: "AbCd", size: 300_000)
+
     static let property = DocumentProperty(
         .init(namespace: "urn:x", local: "p"), element: Bytes("<p/>".utf8))
 
@@ -38,10 +41,10 @@ enum DocumentGoldens {
                     nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
                     operations: [
                         .create(
-                            id: Self.id, .file, name: "a", folder: "root", .rename, content: [1],
-                            atMilliseconds: 5),
+                            id: Self.id, .file, name: "a", folder: "root", .rename,
+                            content: .inline([1]), atMilliseconds: 5),
                         .save(
-                            id: Self.id, content: [2, 3], basedOn: 9, ifUnchanged: true,
+                            id: Self.id, content: .inline([2, 3]), basedOn: 9, ifUnchanged: true,
                             atMilliseconds: -5),
                         .place(id: Self.id, name: "b", folder: nil, .refuse, tag: 300),
                         .remove(id: Self.id, basedOn: nil),
@@ -69,6 +72,21 @@ enum DocumentGoldens {
                         .unlock(token: Self.lock.token),
                     ], tokens: [Self.lock.token]))
         ),
+        (
+            "command-modify-documents-3",
+            .modifyDocuments(
+                ModifyDocuments(
+                    database: Bench.privateDatabase, device: "mac",
+                    nowMilliseconds: 1_700_000_000_000, drawnIncarnation: ZoneIncarnation(77),
+                    operations: [
+                        .create(
+                            id: Self.id, .file, name: "a", folder: "root", .replace,
+                            content: .file(Self.file), atMilliseconds: 5),
+                        .save(
+                            id: Self.id, content: .file(Self.file), basedOn: nil,
+                            ifUnchanged: false, atMilliseconds: -5),
+                    ]))
+        ),
     ]
 
     static let outcomes: [(name: String, outcome: RecordOutcome)] = [
@@ -86,6 +104,7 @@ enum DocumentGoldens {
                 .refused(.lockNotFound, subject: Self.lock.token),
             ])
         ),
+        ("outcome-documents-3", .documents([.refused(.assetMissing, subject: "")])),
     ]
 
     static let queries: [RecordQuery.Ask] = [
@@ -93,7 +112,7 @@ enum DocumentGoldens {
         .changes(
             after: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)), limit: 5),
         .content(id: Self.id, version: 9), .versions(id: Self.id),
-        .properties(ids: [Self.id]), .locks,
+        .properties(ids: [Self.id]), .locks, .chain(["a", "b"]),
     ].map { .documents(DocumentsAsk(database: Bench.privateDatabase, $0)) }
 
     static let answers: [RecordAnswer] = [
@@ -102,8 +121,9 @@ enum DocumentGoldens {
             DocumentChangesPage(
                 isFromStart: true, changes: [.changed(Self.item), .removed(id: Self.id)],
                 position: FeedPosition(incarnation: ZoneIncarnation(7), tag: ChangeTag(3)),
-                moreComing: true)), .content(Self.item, Self.version, [1, 2]),
-        .content(nil, nil, []), .versions([Self.version]), .versions(nil),
+                moreComing: true)), .content(Self.item, Self.version, .inline([1, 2])),
+        .content(Self.item, Self.version, .file(Self.file)), .content(nil, nil, .inline([])),
+        .versions([Self.version]), .versions(nil),
         .properties([[Self.property], []]), .locks([Self.lock]),
     ].map { RecordAnswer.documents($0) }
 }

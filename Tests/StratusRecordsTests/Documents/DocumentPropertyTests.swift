@@ -44,7 +44,7 @@ struct DocumentLife {
         var name: String
         var folder: String
         var current: UInt64 = 0
-        var contents: [UInt64: Bytes] = [:]
+        var contents: [UInt64: DocumentContent] = [:]
         var editedAt: Int64
         var device: String
         var tag: UInt64
@@ -54,6 +54,7 @@ struct DocumentLife {
     private var random: SeededGenerator
     private var tree: [String: Item] = [:]
     private var nextID = 1
+    private var files: [DocumentFile] = []
     private var mirror: [String: DocumentItem] = [:]
     private var position: FeedPosition?
     private(set) var takenCount = 0
@@ -82,6 +83,13 @@ struct DocumentLife {
 
     /// - Returns: what was wrong; nil: nothing.
     mutating func run(steps: Int) throws -> String? {
+        for version in [0, 1] as [UInt32] {
+            _ = try self.own.bench.apply(
+                .putKey(
+                    PutKey(
+                        database: Bench.privateDatabase, version: version,
+                        key: AssetGoldens.key)), as: Bench.system)
+        }
         for step in 1...steps {
             switch self.draw(20) {
             case 0: try self.own.bench.finishJobs(budget: 4)
@@ -94,7 +102,7 @@ struct DocumentLife {
             if let fault = try self.check() { return "step \(step): \(fault)" }
         }
         try self.own.bench.finishJobs()
-        return try self.follow() ?? self.check()
+        return try self.follow() ?? self.check() ?? self.checkFiles()
     }
 
     // MARK: Changes
@@ -142,6 +150,39 @@ struct DocumentLife {
         return result
     }
 
+    /// A byte, or a file that was just uploaded, or one that other contents have too.
+    private mutating func content() throws -> DocumentContent {
+        switch self.draw(4) {
+        case 0:
+            let file = try self.own.upload(UInt128(self.files.count + 1))
+            self.files.append(file)
+            return .file(file)
+        case 1 where !self.files.isEmpty:
+            let file = self.files[self.draw(self.files.count)]
+            // One that nothing held for an hour may be gone.
+            if try AssetRows.asset(file.asset, over: self.own.bench.rows) != nil {
+                return .file(file)
+            }
+        default: break
+        }
+        return .inline([UInt8(self.draw(256))])
+    }
+
+    /// A file is held if and only if it is a content of something that is there.
+    private func checkFiles() throws -> String? {
+        var named: Set<AssetID> = []
+        for item in self.tree.values {
+            for case .file(let file) in item.contents.values { named.insert(file.asset) }
+        }
+        for file in self.files {
+            let row = try AssetRows.asset(file.asset, over: self.own.bench.rows)
+            guard row?.isHeld ?? false == named.contains(file.asset) else {
+                return "file \(file.asset) is \(row?.isHeld == true ? "held" : "not held")"
+            }
+        }
+        return nil
+    }
+
     private static func folded(_ name: String) -> String { name.lowercased() }
 
     private func isThere(_ folder: String) -> Bool {
@@ -163,7 +204,7 @@ struct DocumentLife {
         let isFolder = self.draw(3) == 0
         let (name, folder) = (self.name(), self.folder())
         let clash = DocumentOperation.Clash.allCases[self.draw(3)]
-        let content = isFolder || self.draw(5) == 0 ? nil : Bytes([UInt8(self.draw(256))])
+        let content = isFolder || self.draw(5) == 0 ? nil : try self.content()
         let id = DocumentBench.id(self.nextID)
         let kind: DocumentItem.Kind = isFolder ? .folder : .file
         let result = try self.result(
@@ -200,7 +241,7 @@ struct DocumentLife {
 
     /// Notes a content that became the current one.
     private mutating func note(
-        _ item: DocumentItem, _ content: Bytes, editedAt: Int64, _ device: String
+        _ item: DocumentItem, _ content: DocumentContent, editedAt: Int64, _ device: String
     ) -> String? {
         guard item.contentTag != 0, self.tree[item.id]?.contents[item.contentTag] == nil else {
             return "a content tag was given twice: \(item)"
@@ -218,7 +259,7 @@ struct DocumentLife {
         let known = self.tree[id]
         let tags = (known?.contents.keys.sorted() ?? []) + [1]
         let basedOn = self.draw(2) == 0 ? known?.current : tags[self.draw(tags.count)]
-        let content = Bytes([UInt8(self.draw(256))])
+        let content = try self.content()
         let ifUnchanged = self.draw(5) == 0
         let result = try self.result(
             .save(
@@ -227,7 +268,9 @@ struct DocumentLife {
         guard let known else { return Self.expect(result, .notFound) }
         guard known.kind == .file else { return Self.expect(result, .notAFile) }
         if ifUnchanged, basedOn ?? 0 != known.current { return Self.expect(result, .stale) }
-        let isConflict = known.current != 0 && basedOn != known.current
+        let isConflict =
+            known.current != 0 && basedOn != known.current
+            && known.contents[known.current] != content
         if isConflict, known.contents.count > 3 { return Self.expect(result, .tooManyVersions) }
         guard case .item(let item) = result, item.id == id else { return "\(result)" }
         guard isConflict else {
@@ -358,7 +401,7 @@ struct DocumentLife {
                     guard try self.own.versions(item.id).map(Set.init) == Set(known.contents.keys)
                     else { return "\(item.id) has other versions" }
                     for (tag, content) in known.contents
-                    where try self.own.content(item.id, tag) != content {
+                    where try self.own.anyContent(item.id, tag) != content {
                         return "content \(tag) of \(item.id) is lost"
                     }
                 }

@@ -1,0 +1,117 @@
+import StratusAssets
+import StratusHTTP
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// Contents that are too large for a record: their bytes are assets of the person's database.
+struct DocumentFiles: Sendable {
+    /// The largest content that a record holds.
+    static let inlineSizeMax = DocumentRules().contentSizeMax
+    /// How long a file stays that was sent with WebDAV and that no record came to hold. The command
+    /// that names it follows at once.
+    private static let pinMilliseconds: Int64 = 600_000
+
+    private let assets: AssetHandler
+
+    /// Nil where nothing keeps assets.
+    init?(_ gateway: CloudKitHandler) {
+        guard let kit = gateway.assets else { return nil }
+        self.assets = AssetHandler(
+            kit, router: gateway.router, world: gateway.world, limits: gateway.limits,
+            log: gateway.log)
+    }
+
+    var sizeMax: UInt64 { self.assets.kit.settings.sizeMax }
+
+    /// Takes the bytes of a content to the disks of a majority.
+    ///
+    /// - Parameter length: what the client said, if it did.
+    func store(
+        _ body: any RequestBody, of length: UInt64?, in database: DatabaseID, by user: String
+    ) async throws -> DocumentContent {
+        try await self.assets.kit.keepUp()
+        let world = self.assets.world
+        let ticket = UploadTicket(
+            upload: UInt128(world.random()) << 64 | UInt128(world.random()), database: database,
+            user: user, sizeMax: self.sizeMax,
+            expiresMilliseconds: world.wallMilliseconds + UploadTicket.lifeMilliseconds)
+        let (pinned, size) = try await self.assets.store(
+            body, of: length, ticket, pinMilliseconds: Self.pinMilliseconds)
+        return .file(
+            DocumentFile(asset: pinned.asset, checksum: pinned.fileChecksum, size: size))
+    }
+
+    /// The answer to a request for a content, or for a part of it.
+    ///
+    /// - Parameters:
+    ///   - headers: those of the whole, with its tag.
+    ///   - files: nil: nothing keeps assets here, so no content is one.
+    static func answer(
+        _ content: DocumentContent, _ head: RequestHead, _ headers: HeaderFields, tag: String,
+        of database: DatabaseID, in files: DocumentFiles?
+    ) async throws -> HTTPResponse {
+        var headers = headers
+        var status = 200
+        let size = content.size
+        var range = 0..<size
+        if ByteRange.counts(ifRange: head.headers["If-Range"], tag: tag) {
+            switch ByteRange(head.headers["Range"], size: size) {
+            case .whole: break
+            case .part(let part):
+                range = part
+                status = 206
+                headers.set("Content-Range", ByteRange.contentRange(part, size: size))
+            case .unsatisfiable: throw AssetFailure.unsatisfiable(size: size)
+            }
+        }
+        let length = Int(range.upperBound - range.lowerBound)
+        switch content {
+        case .inline(let bytes):
+            let part =
+                length == bytes.count
+                ? bytes : Bytes(bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+            return HTTPResponse(status: status, headers: headers, body: .bytes(part))
+        case .file(let file):
+            guard let files, let stored = try await files.assets.stored(file.asset, in: database)
+            else { throw AssetFailure.notFound }
+            guard !stored.body.isLost else { throw AssetFailure.gone("the file is lost") }
+            if head.method == "HEAD" || length == 0 {
+                return HTTPResponse(
+                    status: status, headers: headers, body: .stream(EmptyBody(), length: length))
+            }
+            let (body, share) = try await files.assets.begin(stored, range, by: database.owner)
+            var response = HTTPResponse(
+                status: status, headers: headers, body: .stream(body, length: length))
+            response.held = share
+            return response
+        }
+    }
+
+    /// What every content is sent with. What people store may be somebody's script: no page may run
+    /// it on this origin.
+    static func headers(tag: String) -> HeaderFields {
+        [
+            "Content-Type": "application/octet-stream", "ETag": tag, "Accept-Ranges": "bytes",
+            "Content-Disposition": "attachment",
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "X-Content-Type-Options": "nosniff",
+        ]
+    }
+}
+
+/// A body whose first bytes were read already.
+final class ResumedBody: RequestBody {
+    private let start: CollectedBody
+    private let rest: any RequestBody
+
+    init(_ start: Bytes, _ rest: any RequestBody) {
+        self.start = CollectedBody(start)
+        self.rest = rest
+    }
+
+    func next() async throws(RequestBodyError) -> Bytes? {
+        if let start = try await self.start.next() { return start }
+        return try await self.rest.next()
+    }
+}

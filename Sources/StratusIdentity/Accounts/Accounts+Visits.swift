@@ -1,0 +1,60 @@
+package import StratusCluster
+import StratusCoding
+import StratusModel
+import StratusSealing
+
+/// A person at a page that asks for their password once and then takes several forms. The text that
+/// stands in those forms proves who sends them; a new account password ends it.
+///
+/// | bytes    | content, format 1                                    |
+/// | -------- | ---------------------------------------------------- |
+/// | 1        | format, 1                                            |
+/// | 16       | account                                              |
+/// | signed   | issued, milliseconds                                 |
+/// | prefixed | salt of the account's password, drawn for each of it |
+extension Accounts {
+    package static let visitMilliseconds: Int64 = 15 * 60_000
+
+    private static let circumstances = Bytes("visit of app passwords".utf8)
+
+    /// Nil: no such account, it is disabled, or its password has changed since it was proven.
+    package func visit(
+        of id: AccountID, provenBy generation: PasswordGeneration
+    ) async throws(RouteError) -> String? {
+        guard let account = try await self.account(id), account.status == .active,
+            generation == PasswordGeneration(of: account)
+        else { return nil }
+        var writer = ByteWriter(reserving: 32)
+        writer.write(1 as UInt8)
+        writer.write(raw: id.bytes)
+        writer.write(signed: self.store.now)
+        writer.write(prefixed: account.password?.salt ?? [])
+        return Base64URL.encode(
+            self.store.keys.cipher.seal(writer.bytes, for: Self.circumstances))
+    }
+
+    /// Nil: the text was not made here, is too old, or the account's password has changed.
+    package func visitor(_ text: String) async throws(RouteError) -> AccountID? {
+        guard text.utf8.count <= 256, let sealed = Base64URL.decode(text[...]),
+            let content = self.store.keys.cipher.open(sealed, for: Self.circumstances),
+            let (id, issued, salt) = Self.read(content), issued <= self.store.now + 3_600_000,
+            self.store.now - issued < Self.visitMilliseconds,
+            let account = try await self.account(id), account.status == .active,
+            salt == account.password?.salt ?? []
+        else { return nil }
+        return id
+    }
+
+    private static func read(_ content: Bytes) -> (AccountID, Int64, Bytes)? {
+        var reader = ByteReader(content)
+        do throws(DecodingError) {
+            try reader.identityFormat(1)
+            let bytes = try reader.raw(16)
+            let issued = try reader.signed()
+            let salt = try reader.prefixed()
+            try reader.finish()
+            guard let id = AccountID(bytes: Bytes(bytes)), issued >= 0 else { return nil }
+            return (id, issued, salt)
+        } catch { return nil }
+    }
+}

@@ -1,0 +1,90 @@
+import StratusCoding
+import StratusModel
+
+/// Contents: what may be stored, and their records.
+extension DocumentEdit {
+    /// Refuses content that is too large, that the quota has no room for, or that is not there.
+    ///
+    /// - Parameter freed: bytes in records that go with it.
+    mutating func check(
+        _ content: DocumentContent, over freed: Int = 0, _ rows: borrowing some RowReader
+    ) throws(Stop) {
+        let size = content.inlineSize
+        guard size <= self.rules.contentSizeMax else {
+            throw .refused(.contentTooLarge, String(self.rules.contentSizeMax))
+        }
+        if case .file(let file) = content { try self.check(file, rows) }
+        // A row has some hundred bytes beside its content. A file was counted when it was uploaded.
+        let growth = Int64(size) + 512 - Int64(freed)
+        if let room, growth > 0, self.zone.grownSize + growth > room {
+            throw .refused(.databaseFull, String(self.rules.databaseSizeMax))
+        }
+    }
+
+    /// Refuses a file that its receipt was not for, and one whose time is over.
+    private mutating func check(
+        _ file: DocumentFile, _ rows: borrowing some RowReader
+    ) throws(Stop) {
+        let number = self.zone.database.number
+        var isThere = false
+        do throws(StoreError) {
+            if let row = try self.zone.assets.asset(file.asset, over: rows) {
+                // An erasure may have destroyed the key while a receipt was under way.
+                let opens = try AssetRows.opens(row.keyVersion, of: number, over: rows)
+                isThere =
+                    opens && row.database == number && row.fileChecksum == file.checksum
+                    && row.size == file.size
+            }
+        } catch {
+            throw .store(error)
+        }
+        guard isThere else { throw .refused(.assetMissing, "") }
+    }
+
+    /// The current content of an item; nil: it has none yet.
+    mutating func content(
+        of item: DocumentItem, _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentContent? {
+        guard item.contentTag != 0,
+            let record = try self.record(
+                DocumentVersion.recordName(item.id, item.contentTag), rows)
+        else { return nil }
+        do throws(StoreError) { return try DocumentVersion.read(record).1 } catch {
+            throw .store(error)
+        }
+    }
+
+    mutating func write(
+        _ version: DocumentVersion, _ content: DocumentContent, of item: String,
+        _ rows: borrowing some RowReader
+    ) throws(Stop) {
+        let name = DocumentVersion.recordName(item, version.contentTag)
+        // A record is read before it is changed.
+        let known = try self.record(name, rows)
+        try self.write(
+            name, DocumentItem.contentType,
+            version.fields(of: item, content, in: self.zone.id), over: known, rows)
+    }
+
+    mutating func drop(
+        _ contentTag: UInt64, of item: String, _ rows: borrowing some RowReader
+    ) throws(Stop) {
+        guard contentTag != 0,
+            let record = try self.record(DocumentVersion.recordName(item, contentTag), rows)
+        else { return }
+        do throws(StoreError) { try self.zone.delete(record, over: rows) } catch {
+            throw .store(error)
+        }
+    }
+
+    mutating func version(
+        _ tag: UInt64, of item: String, _ rows: borrowing some RowReader
+    ) throws(Stop) -> DocumentVersion? {
+        guard let record = try self.record(DocumentVersion.recordName(item, tag), rows) else {
+            return nil
+        }
+        do throws(StoreError) { return try DocumentVersion.read(record).0 } catch {
+            throw .store(error)
+        }
+    }
+}
