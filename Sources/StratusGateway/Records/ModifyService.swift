@@ -157,9 +157,14 @@ struct ModifyService: Sendable {
 
     private func compile(
         _ request: ModifyRequest, at place: ZonePlace, isAtomic: Bool
-    ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
+    ) async throws -> ([Result<RecordOperation, ClientError>], Schema, FieldSealer?) {
         let storedTypes = try await self.storedTypes(request, at: place)
-        var isFresh = false
+        // What a record may hold whose type nobody knows, only the newest schema says.
+        var isFresh =
+            place.database.scope == .private
+            && request.operations.contains {
+                Self.needsStoredType($0) && storedTypes[$0.recordName] == nil
+            }
         var hasGrown = false
         // What the partition has against operations whatever the schema becomes.
         var refused: [Int: ClientError] = [:]
@@ -264,11 +269,14 @@ struct ModifyService: Sendable {
     private func storedTypes(
         _ request: ModifyRequest, at place: ZonePlace
     ) async throws -> [String: String] {
-        let names = request.operations.filter {
-            $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
-        }.map(\.recordName)
+        let names = request.operations.filter { Self.needsStoredType($0) }.map(\.recordName)
         guard !names.isEmpty else { return [:] }
         return try await self.records(named: names, at: place).mapValues(\.type)
+    }
+
+    private static func needsStoredType(_ operation: ModifyRequest.Operation) -> Bool {
+        operation.recordType == nil && !operation.kind.isDelete
+            && operation.fields?.isEmpty == false
     }
 
     // MARK: Answering
