@@ -33,7 +33,10 @@ extension NumberFamily {
             1: "account", 2: "session", 3: "address", 4: "counter", 5: "api token",
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key",
-        ], later: [(.two, [14: "device", 15: "container key", 40: "push key"])], blocks: [40])
+        ],
+        later: [
+            (.two, [14: "device", 15: "container key", 40: "push key", 110: "master check"])
+        ], blocks: [40, 110])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(
         "subscription row", [:],
