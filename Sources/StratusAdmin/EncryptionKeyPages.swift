@@ -24,6 +24,13 @@ enum EncryptionKeyPages {
                 + "not; and `next`"
         ) { try await Self.rotate($0, $0.json()) },
         AdminRoute(
+            "POST", "/v1/encryption-keys/databases/rotation", body: "container, environment",
+            answer:
+                "gives the container's databases newer keys and seals their encrypted fields anew: "
+                + "a JSON line for each piece with the counts so far, the last with `failing` and "
+                + "`done`"
+        ) { try await Self.rotateDatabases($0, $0.json()) },
+        AdminRoute(
             "POST", "/v1/encryption-keys/forgetting", body: "version, after",
             answer:
                 "`next` while containers are left to look at; then `forgotten`: another key may "
@@ -126,6 +133,26 @@ enum EncryptionKeyPages {
             if let next = rotation.next { $0.member("next", Self.text(next)) }
         }
         return AdminAnswer.json(json.finish())
+    }
+
+    private static func rotateDatabases(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> HTTPResponse
+    {
+        guard let name = body["container"]?.string, !name.isEmpty,
+            let environment = body["environment"]?.string.flatMap({ Environment(name: $0) })
+        else { throw AdminRefusal.bad("'container' and 'environment' are missing") }
+        let container = ContainerReference(container: name, environment: environment)
+        guard try await exchange.registry.descriptor(of: container)?.state == .active else {
+            throw AdminRefusal.missing("container")
+        }
+        guard let rotation = try await DatabaseRotation(exchange.directory, of: container) else {
+            throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
+        }
+        try await exchange.note("encryption-key rotate databases", "", container)
+        return HTTPResponse(
+            status: 200,
+            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
+            body: .stream(RotationLines(rotation), length: nil))
     }
 
     private static func forget(_ exchange: AdminExchange, _ body: JSONValue) async throws

@@ -89,6 +89,15 @@ struct ArchiveReader: Sendable {
             to: database)
     }
 
+    /// Records with values that are sealed under old keys.
+    func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
+        guard
+            case .sealedRecords(let page) = try await self.ask(
+                .sealedRecords(ask), at: .database(ask.database))
+        else { throw RouteError.refused("no records where some were asked for") }
+        return page
+    }
+
     func zones(of database: DatabaseID) async throws -> [String] {
         var names: [String] = []
         var after: String?

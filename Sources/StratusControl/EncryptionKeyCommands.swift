@@ -32,6 +32,28 @@ struct EncryptionKeyCommands: AdminConversation {
                         + "is one.",
                 ]),
             CommandDefinition(
+                "rotate-databases",
+                "Give a container's databases newer keys, and seal encrypted fields anew",
+                discussion: [
+                    "Clients go on meanwhile. A database's old keys are destroyed once no record "
+                        + "needs them. Where it has files they stay: a file keeps the key that it "
+                        + "was sealed under until it is replaced.",
+                    "If it is interrupted, run it again. Exit code 1 if a database could not be "
+                        + "rotated to the end.",
+                ],
+                options: [
+                    .value("container", .text("ID"), required: true, "The container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment"),
+                ],
+                examples: [
+                    .init(
+                        "stratusctl encryption-key rotate-databases --container "
+                            + "iCloud.org.example.app --environment production",
+                        "Once a year")
+                ]),
+            CommandDefinition(
                 "check", "Open the key of every container, and compare the master keys",
                 discussion: [
                     "Exit code 1 if the node that is asked cannot open one of them, or was given "
@@ -61,6 +83,7 @@ struct EncryptionKeyCommands: AdminConversation {
     func run() async throws(AdminClient.Failure) -> ExitCode {
         switch self.invocation.path.last {
         case "rotate": try await self.rotate()
+        case "rotate-databases": try await self.rotateDatabases()
         case "forget": try await self.forget()
         default: try await self.list()
         }
@@ -221,6 +244,42 @@ struct EncryptionKeyCommands: AdminConversation {
             text =
                 Self.text(failing)
                 + "\(wrapped) containers' keys are now wrapped under master \(version)\n"
+        }
+        let shown = self.show(text)
+        return shown == .success && !failing.isEmpty ? .refused : shown
+    }
+
+    private func rotateDatabases() async throws(AdminClient.Failure) -> ExitCode {
+        var json = JSONWriter()
+        json.object {
+            $0.member("container", self.invocation.value("container"))
+            $0.member("environment", self.invocation.value("environment"))
+        }
+        let answer = try await self.ask(
+            "POST", "/v1/encryption-keys/databases/rotation", body: json.finish())
+        guard let line = answer.body.split(separator: 0x0A).last,
+            let root = try? JSONDocument(parsing: Array(line)).root, root["done"]?.bool == true
+        else {
+            throw AdminClient.Failure(
+                .inputOutput, "the rotation was interrupted: run it again")
+        }
+        let failing = ClusterFacts.array(root, "failing")
+        if self.isJSON {
+            guard self.show(String(decoding: line, as: UTF8.self) + "\n") == .success else {
+                return .inputOutput
+            }
+            return failing.isEmpty ? .success : .refused
+        }
+        var text = ""
+        for one in failing {
+            let owner = one["owner"]?.string ?? ""
+            text += "the \(owner.isEmpty ? "public database" : "database of \(owner)") has its old "
+            text += "keys still: \(one["reason"]?.string ?? "")\n"
+        }
+        text += "\(root["databases"]?.int64 ?? 0) databases have newer keys, and "
+        text += "\(root["records"]?.int64 ?? 0) records are sealed anew\n"
+        if let older = root["olderKeys"]?.int64, older > 0 {
+            text += "\(older) older keys stay for files\n"
         }
         let shown = self.show(text)
         return shown == .success && !failing.isEmpty ? .refused : shown

@@ -466,6 +466,9 @@ def masters():
     code, done = control(node, "rotate")
     step("and after a start without it the right key comes under its number", code == 0 and done["wrapped"] == 1, done)
     step("encrypted fields are read under it", readFields(node) and control(node, "check")[0] == 0)
+    code, done = control(node, "rotate-databases", "--container", node.facts["container"])
+    step("databases get newer keys", code == 0 and done["records"] > 0 and done["failing"] == [], done)
+    step("encrypted fields are read after that", readFields(node))
     node.stop()
 
 

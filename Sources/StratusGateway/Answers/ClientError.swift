@@ -195,7 +195,8 @@ extension ClientError {
             case .fieldKeyMissing:
                 Self(
                     .tryAgainLater,
-                    "the key of field '\(subject)' was destroyed meanwhile, try again later",
+                    "the key of field '\(subject)' was replaced or destroyed meanwhile, try again "
+                        + "later",
                     retryAfter: 1)
             }
     }

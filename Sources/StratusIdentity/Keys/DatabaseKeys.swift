@@ -47,6 +47,28 @@ package final class DatabaseKeys: Sendable {
         return try await self.make(1 + (newest?.version ?? 0), of: database)
     }
 
+    /// Gives a database a newer key, which seals from now on.
+    ///
+    /// - Returns: its version. Nil: the database never had a key that anything is sealed under.
+    package func rotate(_ database: DatabaseID) async throws(RouteError) -> UInt32? {
+        guard let newest = try await self.row(database, version: nil), newest.version < .max else {
+            return nil
+        }
+        return try await self.make(newest.version + 1, of: database).version
+    }
+
+    /// What seals the fields of a database under one version of its key.
+    ///
+    /// - Returns: nil where the database does not have it any more, or it does not open.
+    package func fieldSealer(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> FieldSealer?
+    {
+        guard case .opens(let key) = try await self.reading(version, of: database) else {
+            return nil
+        }
+        return FieldSealer(databaseKey: key, version: version, database: database)
+    }
+
     /// The secret that digests of equal files are made with. Made if there is none.
     ///
     /// - Returns: nil where its row says that it was destroyed: equal files are not shared then.

@@ -172,6 +172,12 @@ extension RecordAnswer {
             writer.bytes.write(held.use)
             writer.bytes.write(flag: held.next != nil)
             if let next = held.next { writer.bytes.write(prefixed: next) }
+        case .sealedRecords(let page):
+            writer.begin(.sealedRecords)
+            writer.bytes.write(count: page.records.count)
+            for record in page.records { writer.write(record) }
+            writer.bytes.write(flag: page.next != nil)
+            if let next = page.next { writer.bytes.write(text: next) }
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -253,6 +259,11 @@ extension RecordAnswer {
             self = .heldRecords(
                 HeldRecords(
                     use: use, next: try reader.bytes.flag() ? try reader.bytes.prefixed() : nil))
+        case .sealedRecords:
+            var page = SealedPage(records: [], next: nil)
+            for _ in 0..<(try reader.bytes.count()) { page.records.append(try reader.record()) }
+            if try reader.bytes.flag() { page.next = try reader.bytes.text() }
+            self = .sealedRecords(page)
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -285,6 +296,7 @@ enum AnswerKind: UInt8 {
     case keyValues = 70
     case keyValueDevices = 71
     case heldRecords = 100
+    case sealedRecords = 110
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -33,6 +33,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
+    case sealedRecords(SealedPage)
     case refused(RequestRefusal)
 }
 

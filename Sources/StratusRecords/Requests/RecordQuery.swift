@@ -42,6 +42,7 @@ package struct RecordQuery: Sendable, Equatable {
         case documents(DocumentsAsk)
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)
+        case sealedRecords(SealedAsk)
     }
 
     package var principal: Principal
