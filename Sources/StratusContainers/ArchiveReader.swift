@@ -89,6 +89,15 @@ struct ArchiveReader: Sendable {
             to: database)
     }
 
+    /// Files that are lost, in the partition of a database.
+    func lostFiles(after asset: AssetID?, near database: DatabaseID) async throws -> LostFiles {
+        guard
+            case .lostFiles(let lost) = try await self.ask(
+                .lostFiles(LostFilesAsk(after: asset)), at: .database(database))
+        else { throw RouteError.refused("no files where some were asked for") }
+        return lost
+    }
+
     /// Records with values that are sealed under old keys.
     func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
         guard

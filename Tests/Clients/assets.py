@@ -396,10 +396,10 @@ def refused(**settings):
     return "" if line else error
 
 
-def control(node, *arguments):
+def control(node, *arguments, command="encryption-key"):
     done = subprocess.run(
         [os.path.join(os.path.dirname(BINARY), "stratusctl"), "--json", "--node", node.facts["adminURL"],
-         "--token-file", node.facts["adminTokenFile"], "encryption-key", *arguments], capture_output=True, text=True)
+         "--token-file", node.facts["adminTokenFile"], command, *arguments], capture_output=True, text=True)
     return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 
 
@@ -469,6 +469,7 @@ def masters():
     code, done = control(node, "rotate-databases", "--container", node.facts["container"])
     step("databases get newer keys", code == 0 and done["records"] > 0 and done["failing"] == [], done)
     step("encrypted fields are read after that", readFields(node))
+    step("no file is lost", control(node, "lost", command="assets") == (0, {"done": True}))
     node.stop()
 
 

@@ -193,7 +193,7 @@ extension NumberFamily {
                     20: "asset", 21: "key", 22: "judge with assets",
                     40: "news of a device", 41: "waiting devices", 44: "documents",
                     50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
-                    100: "held records", 110: "sealed records",
+                    100: "held records", 110: "sealed records", 111: "lost files",
                 ]
             )
         ], blocks: [20, 40, 44, 50, 60, 70, 100, 110])

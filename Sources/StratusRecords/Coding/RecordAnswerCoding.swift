@@ -178,6 +178,9 @@ extension RecordAnswer {
             for record in page.records { writer.write(record) }
             writer.bytes.write(flag: page.next != nil)
             if let next = page.next { writer.bytes.write(text: next) }
+        case .lostFiles(let lost):
+            writer.begin(.lostFiles)
+            writer.bytes.write(lost)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -264,6 +267,7 @@ extension RecordAnswer {
             for _ in 0..<(try reader.bytes.count()) { page.records.append(try reader.record()) }
             if try reader.bytes.flag() { page.next = try reader.bytes.text() }
             self = .sealedRecords(page)
+        case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -297,6 +301,7 @@ enum AnswerKind: UInt8 {
     case keyValueDevices = 71
     case heldRecords = 100
     case sealedRecords = 110
+    case lostFiles = 111
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -65,6 +65,7 @@ extension RecordQuery: Levelled {
         case .keyValueDevices: 71
         case .heldRecords: 100
         case .sealedRecords: 110
+        case .lostFiles: 111
         }
     }
     package var level: FeatureLevel {
@@ -127,7 +128,7 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords:
+            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one

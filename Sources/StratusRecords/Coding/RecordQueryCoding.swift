@@ -147,6 +147,10 @@ extension RecordQuery {
         case .sealedRecords(let ask):
             writer.write(110 as UInt8)
             ask.write(to: &writer)
+        case .lostFiles(let ask):
+            writer.write(111 as UInt8)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(name: after.raw) }
         }
         return writer.bytes
     }
@@ -235,6 +239,9 @@ extension RecordQuery {
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
         case 110: ask = .sealedRecords(try SealedAsk(from: &reader))
+        case 111:
+            let after = try reader.flag() ? AssetID(try reader.name()) : nil
+            ask = .lostFiles(LostFilesAsk(after: after))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

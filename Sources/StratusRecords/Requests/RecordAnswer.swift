@@ -34,6 +34,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
     case sealedRecords(SealedPage)
+    case lostFiles(LostFiles)
     case refused(RequestRefusal)
 }
 

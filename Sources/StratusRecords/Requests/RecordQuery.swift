@@ -43,6 +43,7 @@ package struct RecordQuery: Sendable, Equatable {
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)
         case sealedRecords(SealedAsk)
+        case lostFiles(LostFilesAsk)
     }
 
     package var principal: Principal

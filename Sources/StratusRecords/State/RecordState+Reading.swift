@@ -96,6 +96,9 @@ extension RecordState {
         case .sealedRecords(let ask):
             return QueryAnswer(
                 body: try self.sealedRecords(ask, query.principal, over: rows).encoded())
+        case .lostFiles(let ask):
+            return QueryAnswer(
+                body: try self.lostFiles(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -292,7 +295,7 @@ extension RecordQuery {
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
         case .sealedRecords(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords: nil
+        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles: nil
         }
     }
 }
