@@ -60,6 +60,28 @@ extension CopyKeeperTests {
         await keeper.stop()
     }
 
+    @Test func `puts that fail while a comparison lasts keep no removal waiting`() async {
+        let bench = Bench()
+        let keeper = await bench.keeper()
+        for body in 1...3 { await self.put(body, to: keeper) }
+        bench.name((1...2).map { Self.manifest($0) })
+        await bench.pass(1, keeper)
+        bench.state.withLock {
+            $0.putsFail = true
+            $0.rowsAreSilent = true
+        }
+        bench.drop(Self.manifest(1))
+        for _ in 0..<5 {
+            _ = await keeper.put(Self.copy(4), of: Self.group)
+            await bench.pass(2, keeper)
+        }
+        #expect(await !self.has(1, keeper))
+        #expect(await !self.has(3, keeper))
+        #expect(await self.has(2, keeper))
+        #expect(await keeper.heldThrough(of: Self.group) != nil)
+        await keeper.stop()
+    }
+
     @Test func `a passing error does not end a reading back`() async {
         let bench = Bench()
         let keeper = await bench.keeper()

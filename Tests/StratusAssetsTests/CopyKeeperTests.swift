@@ -75,6 +75,8 @@ private final class FlakyStore: CopyStore {
             var failingReadBackCount = 0
             /// Pages of rows that the keeper has asked for from the first name on.
             var comparisonCount = 0
+            /// Rows do not answer: a comparison that is under way stays so.
+            var rowsAreSilent = false
             var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
         }
 
@@ -155,10 +157,11 @@ private final class FlakyStore: CopyStore {
 
         /// Two bodies a page: comparisons take several.
         private func postPage(of group: GroupID, _ from: CopyName) {
-            let bodies = self.state.withLock { state in
+            let bodies = self.state.withLock { state -> [BodyManifest]? in
                 if from == .first { state.comparisonCount += 1 }
-                return state.bodies.values
+                return state.rowsAreSilent ? nil : Array(state.bodies.values)
             }
+            guard let bodies else { return }
             let all = bodies.sorted { $0.body < $1.body }
                 .filter { $0.body >= from.body }
             let page = Array(all.prefix(2))
