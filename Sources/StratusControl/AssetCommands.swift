@@ -87,7 +87,8 @@ struct AssetCommands {
 
     private func lost() async throws(AdminClient.Failure) -> ExitCode {
         let answer = try self.client.require(
-            try await self.client.send("GET", "/v1/assets/lost", body: []))
+            try await self.client.send(
+                "GET", "/v1/assets/lost", body: [], deadline: AdminClient.longWork))
         var table = TextTable([
             .init("CONTAINER"), .init("ENVIRONMENT"), .init("DATABASE"), .init("OWNER"),
             .init("ZONE"), .init("RECORD"), .init("BYTES", alignsRight: true),

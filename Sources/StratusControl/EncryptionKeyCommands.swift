@@ -255,8 +255,10 @@ struct EncryptionKeyCommands: AdminConversation {
             $0.member("container", self.invocation.value("container"))
             $0.member("environment", self.invocation.value("environment"))
         }
-        let answer = try await self.ask(
-            "POST", "/v1/encryption-keys/databases/rotation", body: json.finish())
+        let answer = try self.client.require(
+            try await self.client.send(
+                "POST", "/v1/encryption-keys/databases/rotation", body: json.finish(),
+                deadline: AdminClient.longWork))
         guard let line = answer.body.split(separator: 0x0A).last,
             let root = try? JSONDocument(parsing: Array(line)).root, root["done"]?.bool == true
         else {
