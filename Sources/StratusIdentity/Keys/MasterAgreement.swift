@@ -43,14 +43,18 @@ package struct MasterAgreement: Sendable {
         self.master.key(version).map { SealedKey.check(of: $0) }
     }
 
-    /// The check values that are noted, by version.
+    /// The check values that are noted, by version. What cannot be read is left out: it keeps no
+    /// other from being shown, and nothing is wrapped under its version.
     package func noted() async throws(RouteError) -> [UInt32: Bytes] {
         guard self.store.router.level.allows(.two) else { return [:] }
         var noted: [UInt32: Bytes] = [:]
         for row in try await self.store.list(
             .masterCheck, of: [], at: Self.home, countMax: Self.countMax)
         {
-            noted[try Self.version(row.name)] = try Self.check(in: row.row.body)
+            guard let version = try? Self.version(row.name),
+                let check = try? Self.check(in: row.row.body)
+            else { continue }
+            noted[version] = check
         }
         return noted
     }

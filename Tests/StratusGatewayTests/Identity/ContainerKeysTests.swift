@@ -144,6 +144,18 @@ import Testing
         let row = try await town.authenticator.store.row(
             IdentityKey(.masterCheck, of: [], [0, 0, 0, 1]), at: MasterAgreement.home)
         #expect(row?.body == [1] + noted && noted.count == 8)
+        // One that is damaged hides no other, and nothing is wrapped under it.
+        _ = try await town.authenticator.store.submit(
+            [
+                .init(
+                    IdentityKey(.masterCheck, of: [], [0, 0, 0, 4]),
+                    .put(body: [1, 2], expiresAtMilliseconds: 0))
+            ], to: MasterAgreement.home)
+        #expect(try await two.agreement.noted() == [1: noted])
+        let damaged = self.keys(town, named: [4: 4], sealing: 4)
+        await #expect(throws: RouteError.refused("a row that cannot be read")) {
+            try await damaged.key(of: Self.container)
+        }
         let difference = RouteError.refused(two.agreement.difference(1, noted))
         await #expect(throws: difference) { try await two.key(of: Self.container) }
         let key = try await one.key(of: Self.container)
