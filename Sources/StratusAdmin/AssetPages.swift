@@ -1,3 +1,4 @@
+import StratusContainers
 import StratusHTTP
 import StratusModel
 import StratusRuntime
@@ -14,7 +15,20 @@ enum AssetPages {
             "POST", "/v1/assets/verify", need: .node,
             answer: "how many partitions have files here; they are all read back from now on"
         ) { try await Self.verify($0) },
+        AdminRoute(
+            "GET", "/v1/assets/lost",
+            answer:
+                "files of the whole cluster of which no node has a sound copy, as JSON lines with "
+                + "the record that holds each; the last line says `done`"
+        ) { try Self.lost($0) },
     ]
+
+    private static func lost(_ exchange: AdminExchange) throws -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
+            body: .stream(LostFilesLines(LostFilesWalk(try exchange.directory)), length: nil))
+    }
 
     private static func verify(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let count = await exchange.control.verifyCopies()

@@ -4,63 +4,67 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusRuntime
-import StratusSealing
 
 /// The keys that files and encrypted fields are sealed under: versions and counts, never the keys.
 ///
-/// Both pages do a slice of the containers at a time. `next` in an answer is where to go on.
+/// All pages do a slice of the containers at a time, in the order of their names. `next` in an
+/// answer is what `after` must be for the next slice.
 enum EncryptionKeyPages {
     static let routes: [AdminRoute] = [
         AdminRoute(
             "GET", "/v1/encryption-keys",
             answer:
-                "the master keys of this node, and what keys of containers are wrapped under them; "
-                + "100 containers from `?from=`, and `next`"
+                "the master keys of this node with their check values, and what keys of containers "
+                + "are wrapped under them; 100 containers behind `?after=`, and `next`"
         ) { try await Self.list($0) },
         AdminRoute(
-            "POST", "/v1/encryption-keys/rotation", body: "from",
-            answer: "how many keys of containers were wrapped anew, of 100 containers; and `next`"
+            "POST", "/v1/encryption-keys/rotation", body: "after",
+            answer:
+                "how many keys of containers were wrapped anew, of 100 containers, and which were "
+                + "not; and `next`"
         ) { try await Self.rotate($0, $0.json()) },
+        AdminRoute(
+            "POST", "/v1/encryption-keys/databases/rotation", body: "container, environment",
+            answer:
+                "gives the container's databases newer keys and seals their encrypted fields anew: "
+                + "a JSON line for each piece with the counts so far, the last with `failing` and "
+                + "`done`"
+        ) { try await Self.rotateDatabases($0, $0.json()) },
+        AdminRoute(
+            "POST", "/v1/encryption-keys/forgetting", body: "version, after",
+            answer:
+                "`next` while containers are left to look at; then `forgotten`: another key may "
+                + "come under the version"
+        ) { try await Self.forget($0, $0.json()) },
     ]
 
-    /// The containers of one slice.
-    private static let sliceCount = 100
-
-    private static func keys(_ exchange: AdminExchange) throws -> ContainerKeys {
+    private static func survey(_ exchange: AdminExchange) throws -> (MasterSurvey, ContainerKeys) {
         guard let keys = try exchange.directory.keys else {
             throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
         }
-        return keys.containers
+        return (MasterSurvey(try exchange.registry, keys.containers), keys.containers)
     }
 
-    private static func slice(_ exchange: AdminExchange, from: Int) async throws -> (
-        containers: [ContainerReference], next: Int?
-    ) {
-        guard from >= 0 else { throw AdminRefusal.bad("'from' must be 0 or more") }
-        let all = try await exchange.registry.all().map(\.container)
-        let end = min(from + Self.sliceCount, all.count)
-        guard from < end else { return ([], nil) }
-        return (Array(all[from..<end]), end < all.count ? end : nil)
+    /// Reads a place in the order of containers: ENVIRONMENT/NAME.
+    private static func place(_ text: String?) throws -> ContainerReference? {
+        guard let text, !text.isEmpty else { return nil }
+        guard let mark = text.firstIndex(of: "/"),
+            let environment = Environment(name: String(text[..<mark]))
+        else { throw AdminRefusal.bad("'after' must be ENVIRONMENT/CONTAINER") }
+        return ContainerReference(
+            container: String(text[text.index(after: mark)...]), environment: environment)
+    }
+
+    private static func text(_ place: ContainerReference) -> String {
+        "\(place.environment.name)/\(place.container)"
     }
 
     private static func list(_ exchange: AdminExchange) async throws -> HTTPResponse {
-        let keys = try Self.keys(exchange)
-        let from = exchange.query?["from"].flatMap { Int($0) } ?? 0
-        let (containers, next) = try await Self.slice(exchange, from: from)
-        var counts: [UInt32: Int64] = [:]
-        var without: Int64 = 0
-        var failing: [(ContainerReference, String)] = []
-        for container in containers {
-            switch try await keys.state(of: container) {
-            case .none: without += 1
-            case .wrapped(let version): counts[version, default: 0] += 1
-            case .closed(let version, let reason):
-                counts[version, default: 0] += 1
-                failing.append((container, reason))
-            }
-        }
-        let held = keys.master.versions
-        let versions = Set(held).union(counts.keys).sorted()
+        let (survey, keys) = try Self.survey(exchange)
+        let counts = try await survey.count(after: Self.place(exchange.query?["after"]))
+        let noted = try await keys.agreement.noted()
+        let held = keys.versions
+        let versions = Set(held).union(counts.wrapped.keys).sorted()
         var json = JSONWriter()
         json.object {
             $0.key("masters")
@@ -70,44 +74,114 @@ enum EncryptionKeyPages {
                         $0.member("version", Int64(version))
                         $0.member(
                             "state",
-                            version == keys.master.sealing
+                            version == keys.sealing
                                 ? "seals" : held.contains(version) ? "opens" : "missing")
-                        $0.member("containers", counts[version] ?? 0)
+                        $0.member("containers", Int64(counts.wrapped[version] ?? 0))
+                        let check = keys.agreement.check(of: version)
+                        if let check { $0.member("check", Hexadecimal.text(check)) }
+                        if let noted = noted[version] {
+                            $0.member("noted", Hexadecimal.text(noted))
+                            if let check { $0.member("differs", check != noted) }
+                        }
                     }
                 }
             }
-            $0.member("withoutKey", without)
-            $0.key("failing")
-            $0.array { array in
-                for (container, reason) in failing {
-                    array.object {
-                        $0.member("container", container.container)
-                        $0.member("environment", container.environment.name)
-                        $0.member("reason", reason)
-                    }
-                }
-            }
-            if let next { $0.member("next", Int64(next)) }
+            $0.member("withoutKey", Int64(counts.withoutKey))
+            Self.write(counts.failing, to: &$0)
+            if let next = counts.next { $0.member("next", Self.text(next)) }
         }
         return AdminAnswer.json(json.finish())
+    }
+
+    private static func write(_ failing: [MasterSurvey.Failing], to json: inout JSONWriter) {
+        json.key("failing")
+        json.array { array in
+            for one in failing {
+                array.object {
+                    $0.member("container", one.container.container)
+                    $0.member("environment", one.container.environment.name)
+                    $0.member("reason", one.reason)
+                }
+            }
+        }
+    }
+
+    private static func rotation(_ survey: MasterSurvey, after last: ContainerReference?)
+        async throws -> MasterSurvey.Rotation
+    {
+        do throws(RouteError) { return try await survey.rotate(after: last) } catch {
+            if case .refused(let reason) = error { throw AdminRefusal(409, "REFUSED", reason) }
+            throw error
+        }
     }
 
     private static func rotate(_ exchange: AdminExchange, _ body: JSONValue) async throws
         -> HTTPResponse
     {
-        let keys = try Self.keys(exchange)
-        let from = body["from"]?.int64.flatMap { Int(exactly: $0) } ?? 0
-        let (containers, next) = try await Self.slice(exchange, from: from)
-        var wrapped: Int64 = 0
-        for container in containers where try await keys.wrapAnew(container) { wrapped += 1 }
+        let (survey, keys) = try Self.survey(exchange)
+        let after = try Self.place(body["after"]?.string)
+        let rotation = try await Self.rotation(survey, after: after)
         try await exchange.note(
             "encryption-key rotate",
-            "master \(keys.master.sealing), \(wrapped) containers from \(from)")
+            "master \(keys.sealing), \(rotation.wrapped) containers behind "
+                + (after.map { Self.text($0) } ?? "the first"))
         var json = JSONWriter()
         json.object {
-            $0.member("version", Int64(keys.master.sealing))
-            $0.member("wrapped", wrapped)
-            if let next { $0.member("next", Int64(next)) }
+            $0.member("version", Int64(keys.sealing))
+            $0.member("wrapped", Int64(rotation.wrapped))
+            Self.write(rotation.failing, to: &$0)
+            if let next = rotation.next { $0.member("next", Self.text(next)) }
+        }
+        return AdminAnswer.json(json.finish())
+    }
+
+    private static func rotateDatabases(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> HTTPResponse
+    {
+        guard let name = body["container"]?.string, !name.isEmpty,
+            let environment = body["environment"]?.string.flatMap({ Environment(name: $0) })
+        else { throw AdminRefusal.bad("'container' and 'environment' are missing") }
+        let container = ContainerReference(container: name, environment: environment)
+        guard try await exchange.registry.descriptor(of: container)?.state == .active else {
+            throw AdminRefusal.missing("container")
+        }
+        guard let rotation = try await DatabaseRotation(exchange.directory, of: container) else {
+            throw AdminRefusal(404, "NOT_FOUND", "this node has no encryption keys")
+        }
+        try await exchange.note("encryption-key rotate databases", "", container)
+        return HTTPResponse(
+            status: 200,
+            headers: ["Content-Type": "application/jsonl", "Cache-Control": "no-store"],
+            body: .stream(RotationLines(rotation), length: nil))
+    }
+
+    private static func forget(_ exchange: AdminExchange, _ body: JSONValue) async throws
+        -> HTTPResponse
+    {
+        let (survey, _) = try Self.survey(exchange)
+        guard let number = body["version"]?.int64, let version = UInt32(exactly: number),
+            NamedMasters.versions.contains(version)
+        else {
+            throw AdminRefusal.bad("'version' must be that of a master key in a file")
+        }
+        var json = JSONWriter()
+        switch try await survey.forget(version, after: Self.place(body["after"]?.string)) {
+        case .goesOn(let place): json.object { $0.member("next", Self.text(place)) }
+        case .forgotten:
+            try await exchange.note("encryption-key forget", "master \(version)")
+            json.object { $0.member("forgotten", true) }
+        case .unknown: json.object { $0.member("forgotten", false) }
+        case .seals:
+            throw AdminRefusal(
+                409, "REFUSED", "master key \(version) seals: 'keys.sealingMaster' names it")
+        case .wraps(let container):
+            throw AdminRefusal(
+                409, "REFUSED",
+                "master key \(version) wraps the key of \(Self.text(container)): run "
+                    + "'stratusctl encryption-key rotate' first")
+        case .unreadable(let container, let reason):
+            throw AdminRefusal(
+                409, "REFUSED", "the key of \(Self.text(container)) may be under it: \(reason)")
         }
         return AdminAnswer.json(json.finish())
     }

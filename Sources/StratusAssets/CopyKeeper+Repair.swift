@@ -183,10 +183,12 @@ extension CopyKeeper {
         var left = max(rate.raw, Self.askedRate.raw)
         for group in self.groups.keys.sorted() {
             guard let known = self.groups[group],
-                known.isReadingBack || self.setup.now() >= known.readBackAt + interval
+                known.isReadingBack || self.setup.now() >= known.readBackAt + interval,
+                known.readBackAfter.map({ self.setup.now() >= $0 }) ?? true
             else { continue }
             guard known.store != nil || self.setup.hasStore(group) else {
                 self.groups[group]!.readBackAt = self.setup.now()
+                self.groups[group]!.isReadingBack = false
                 continue
             }
             self.groups[group]!.isReadingBack = true
@@ -195,7 +197,16 @@ extension CopyKeeper {
                 let progress = self.attempt(group, makes: false) { store throws(StoreError) in
                     try store.advance(.readBack, budget)
                 }
-                guard let progress, !progress.isDone else {
+                guard let progress else {
+                    // What failed once may go well later. Nothing was read, so nothing is done.
+                    let now = self.setup.now()
+                    if let pause = self.groups[group]?.readBackFailures.add(at: now) {
+                        self.groups[group]?.readBackAfter = now + pause
+                    }
+                    break
+                }
+                self.groups[group]?.readBackAfter = nil
+                guard !progress.isDone else {
                     self.groups[group]?.isReadingBack = false
                     self.groups[group]?.readBackAt = self.setup.now()
                     break

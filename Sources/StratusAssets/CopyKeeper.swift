@@ -32,8 +32,12 @@ package actor CopyKeeper {
         /// A page of rows was asked for and has not come.
         var asksRows = false
         var isCompared = false
-        /// The store could not be read when it was compared: another comparison is due.
-        var comparesAgain = false
+        /// What the store has is not listed rightly: it could not be read when it was compared, or
+        /// copies could not be stored. Another comparison is due then.
+        var comparesAgainAt: MonotonicTime?
+        /// The comparison that is under way could not read the store.
+        var isUnread = false
+        var failures = RepeatedFailures()
         /// Comparisons that must go through, from their first page, before it is known again what
         /// is here: a copy was found damaged.
         var doubtCount = 0
@@ -56,6 +60,9 @@ package actor CopyKeeper {
         /// When every copy had been read back last, and whether it is being done.
         var readBackAt: MonotonicTime
         var isReadingBack = false
+        /// Reading back failed: it goes on then, where it was.
+        var readBackAfter: MonotonicTime?
+        var readBackFailures = RepeatedFailures()
         /// As of the last look.
         var sizes = (all: ByteCount(0), live: ByteCount(0))
         var problem: String?
@@ -293,8 +300,9 @@ package actor CopyKeeper {
             try store.put(copies)
         }
         if let known { self.took(copies, known, of: group) }
-        // What failed may be there after all, once the packs are opened again.
-        if known == nil { self.doubt(group) }
+        // What failed may be there after all, once the packs are opened again. It is not listed
+        // then; of all other copies as much is known as before.
+        if known == nil { self.compareLater(group) }
         let answer: CopyAnswer = known == nil ? .refused(.failed) : .stored(at: applied)
         for put in round { put.answer.resume(returning: answer) }
     }
@@ -411,12 +419,14 @@ package actor CopyKeeper {
         let damaged = self.copies(of: group, from, end, areDamaged: true)
         // A store that cannot be read has nothing: what lacks is listed, and nothing is removed.
         // What it has all the same is listed by the next comparison.
-        if held == nil || damaged == nil { self.groups[group]!.comparesAgain = true }
+        if from == .first { self.groups[group]!.isUnread = false }
+        if held == nil || damaged == nil { self.groups[group]!.isUnread = true }
         self.groups[group]!.wants.compare(
             CopyWants.Page(
                 from: from, end: end, bodies: bodies, held: held ?? [], damaged: damaged ?? []))
         guard end == nil else { return self.askRows(of: group) }
         self.groups[group]!.isCompared = true
+        if self.groups[group]!.isUnread { self.compareLater(group) }
         self.measure(group)
         if self.groups[group]!.doubtCount > 0 {
             self.groups[group]!.doubtCount -= 1
@@ -479,8 +489,9 @@ package actor CopyKeeper {
             self.setup.touch(group)
         }
         // One that is under way may be past what could not be read.
-        if known.wants.wantsComparison || known.comparesAgain, !known.asksRows {
-            self.groups[group]!.comparesAgain = false
+        let comparesAgain = known.comparesAgainAt.map { now >= $0 } ?? false
+        if known.wants.wantsComparison || comparesAgain, !known.asksRows {
+            if comparesAgain { self.groups[group]!.comparesAgainAt = nil }
             self.askRows(of: group)
         }
     }
@@ -561,6 +572,17 @@ package actor CopyKeeper {
         self.damagedCount += 1
         self.groups[group]?.wants.forgotten(name, of: nil)
         self.doubt(group)
+    }
+
+    /// Compares rows and store once more, after a pause that grows while failures follow each
+    /// other: each comparison reads every row that names a body.
+    private func compareLater(_ group: GroupID) {
+        guard self.groups[group] != nil else { return }
+        let now = self.setup.now()
+        let pause = self.groups[group]!.failures.add(at: now)
+        if self.groups[group]!.comparesAgainAt == nil {
+            self.groups[group]!.comparesAgainAt = now + pause
+        }
     }
 
     /// Compares rows and store anew, from the first name on.

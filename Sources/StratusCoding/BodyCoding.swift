@@ -89,6 +89,13 @@ package enum BodyCoding {
         }
     }
 
+    /// Whether the first page of a body's row says that it is lost.
+    package static func isLost(firstPage: Bytes) throws(DecodingError) -> Bool {
+        var reader = ByteReader(firstPage)
+        try Self.version(&reader)
+        return try reader.byte() & 1 != 0
+    }
+
     /// Puts a manifest together from all pages of its row.
     package static func manifest(of body: BodyID, pages: [Bytes]) throws(DecodingError)
         -> BodyManifest

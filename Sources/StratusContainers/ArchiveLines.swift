@@ -57,6 +57,11 @@ final class ArchiveLines: ResponseBody {
                 $0.member("database", scope.name)
                 $0.key("record")
                 self.form.record(record, opened, &$0)
+                let closed = opened.closed(of: record)
+                if !closed.isEmpty {
+                    $0.key("unopened")
+                    $0.array { list in for one in closed { list.write(one.field) } }
+                }
             }
             lines += writer.finish()
             lines.append(0x0A)

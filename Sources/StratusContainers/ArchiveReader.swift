@@ -89,6 +89,24 @@ struct ArchiveReader: Sendable {
             to: database)
     }
 
+    /// Files that are lost, in the partition of a database.
+    func lostFiles(after asset: AssetID?, near database: DatabaseID) async throws -> LostFiles {
+        guard
+            case .lostFiles(let lost) = try await self.ask(
+                .lostFiles(LostFilesAsk(after: asset)), at: .database(database))
+        else { throw RouteError.refused("no files where some were asked for") }
+        return lost
+    }
+
+    /// Records with values that are sealed under old keys.
+    func sealedRecords(_ ask: SealedAsk) async throws -> SealedPage {
+        guard
+            case .sealedRecords(let page) = try await self.ask(
+                .sealedRecords(ask), at: .database(ask.database))
+        else { throw RouteError.refused("no records where some were asked for") }
+        return page
+    }
+
     func zones(of database: DatabaseID) async throws -> [String] {
         var names: [String] = []
         var after: String?

@@ -72,6 +72,9 @@ package struct AdminClient: Sendable {
         package var text: String { String(decoding: self.body, as: UTF8.self) }
     }
 
+    /// For answers that go on for as long as the work that they tell of.
+    package static let longWork = Duration.seconds(7 * 24 * 3_600)
+
     /// One request. An answer of any status is an answer; see ``require(_:)``.
     package func send(
         _ method: String, _ target: String, body: Bytes = [],

@@ -12,6 +12,8 @@ struct AssetCommands {
 
     /// Between two looks whether everything has been read back.
     private static let pause = Duration.milliseconds(200)
+    /// How long the store of a partition may fail before nobody waits for it any more.
+    private static let failingPatience = Duration.seconds(120)
 
     static let definition = CommandDefinition(
         "assets", "The files of records that the node keeps",
@@ -34,11 +36,19 @@ struct AssetCommands {
                 examples: [
                     .init("stratusctl assets verify --wait", "After a trouble with the disk")
                 ]),
+            CommandDefinition(
+                "lost", "Files of which no node has a sound copy, and the records that hold them",
+                discussion: [
+                    "Looks in every partition of the cluster, whichever node is asked. Downloads "
+                        + "of such a file are answered with 410. Save the file again, or delete "
+                        + "the record. Exit code 1 if a partition does not answer."
+                ]),
         ])
 
     static func serves(_ path: [String]) -> Bool { path.first == "assets" }
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
+        if self.invocation.path.last == "lost" { return try await self.lost() }
         guard self.invocation.path.last == "verify" else {
             return self.show(try await self.document("GET", "/v1/assets"))
         }
@@ -51,6 +61,7 @@ struct AssetCommands {
                 : self.write("reading the files of \(count) partitions back\n")
         }
         let clock = ContinuousClock()
+        var failingSince: ContinuousClock.Instant?
         while true {
             let status = try await self.document("GET", "/v1/assets")
             if status.root["readingBackPartitions"]?.int64 == 0 {
@@ -61,8 +72,53 @@ struct AssetCommands {
                     && status.root["missing"]?.int64 == 0
                 return isSound ? .success : .refused
             }
+            // A node tries again for ever, and somebody waits here.
+            if status.root["failingPartitions"]?.int64 == 0 {
+                failingSince = nil
+            } else if clock.now >= (failingSince ?? clock.now) + Self.failingPatience {
+                let written = self.show(status)
+                return written == .success ? .refused : written
+            } else {
+                failingSince = failingSince ?? clock.now
+            }
             try? await clock.sleep(for: Self.pause)
         }
+    }
+
+    private func lost() async throws(AdminClient.Failure) -> ExitCode {
+        let answer = try self.client.require(
+            try await self.client.send(
+                "GET", "/v1/assets/lost", body: [], deadline: AdminClient.longWork))
+        var table = TextTable([
+            .init("CONTAINER"), .init("ENVIRONMENT"), .init("DATABASE"), .init("OWNER"),
+            .init("ZONE"), .init("RECORD"), .init("BYTES", alignsRight: true),
+        ])
+        var (count, isDone) = (0, false)
+        var failing = ""
+        for line in answer.body.split(separator: 0x0A) {
+            guard let root = try? JSONDocument(parsing: Array(line)).root else { continue }
+            func text(_ key: String) -> String { root[key]?.string ?? "" }
+            if root["done"]?.bool == true {
+                isDone = true
+            } else if root["failing"] != nil {
+                failing += "not looked at: a partition of \(text("container")) "
+                failing += "(\(text("environment"))): \(text("failing"))\n"
+            } else {
+                count += 1
+                table.append([
+                    text("container"), text("environment"), text("database"), text("owner"),
+                    text("zone"), text("recordName"), "\(root["size"]?.int64 ?? 0)",
+                ])
+            }
+        }
+        guard isDone else {
+            throw AdminClient.Failure(.inputOutput, "the answer was cut off: ask again")
+        }
+        let shown =
+            self.isJSON
+            ? self.write(answer.text)
+            : self.write((count == 0 ? "no file is lost\n" : table.write()) + failing)
+        return shown == .success && !failing.isEmpty ? .refused : shown
     }
 
     private func show(_ status: (root: JSONValue, text: String)) -> ExitCode {

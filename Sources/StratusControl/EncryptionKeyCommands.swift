@@ -18,31 +18,115 @@ struct EncryptionKeyCommands: AdminConversation {
                 "list", "The master keys, and how many containers' keys each of them wraps",
                 discussion: [
                     "Speaks of the node that is asked. A master key that wraps nothing can be "
-                        + "retired: put its version into keys.retiredMasters, and remove its file."
+                        + "retired: put its version into keys.retiredMasters, and remove its file.",
+                    "CHECK is a value that says which key it is and nothing of the key. It must be "
+                        + "the same on every node.",
                 ]),
             CommandDefinition(
                 "rotate", "Wrap the keys of all containers under the master key that seals",
                 discussion: [
                     "Use this once every node has been started with the key in keys.masterFiles, "
                         + "and with its version as keys.sealingMaster. Clients notice nothing. If it "
-                        + "is interrupted, run it again."
+                        + "is interrupted, run it again.",
+                    "A key that cannot be opened is named and left as it is. Exit code 1 if there "
+                        + "is one.",
                 ]),
             CommandDefinition(
-                "check", "Open the key of every container",
+                "rotate-databases",
+                "Give a container's databases newer keys, and seal encrypted fields anew",
                 discussion: [
-                    "Exit code 1 if the node that is asked cannot open one of them."
+                    "Clients go on meanwhile. A database's old keys are destroyed once no record "
+                        + "needs them. Where it has files they stay: a file keeps the key that it "
+                        + "was sealed under until it is replaced.",
+                    "If it is interrupted, run it again. Exit code 1 if a database could not be "
+                        + "rotated to the end.",
+                ],
+                options: [
+                    .value("container", .text("ID"), required: true, "The container"),
+                    .value(
+                        "environment", .choice(["development", "production"]),
+                        default: "development", "The environment"),
+                ],
+                examples: [
+                    .init(
+                        "stratusctl encryption-key rotate-databases --container "
+                            + "iCloud.org.example.app --environment production",
+                        "Once a year")
+                ]),
+            CommandDefinition(
+                "check", "Open the key of every container, and compare the master keys",
+                discussion: [
+                    "Exit code 1 if the node that is asked cannot open one of them, or was given "
+                        + "another master key than the other nodes."
+                ]),
+            CommandDefinition(
+                "forget", "Let another key come under the version of a master key",
+                discussion: [
+                    "Use this where the first node was given a wrong file. Refused while the "
+                        + "version wraps a container's key, or seals. Every node that has noted the "
+                        + "key must then be started once with the version in keys.retiredMasters and "
+                        + "not in keys.masterFiles."
+                ],
+                positionals: [
+                    PositionalDefinition(
+                        "VERSION", .integer(1...1_000_000), "its number in keys.masterFiles")
+                ],
+                examples: [
+                    .init(
+                        "stratusctl encryption-key forget 1",
+                        "After a wrong file was given as version 1")
                 ]),
         ])
 
     static func serves(_ path: [String]) -> Bool { path.first == "encryption-key" }
 
     func run() async throws(AdminClient.Failure) -> ExitCode {
-        if self.invocation.path.last == "rotate" { return try await self.rotate() }
-        var masters: [(version: Int64, state: String, count: Int64)] = []
-        var failing: [(container: String, environment: String, reason: String)] = []
+        switch self.invocation.path.last {
+        case "rotate": try await self.rotate()
+        case "rotate-databases": try await self.rotateDatabases()
+        case "forget": try await self.forget()
+        default: try await self.list()
+        }
+    }
+
+    private struct Master {
+        var version: Int64
+        var state: String
+        var count: Int64
+        var check: String
+        var noted: String
+        var differs: Bool
+    }
+
+    private struct Failing {
+        var container: String
+        var environment: String
+        var reason: String
+
+        init(_ one: JSONValue) {
+            self.container = one["container"]?.string ?? ""
+            self.environment = one["environment"]?.string ?? ""
+            self.reason = one["reason"]?.string ?? ""
+        }
+
+        func write(to json: inout JSONWriter) {
+            json.object {
+                $0.member("container", self.container)
+                $0.member("environment", self.environment)
+                $0.member("reason", self.reason)
+            }
+        }
+    }
+
+    // MARK: Looking
+
+    private func list() async throws(AdminClient.Failure) -> ExitCode {
+        var masters: [Master] = []
+        var failing: [Failing] = []
         var without: Int64 = 0
-        try await self.slices { (start) throws(AdminClient.Failure) in
-            try await self.ask("GET", "/v1/encryption-keys?from=\(start)")
+        try await self.slices { (place) throws(AdminClient.Failure) in
+            let query = place.map { "?after=" + PercentCoding.encode($0) } ?? ""
+            return try await self.ask("GET", "/v1/encryption-keys" + query)
         } _: { root in
             for master in ClusterFacts.array(root, "masters") {
                 guard let version = master["version"]?.int64 else { continue }
@@ -50,16 +134,15 @@ struct EncryptionKeyCommands: AdminConversation {
                 if let known = masters.firstIndex(where: { $0.version == version }) {
                     masters[known].count += count
                 } else {
-                    masters.append((version, master["state"]?.string ?? "", count))
+                    masters.append(
+                        Master(
+                            version: version, state: master["state"]?.string ?? "", count: count,
+                            check: master["check"]?.string ?? "",
+                            noted: master["noted"]?.string ?? "",
+                            differs: master["differs"]?.bool ?? false))
                 }
             }
-            for one in ClusterFacts.array(root, "failing") {
-                failing.append(
-                    (
-                        one["container"]?.string ?? "", one["environment"]?.string ?? "",
-                        one["reason"]?.string ?? ""
-                    ))
-            }
+            failing += ClusterFacts.array(root, "failing").map { Failing($0) }
             without += root["withoutKey"]?.int64 ?? 0
         }
         masters.sort { $0.version < $1.version }
@@ -69,13 +152,11 @@ struct EncryptionKeyCommands: AdminConversation {
                 ? Self.json(masters, failing, without)
                 : Self.text(masters, failing, without, isCheck: isCheck))
         guard shown == .success, isCheck else { return shown }
-        return failing.isEmpty ? .success : .refused
+        return failing.isEmpty && !masters.contains(where: \.differs) ? .success : .refused
     }
 
-    private static func json(
-        _ masters: [(version: Int64, state: String, count: Int64)],
-        _ failing: [(container: String, environment: String, reason: String)], _ without: Int64
-    ) -> String {
+    private static func json(_ masters: [Master], _ failing: [Failing], _ without: Int64) -> String
+    {
         var json = JSONWriter()
         json.object {
             $0.key("masters")
@@ -85,44 +166,42 @@ struct EncryptionKeyCommands: AdminConversation {
                         $0.member("version", master.version)
                         $0.member("state", master.state)
                         $0.member("containers", master.count)
+                        $0.member("check", master.check)
+                        $0.member("differs", master.differs)
                     }
                 }
             }
             $0.member("withoutKey", without)
             $0.key("failing")
-            $0.array { array in
-                for one in failing {
-                    array.object {
-                        $0.member("container", one.container)
-                        $0.member("environment", one.environment)
-                        $0.member("reason", one.reason)
-                    }
-                }
-            }
+            $0.array { array in for one in failing { one.write(to: &array) } }
         }
         return String(decoding: json.finish(), as: UTF8.self) + "\n"
     }
 
     private static func text(
-        _ masters: [(version: Int64, state: String, count: Int64)],
-        _ failing: [(container: String, environment: String, reason: String)], _ without: Int64,
-        isCheck: Bool
+        _ masters: [Master], _ failing: [Failing], _ without: Int64, isCheck: Bool
     ) -> String {
         var text = ""
         if !isCheck {
             var table = TextTable([
                 .init("MASTER", alignsRight: true), .init("STATE"),
-                .init("CONTAINERS", alignsRight: true),
+                .init("CONTAINERS", alignsRight: true), .init("CHECK"),
             ])
             for master in masters {
-                table.append(["\(master.version)", master.state, "\(master.count)"])
+                table.append([
+                    "\(master.version)", master.state, "\(master.count)", master.check,
+                ])
             }
             text += table.write()
             if without > 0 { text += "containers without a key yet: \(without)\n" }
         }
-        for one in failing {
-            text += "cannot open the key of \(one.container) (\(one.environment)): \(one.reason)\n"
+        for master in masters where master.differs {
+            text +=
+                "master key \(master.version) of this node has the check value \(master.check), "
+                + "and the cluster has noted \(master.noted): the nodes were given different "
+                + "files\n"
         }
+        text += Self.text(failing)
         if isCheck, failing.isEmpty {
             let count = masters.reduce(0) { $0 + $1.count }
             text += "the keys of \(count) containers open\n"
@@ -130,40 +209,120 @@ struct EncryptionKeyCommands: AdminConversation {
         return text
     }
 
+    private static func text(_ failing: [Failing]) -> String {
+        failing.reduce("") { text, one in
+            text + "cannot open the key of \(one.container) (\(one.environment)): \(one.reason)\n"
+        }
+    }
+
+    // MARK: Changing
+
     private func rotate() async throws(AdminClient.Failure) -> ExitCode {
         var wrapped: Int64 = 0
         var version: Int64 = 0
-        try await self.slices { (start) throws(AdminClient.Failure) in
+        var failing: [Failing] = []
+        try await self.slices { (place) throws(AdminClient.Failure) in
             var json = JSONWriter()
-            json.object { $0.member("from", start) }
+            json.object { if let place { $0.member("after", place) } }
             return try await self.ask("POST", "/v1/encryption-keys/rotation", body: json.finish())
         } _: { root in
             wrapped += root["wrapped"]?.int64 ?? 0
             version = root["version"]?.int64 ?? version
+            failing += ClusterFacts.array(root, "failing").map { Failing($0) }
         }
+        let text: String
         if self.isJSON {
             var json = JSONWriter()
             json.object {
                 $0.member("version", version)
                 $0.member("wrapped", wrapped)
+                $0.key("failing")
+                $0.array { array in for one in failing { one.write(to: &array) } }
             }
-            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+            text = String(decoding: json.finish(), as: UTF8.self) + "\n"
+        } else {
+            text =
+                Self.text(failing)
+                + "\(wrapped) containers' keys are now wrapped under master \(version)\n"
         }
-        return self.show("\(wrapped) containers' keys are now wrapped under master \(version)\n")
+        let shown = self.show(text)
+        return shown == .success && !failing.isEmpty ? .refused : shown
     }
 
-    /// Asks for one slice of the containers after the other: `next` in an answer is where the next
-    /// one begins.
+    private func rotateDatabases() async throws(AdminClient.Failure) -> ExitCode {
+        var json = JSONWriter()
+        json.object {
+            $0.member("container", self.invocation.value("container"))
+            $0.member("environment", self.invocation.value("environment"))
+        }
+        let answer = try self.client.require(
+            try await self.client.send(
+                "POST", "/v1/encryption-keys/databases/rotation", body: json.finish(),
+                deadline: AdminClient.longWork))
+        guard let line = answer.body.split(separator: 0x0A).last,
+            let root = try? JSONDocument(parsing: Array(line)).root, root["done"]?.bool == true
+        else {
+            throw AdminClient.Failure(
+                .inputOutput, "the rotation was interrupted: run it again")
+        }
+        let failing = ClusterFacts.array(root, "failing")
+        if self.isJSON {
+            guard self.show(String(decoding: line, as: UTF8.self) + "\n") == .success else {
+                return .inputOutput
+            }
+            return failing.isEmpty ? .success : .refused
+        }
+        var text = ""
+        for one in failing {
+            let owner = one["owner"]?.string ?? ""
+            text += "the \(owner.isEmpty ? "public database" : "database of \(owner)") has its old "
+            text += "keys still: \(one["reason"]?.string ?? "")\n"
+        }
+        text += "\(root["databases"]?.int64 ?? 0) databases have newer keys, and "
+        text += "\(root["records"]?.int64 ?? 0) records are sealed anew\n"
+        if let older = root["olderKeys"]?.int64, older > 0 {
+            text += "\(older) older keys stay for files\n"
+        }
+        let shown = self.show(text)
+        return shown == .success && !failing.isEmpty ? .refused : shown
+    }
+
+    private func forget() async throws(AdminClient.Failure) -> ExitCode {
+        let version = Int64(self.invocation.integer("VERSION") ?? 0)
+        var isForgotten = false
+        try await self.slices { (place) throws(AdminClient.Failure) in
+            var json = JSONWriter()
+            json.object {
+                $0.member("version", version)
+                if let place { $0.member("after", place) }
+            }
+            return try await self.ask("POST", "/v1/encryption-keys/forgetting", body: json.finish())
+        } _: { root in
+            isForgotten = root["forgotten"]?.bool ?? isForgotten
+        }
+        if self.isJSON {
+            var json = JSONWriter()
+            json.object { $0.member("forgotten", isForgotten) }
+            return self.show(String(decoding: json.finish(), as: UTF8.self) + "\n")
+        }
+        return self.show(
+            isForgotten
+                ? "master key \(version) is forgotten\n"
+                : "no node has noted a master key \(version)\n")
+    }
+
+    /// Asks for one slice of the containers after the other: `next` in an answer is what the next
+    /// one begins behind.
     private func slices(
-        _ ask: (Int64) async throws(AdminClient.Failure) -> AdminClient.Answer,
+        _ ask: (String?) async throws(AdminClient.Failure) -> AdminClient.Answer,
         _ take: (JSONValue) -> Void
     ) async throws(AdminClient.Failure) {
-        var from: Int64? = 0
+        var place: String?
         for _ in 0..<Self.sliceCountMax {
-            guard let start = from else { break }
-            let root = try self.document(try await ask(start))
+            let root = try self.document(try await ask(place))
             take(root)
-            from = root["next"]?.int64
+            guard let next = root["next"]?.string else { return }
+            place = next
         }
     }
 }

@@ -84,7 +84,10 @@ extension Node {
     }
 
     /// The master keys. Each must be the one that this data directory was used with before, and
-    /// none of those may be missing that it was used with.
+    /// none of those may be missing that it was used with. What is retired is forgotten.
+    ///
+    /// A named key is noted as one that was used only when the cluster agrees on it: see
+    /// ``MasterWatch``.
     static func openMaster(
         _ settings: ConfigurationSettings, _ secret: Bytes, _ world: RealWorld
     ) throws(NodeFailure) -> NamedMasters {
@@ -122,9 +125,15 @@ extension Node {
             InstallationMaster(secret: secret), named: named, sealing: sealing)
         do throws(MasterKeyFile.Refusal) {
             try MasterKeyFile.require(master.versions, retired: retired, in: world.files)
+            try MasterKeyFile.forget(retired, in: world.files)
             for version in master.versions {
                 guard let key = master.key(version) else { continue }
-                try MasterKeyFile.check(version, is: SealedKey.check(of: key), in: world.files)
+                let check = SealedKey.check(of: key)
+                if version == 0 {
+                    try MasterKeyFile.check(version, is: check, in: world.files)
+                } else {
+                    try MasterKeyFile.compare(version, with: check, in: world.files)
+                }
             }
         } catch { throw NodeFailure(.configuration, error.description) }
         return master

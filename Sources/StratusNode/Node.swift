@@ -51,6 +51,7 @@ package final class Node: Sendable {
     private let watchingCluster: Task<Void, Never>
     private let watchingSizes: Task<Void, Never>
     private let countingRecords: Task<Void, Never>
+    private let watchingMasters: Task<Void, Never>
     /// Forms the cluster, or says that this node is back.
     private let announcing: Task<Void, Never>?
 
@@ -116,7 +117,8 @@ package final class Node: Sendable {
         var signIn = SignInService.Settings()
         signIn.commandDeadline = settings.duration("limits.commandDeadline")
         signIn.signUpIsOpen = isOpen || settings.bool("signIn.signUp")
-        let containerKeys = ContainerKeys(store: authenticator.store, master: master)
+        let containerKeys = ContainerKeys(
+            store: authenticator.store, master: master, agreed: MasterWatch.noting(in: world))
         let databaseKeys = DatabaseKeys(
             store: authenticator.store, containers: containerKeys)
         let people = SignInService(
@@ -265,6 +267,7 @@ package final class Node: Sendable {
         self.watchingSizes = sizes.run()
         let held = HeldCounts(cluster.replicas)
         self.countingRecords = held.run()
+        self.watchingMasters = MasterWatch(containerKeys, health: health, log: log).run()
         let partitions = ClusterWatch(cluster)
         self.watchingCluster = partitions.run()
         systemPartition?.awaitFormation()
@@ -380,6 +383,7 @@ package final class Node: Sendable {
         self.watchingCluster.cancel()
         self.watchingSizes.cancel()
         self.countingRecords.cancel()
+        self.watchingMasters.cancel()
         self.announcing?.cancel()
         let cluster = self.cluster
         let hurrying = Task { await cluster.hurry(within: Self.leaderPatience) }

@@ -126,6 +126,9 @@ final class ThreadWatch: Sendable {
         case .documents(let ask): return "documents of \(Self.text(ask.database)) \(who)"
         case .jobs, .work: return "a look for jobs"
         case .heldRecords: return "a count of records"
+        case .lostFiles: return "a look for lost files"
+        case .sealedRecords(let ask):
+            return "records of \(Self.text(ask.database)) that are sealed under old keys"
         }
     }
 

@@ -38,7 +38,7 @@ package struct FieldPlace: Sendable, Hashable {
 /// for another text. The size of a value can be seen.
 package struct FieldSealer: Sendable {
     private let cipher: TokenCipher
-    private let database: DatabaseID
+    package let database: DatabaseID
     package let version: UInt32
 
     /// - Parameter databaseKey: 32 bytes, of that version.

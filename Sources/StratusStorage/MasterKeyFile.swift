@@ -29,7 +29,9 @@ package enum MasterKeyFile {
                 "master key \(version) is not the one that this data directory was used with: "
                     + (version == 0
                         ? "restore 'token.key', or the cluster's secret, from a backup"
-                        : "correct its file in 'keys.masterFiles'")
+                        : "correct its file in 'keys.masterFiles'; if that version wraps nothing, "
+                            + "start the node once with \(version) in 'keys.retiredMasters' and "
+                            + "not in 'keys.masterFiles', and it forgets the key")
             case .missing(let version):
                 "this data directory was used with master key \(version), which is not in "
                     + "'keys.masterFiles': add it, or, if 'stratusctl encryption-key list' showed "
@@ -43,36 +45,55 @@ package enum MasterKeyFile {
     private static let frame = FileFrame("STRATUSK")
     private static let sizeMax = 64 << 10
 
+    /// Compares a master key with what was noted.
+    package static func compare(_ version: UInt32, with check: Bytes, in files: any Files)
+        throws(Refusal)
+    {
+        guard let before = try Self.known(in: files)[version] else { return }
+        guard before == check else { throw .otherKey(version: version) }
+    }
+
     /// Compares a master key with what was noted, and notes it if its version is new.
     package static func check(_ version: UInt32, is check: Bytes, in files: any Files)
         throws(Refusal)
     {
+        var known = try Self.known(in: files)
+        if let before = known[version] {
+            guard before == check else { throw .otherKey(version: version) }
+            return
+        }
+        known[version] = check
+        try Self.write(known, in: files)
+    }
+
+    /// Forgets versions: another key may come under their numbers.
+    package static func forget(_ versions: [UInt32], in files: any Files) throws(Refusal) {
+        let known = try Self.known(in: files)
+        let left = known.filter { !versions.contains($0.key) }
+        if left.count < known.count { try Self.write(left, in: files) }
+    }
+
+    private static func known(in files: any Files) throws(Refusal) -> [UInt32: Bytes] {
         do {
-            var known: [UInt32: Bytes] = [:]
-            if try files.exists(Self.path) {
-                known = try Self.decode(files.contents(of: Self.path, limit: Self.sizeMax))
-            }
-            if let before = known[version] {
-                guard before == check else { throw Refusal.otherKey(version: version) }
-                return
-            }
-            known[version] = check
-            try files.replace(Self.path, with: Self.encode(known))
-        } catch let refusal as Refusal { throw refusal } catch { throw .unreadable("\(error)") }
+            guard try files.exists(Self.path) else { return [:] }
+            return try Self.decode(files.contents(of: Self.path, limit: Self.sizeMax))
+        } catch { throw .unreadable("\(error)") }
+    }
+
+    private static func write(_ known: [UInt32: Bytes], in files: any Files) throws(Refusal) {
+        do { try files.replace(Self.path, with: Self.encode(known)) } catch {
+            throw .unreadable("\(error)")
+        }
     }
 
     /// Looks whether every version that was noted is among those given, or retired.
     package static func require(_ given: [UInt32], retired: [UInt32], in files: any Files)
         throws(Refusal)
     {
-        do {
-            guard try files.exists(Self.path) else { return }
-            let known = try Self.decode(files.contents(of: Self.path, limit: Self.sizeMax))
-            for version in known.keys.sorted()
-            where !given.contains(version) && !retired.contains(version) {
-                throw Refusal.missing(version: version)
-            }
-        } catch let refusal as Refusal { throw refusal } catch { throw .unreadable("\(error)") }
+        for version in try Self.known(in: files).keys.sorted()
+        where !given.contains(version) && !retired.contains(version) {
+            throw .missing(version: version)
+        }
     }
 
     static func encode(_ keys: [UInt32: Bytes]) -> Bytes {

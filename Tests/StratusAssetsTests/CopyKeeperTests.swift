@@ -7,23 +7,30 @@ import StratusStorage
 import Synchronization
 import Testing
 
-/// A store whose listings of sound copies fail when they are told to.
+/// A store that fails when it is told to.
 private final class FlakyStore: CopyStore {
-    private let store: PackStore
-    private let fails: () -> Bool
+    enum Use { case list, put, readBack }
 
-    init(_ store: PackStore, fails: @escaping () -> Bool) {
+    private let store: PackStore
+    private let fails: (Use) -> Bool
+
+    init(_ store: PackStore, fails: @escaping (Use) -> Bool) {
         self.store = store
         self.fails = fails
     }
 
+    private func check(_ use: Use) throws(StoreError) {
+        if self.fails(use) { throw StoreError(.io, "told to fail") }
+    }
+
     func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
-        if self.fails() { throw StoreError(.io, "told to fail") }
+        try self.check(.list)
         return try self.store.held(from: name, limit: limit)
     }
 
     func put(_ copies: [StoredCopy]) throws(StoreError) -> [HeldCopy] {
-        try self.store.put(copies)
+        try self.check(.put)
+        return try self.store.put(copies)
     }
     func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }
     func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
@@ -31,7 +38,8 @@ private final class FlakyStore: CopyStore {
     }
     func remove(_ names: [CopyName]) throws(StoreError) { try self.store.remove(names) }
     func advance(_ work: PackWork, _ budget: ByteCount) throws(StoreError) -> PackProgress {
-        try self.store.advance(work, budget)
+        if case .readBack = work { try self.check(.readBack) }
+        return try self.store.advance(work, budget)
     }
     func seal() throws(StoreError) { try self.store.seal() }
     func sizes() throws(StoreError) -> (all: ByteCount, live: ByteCount) {
@@ -63,6 +71,12 @@ private final class FlakyStore: CopyStore {
             var leads = true
             /// Listings of the store that fail from now on.
             var failingListCount = 0
+            var putsFail = false
+            var failingReadBackCount = 0
+            /// Pages of rows that the keeper has asked for from the first name on.
+            var comparisonCount = 0
+            /// Rows do not answer: a comparison that is under way stays so.
+            var rowsAreSilent = false
             var fetch: (@Sendable (CopyName, GroupID) async -> CopyFetch)?
         }
 
@@ -84,10 +98,17 @@ private final class FlakyStore: CopyStore {
                     openStore: { [limits] (group) throws(StoreError) in
                         let store = try PackStore(
                             group, in: "assets", of: files, limits: limits, drawSalt: { 7 })
-                        return FlakyStore(store) { [unowned bench] in
+                        return FlakyStore(store) { [unowned bench] use in
                             bench.state.withLock { state in
-                                guard state.failingListCount > 0 else { return false }
-                                state.failingListCount -= 1
+                                switch use {
+                                case .put: return state.putsFail
+                                case .list:
+                                    guard state.failingListCount > 0 else { return false }
+                                    state.failingListCount -= 1
+                                case .readBack:
+                                    guard state.failingReadBackCount > 0 else { return false }
+                                    state.failingReadBackCount -= 1
+                                }
                                 return true
                             }
                         }
@@ -136,7 +157,12 @@ private final class FlakyStore: CopyStore {
 
         /// Two bodies a page: comparisons take several.
         private func postPage(of group: GroupID, _ from: CopyName) {
-            let all = self.state.withLock { $0.bodies.values.sorted { $0.body < $1.body } }
+            let bodies = self.state.withLock { state -> [BodyManifest]? in
+                if from == .first { state.comparisonCount += 1 }
+                return state.rowsAreSilent ? nil : Array(state.bodies.values)
+            }
+            guard let bodies else { return }
+            let all = bodies.sorted { $0.body < $1.body }
                 .filter { $0.body >= from.body }
             let page = Array(all.prefix(2))
             let end = all.count > 2 ? CopyName(body: all[2].body, ordinal: 0) : nil
@@ -209,7 +235,7 @@ private final class FlakyStore: CopyStore {
             })
     }
 
-    private func put(_ body: Int, chunkCount: UInt32 = 2, to keeper: CopyKeeper) async {
+    func put(_ body: Int, chunkCount: UInt32 = 2, to keeper: CopyKeeper) async {
         for ordinal in 0..<chunkCount {
             let answer = await keeper.put(Self.copy(body, ordinal), of: Self.group)
             guard case .stored = answer else {
@@ -219,7 +245,7 @@ private final class FlakyStore: CopyStore {
         }
     }
 
-    private func has(_ body: Int, _ keeper: CopyKeeper) async -> Bool {
+    func has(_ body: Int, _ keeper: CopyKeeper) async -> Bool {
         await keeper.fetch(Self.copy(body).name, of: Self.group).bytes == Self.copy(body).bytes
     }
 

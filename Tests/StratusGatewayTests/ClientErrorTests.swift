@@ -292,7 +292,7 @@ import Testing
         (.tooManyAssets, .badRequest, "a record or an atomic batch may have S assets"),
         (
             .fieldKeyMissing, .tryAgainLater,
-            "the key of field 'S' was destroyed meanwhile, try again later"
+            "the key of field 'S' was replaced or destroyed meanwhile, try again later"
         ),
     ]
 

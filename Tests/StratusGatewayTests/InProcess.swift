@@ -29,6 +29,13 @@ final class MemoryRouter: PartitionRouter {
     /// The numbers of the records' commands so far, in order.
     let numbers = Mutex<[UInt8]>([])
     var leadMilliseconds: Int64 { self.lead.withLock { $0 } }
+    /// Bodies of the last records' commands.
+    let bodies = Mutex<[Bytes]>([])
+    private static let bodyCountMax = 16
+    /// Thrown for every read while set.
+    let readFault = Mutex<RouteError?>(nil)
+    /// Sets ``readFault`` once a save of records has been carried out.
+    let failsReadsAfterSave = Mutex(false)
     /// Partitions for which every call throws.
     let away = Mutex<Set<ShardKey>>([])
     let runsJobs = Mutex(true)
@@ -47,6 +54,10 @@ final class MemoryRouter: PartitionRouter {
         }
         if command.kind == .records, command.body.count > 1 {
             self.numbers.withLock { $0.append(command.body[1]) }
+            self.bodies.withLock { bodies in
+                if bodies.count >= Self.bodyCountMax { bodies.removeFirst() }
+                bodies.append(command.body)
+            }
         }
         if let fault = self.fault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {
@@ -67,6 +78,12 @@ final class MemoryRouter: PartitionRouter {
                     outcome.verdict, body: outcome.body)
                 if self.runsJobs.withLock({ $0 }) {
                     try Self.runJobs(&partition, in: command.container)
+                }
+                if self.failsReadsAfterSave.withLock({ $0 }), command.kind == .records,
+                    case .modifyRecords? = try? RecordCommand(
+                        decoding: command.body, container: command.container)
+                {
+                    self.readFault.withLock { $0 = .notExecuted(retryAfter: .seconds(1)) }
                 }
                 return outcome
             }
@@ -121,6 +138,7 @@ final class MemoryRouter: PartitionRouter {
         _ query: Query, at key: ShardKey, deadline: MonotonicTime
     ) async throws(RouteError) -> QueryAnswer {
         if let fault = self.fault.withLock({ $0 }) { throw fault }
+        if let fault = self.readFault.withLock({ $0 }) { throw fault }
         if self.away.withLock({ $0.contains(key) }) {
             throw .notExecuted(retryAfter: .seconds(1))
         }

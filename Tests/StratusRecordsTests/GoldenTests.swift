@@ -237,7 +237,7 @@ import Testing
                         token: Bytes(1...16), .leave))
             ),
         ] + AssetGoldens.commands + KeyValueGoldens.commands
-        + DocumentGoldens.commands
+        + DocumentGoldens.commands + ResealGoldens.commands
 
     static let subscription = Subscription(
         "new", .query, zone: "Shelves",
@@ -285,7 +285,7 @@ import Testing
                 .subscriptions([.saved, .deleted, .notFound, .zoneNotFound, .tooMany])
             ),
         ] + AssetGoldens.outcomes + KeyValueGoldens.outcomes
-        + DocumentGoldens.outcomes
+        + DocumentGoldens.outcomes + ResealGoldens.outcomes
 
     static let placedAsk: QueryPageAsk = {
         var ask = QueryPageAsk(
@@ -355,7 +355,7 @@ import Testing
                         drawnIncarnation: ZoneIncarnation(7), operations: [.create("a")]),
                     schemaVersion: 3)),
         ] + AssetGoldens.queries + KeyValueGoldens.queries
-        + DocumentGoldens.queries
+        + DocumentGoldens.queries + ResealGoldens.queries
 
     static let answers: [RecordAnswer] =
         [
@@ -417,7 +417,7 @@ import Testing
             .refused(RequestRefusal(.typeUnknown, "Ghost")),
             .judged([nil, RecordRefusal(.referenced, "loan")]),
         ] + AssetGoldens.answers + KeyValueGoldens.answers
-        + DocumentGoldens.answers
+        + DocumentGoldens.answers + ResealGoldens.answers
 
     /// Valid bytes of every kind, to be damaged.
     static let samples: [(name: String, bytes: Bytes)] =

@@ -33,6 +33,26 @@ import Testing
         }
     }
 
+    @Test
+    func `a forgotten version may come back as another key, and one that is compared is not noted`()
+        throws
+    {
+        let files = SimulatedFiles(seed: 1)
+        let (one, two) = (Bytes(repeating: 1, count: 8), Bytes(repeating: 2, count: 8))
+        try MasterKeyFile.compare(4, with: one, in: files)
+        try MasterKeyFile.compare(4, with: two, in: files)
+        try MasterKeyFile.check(4, is: one, in: files)
+        try MasterKeyFile.check(6, is: one, in: files)
+        #expect(throws: MasterKeyFile.Refusal.otherKey(version: 4)) {
+            try MasterKeyFile.compare(4, with: two, in: files)
+        }
+        try MasterKeyFile.forget([4, 9], in: files)
+        try MasterKeyFile.check(4, is: two, in: files)
+        #expect(throws: MasterKeyFile.Refusal.otherKey(version: 6)) {
+            try MasterKeyFile.compare(6, with: two, in: files)
+        }
+    }
+
     @Test func `the file of version 1 is written as ever`() throws {
         let bytes = MasterKeyFile.encode([
             7: Bytes(repeating: 2, count: 8), 0: Bytes(repeating: 1, count: 8),

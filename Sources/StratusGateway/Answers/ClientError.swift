@@ -196,7 +196,8 @@ extension ClientError {
             case .fieldKeyMissing:
                 Self(
                     .tryAgainLater,
-                    "the key of field '\(subject)' was destroyed meanwhile, try again later",
+                    "the key of field '\(subject)' was replaced or destroyed meanwhile, try again "
+                        + "later",
                     retryAfter: 1)
             }
     }
@@ -334,6 +335,22 @@ extension ClientError {
                 Self(
                     .throttled, "too many wrong passwords, try again later",
                     retryAfter: Self.seconds(retryAfter))
+            }
+    }
+
+    /// The error of a record of which a field that the client wants did not open. Nil: all that it
+    /// wants of the record is there.
+    ///
+    /// - Parameter wasSaved: the request has just saved the record.
+    init?(of record: Record, _ shape: AnswerShape, _ opened: OpenedFields, wasSaved: Bool) {
+        guard let (field, why) = opened.closed(of: record).first(where: { shape.wants($0.field) })
+        else { return nil }
+        let start = wasSaved ? "the record was saved, but its" : "the"
+        let text = "\(start) encrypted field '\(Self.quoted(field))' cannot be opened"
+        self =
+            switch why {
+            case .damaged: Self(.internalError, text)
+            case .keyGone: Self(.tryAgainLater, text + ": its key is gone", retryAfter: 30)
             }
     }
 

@@ -3,6 +3,18 @@ import StratusIdentity
 import StratusModel
 
 extension JSONWriter {
+    /// A live record, or its error where a field that the client wants was to be opened and did
+    /// not open.
+    mutating func writeRead(
+        _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields
+    ) {
+        if let error = ClientError(of: record, shape, opened, wasSaved: false) {
+            self.writeFailure(error, recordName: record.name)
+        } else {
+            self.writeRecord(record, shape, links, opened)
+        }
+    }
+
     /// A live record, complete but for the fields the client does not want.
     ///
     /// - Parameters:

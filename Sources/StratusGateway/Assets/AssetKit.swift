@@ -2,6 +2,7 @@ package import StratusAssets
 package import StratusIdentity
 package import StratusModel
 import StratusRecords
+import StratusSealing
 
 /// The settings of assets that a reload may change.
 package struct AssetSettings: Sendable, Equatable {
@@ -102,10 +103,12 @@ extension ContainerLayout {
 
 extension Exchange {
     /// Opens the encrypted fields of records that this request answers with.
-    func opened(_ records: [Record]) async throws -> OpenedFields {
+    ///
+    /// - Parameter sealer: what this request has sealed fields with.
+    func opened(_ records: [Record], with sealer: FieldSealer? = nil) async throws -> OpenedFields {
         guard self.route.scope == .private, let keys = self.handler.keys else { return .none }
         let (layout, database) = (self.authentication.layout, self.ownDatabase)
-        return try await keys.open(records) { layout.database(of: $0, in: database) }
+        return try await keys.open(records, with: sealer) { layout.database(of: $0, in: database) }
     }
 }
 

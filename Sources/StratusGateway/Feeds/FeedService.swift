@@ -321,7 +321,7 @@ extension JSONWriter {
         self.array { array in
             for change in page.changes {
                 switch change {
-                case .changed(let record): array.writeRecord(record, shape, links, opened)
+                case .changed(let record): array.writeRead(record, shape, links, opened)
                 case .deleted(let name, let tag):
                     array.writeTombstone(name, tag: tag, in: page.zone)
                 }

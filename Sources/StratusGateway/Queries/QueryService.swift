@@ -268,7 +268,7 @@ struct QueryService: Sendable {
         writer.object {
             $0.key("records")
             $0.array { array in
-                for record in records { array.writeRecord(record, request.shape, links, opened) }
+                for record in records { array.writeRead(record, request.shape, links, opened) }
             }
             // Absent on the last page: one client goes on for as long as the key exists.
             if let marker { $0.member("continuationMarker", marker) }

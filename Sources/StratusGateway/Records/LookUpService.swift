@@ -44,7 +44,7 @@ struct LookUpService: Sendable {
         for (position, item) in items.enumerated() {
             switch item {
             case .found(let record):
-                writer.writeRecord(record, shapes[position], links, opened)
+                writer.writeRead(record, shapes[position], links, opened)
             case .refused(let refusal):
                 writer.writeFailure(ClientError(refusal), recordName: names[position])
             case .deferred:

@@ -20,7 +20,8 @@ struct ModifyService: Sendable {
         let request = try ModifyRequest(input, limits: self.exchange.handler.limits, draws: &draws)
         let place = try self.exchange.requiredPlace(request.zone)
         let isAtomic = try self.isAtomic(request.atomic, in: place)
-        let (compiled, schema) = try await self.compile(request, at: place, isAtomic: isAtomic)
+        let (compiled, schema, sealer) = try await self.compile(
+            request, at: place, isAtomic: isAtomic)
 
         let failed = compiled.contains { if case .failure = $0 { true } else { false } }
         let accepted = compiled.compactMap { try? $0.get() }
@@ -75,18 +76,34 @@ struct ModifyService: Sendable {
                 .success(Self.saying(self.exchange.rules, $0))
             }
         }
-        if !results.isEmpty {
+        if results.isEmpty {
+            return self.modifyAnswer(items, .none, request: request, zone: zone, at: place)
+        }
+        do {
             let remembered = try await self.remembered(results, of: accepted, at: place)
             var next = self.items(results, of: accepted, remembered: remembered).makeIterator()
             for (position, result) in compiled.enumerated() {
                 if case .success = result, let item = next.next() { items[position] = item }
             }
+            let saved = items.compactMap { item in
+                if case .saved(let record) = item { record } else { nil as Record? }
+            }
+            let opened = try await self.exchange.opened(saved, with: sealer)
+            return self.modifyAnswer(items, opened, request: request, zone: zone, at: place)
+        } catch {
+            // What the answer needs cannot be read. "Nothing was done" would be wrong by now.
+            guard Self.hasCommitted(results) else { throw error }
+            throw RouteError.outcomeUnknown
         }
-        let saved = items.compactMap { item in
-            if case .saved(let record) = item { record } else { nil as Record? }
+    }
+
+    private static func hasCommitted(_ results: [OperationResult]) -> Bool {
+        results.contains { result in
+            switch result {
+            case .success(.saved), .success(.deleted): true
+            case .success(.refused), .failure: false
+            }
         }
-        let opened = try await self.exchange.opened(saved)
-        return self.modifyAnswer(items, opened, request: request, zone: zone, at: place)
     }
 
     /// One entry of the answer.
@@ -157,9 +174,14 @@ struct ModifyService: Sendable {
 
     private func compile(
         _ request: ModifyRequest, at place: ZonePlace, isAtomic: Bool
-    ) async throws -> ([Result<RecordOperation, ClientError>], Schema) {
+    ) async throws -> ([Result<RecordOperation, ClientError>], Schema, FieldSealer?) {
         let storedTypes = try await self.storedTypes(request, at: place)
-        var isFresh = false
+        // What a record may hold whose type nobody knows, only the newest schema says.
+        var isFresh =
+            place.database.scope == .private
+            && request.operations.contains {
+                Self.needsStoredType($0) && storedTypes[$0.recordName] == nil
+            }
         var hasGrown = false
         // What the partition has against operations whatever the schema becomes.
         var refused: [Int: ClientError] = [:]
@@ -180,7 +202,7 @@ struct ModifyService: Sendable {
             var compiled = request.operations.map { compiler.compile($0) }
             for (position, error) in refused { compiled[position] = .failure(error) }
             let missing = compiler.missing.filter { refused[$0.operation] == nil }
-            if missing.isEmpty { return (compiled, compiler.schema) }
+            if missing.isEmpty { return (compiled, compiler.schema, sealer) }
             if !isFresh {
                 // The schema in memory may be older than what somebody just made.
                 isFresh = true
@@ -195,7 +217,7 @@ struct ModifyService: Sendable {
                 let mayHappen =
                     !isAtomic
                     || compiled.allSatisfy { if case .success = $0 { true } else { false } }
-                guard mayHappen else { return (compiled, compiler.schema) }
+                guard mayHappen else { return (compiled, compiler.schema, sealer) }
                 let wanted = missing.filter { refused[$0.operation] == nil }.map(\.type)
                 if !wanted.isEmpty { _ = try await self.exchange.extendSchema(with: wanted) }
                 hasGrown = true
@@ -206,7 +228,7 @@ struct ModifyService: Sendable {
                             ?? .success(operation)
                     }
                 }
-                return (closed, compiler.schema)
+                return (closed, compiler.schema, sealer)
             }
         }
     }
@@ -264,11 +286,14 @@ struct ModifyService: Sendable {
     private func storedTypes(
         _ request: ModifyRequest, at place: ZonePlace
     ) async throws -> [String: String] {
-        let names = request.operations.filter {
-            $0.recordType == nil && !$0.kind.isDelete && $0.fields?.isEmpty == false
-        }.map(\.recordName)
+        let names = request.operations.filter { Self.needsStoredType($0) }.map(\.recordName)
         guard !names.isEmpty else { return [:] }
         return try await self.records(named: names, at: place).mapValues(\.type)
+    }
+
+    private static func needsStoredType(_ operation: ModifyRequest.Operation) -> Bool {
+        operation.recordType == nil && !operation.kind.isDelete
+            && operation.fields?.isEmpty == false
     }
 
     // MARK: Answering
@@ -371,7 +396,12 @@ struct ModifyService: Sendable {
                 for (item, operation) in zip(items, request.operations) {
                     switch item {
                     case .saved(let record):
-                        array.writeRecord(record, operation.shape, links, opened)
+                        let shape = operation.shape
+                        if let error = ClientError(of: record, shape, opened, wasSaved: true) {
+                            array.writeFailure(error, recordName: record.name)
+                        } else {
+                            array.writeRecord(record, shape, links, opened)
+                        }
                     case .deleted:
                         array.object {
                             $0.member("recordName", operation.recordName)

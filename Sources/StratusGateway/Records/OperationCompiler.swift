@@ -89,7 +89,12 @@ struct OperationCompiler {
                 else { throw error }
                 value = .list(.string, [])
             }
-            if let value {
+            if var value {
+                if typeName == nil {
+                    value = try self.reader.covered(
+                        value, field: name, record: operation.recordName,
+                        isSecret: Self.isEncrypted(name, of: nil, in: self.schema))
+                }
                 set.append(Field(name: name, value: value))
             } else if type == nil || definition != nil {
                 // Clearing what the schema does not have clears nothing.
@@ -104,13 +109,23 @@ struct OperationCompiler {
         _ operation: ModifyRequest.Operation, by schema: Schema, storedTypes: [String: String]
     ) -> Bool {
         guard !operation.kind.isDelete, let fields = operation.fields else { return false }
-        let name = operation.recordType ?? storedTypes[operation.recordName]
-        let type = name.flatMap { schema.type(named: $0) }
-        for member in fields {
-            if type?.field(named: member.name)?.type.isEncrypted == true { return true }
-            if FieldReader.wantsSealing(member.value) { return true }
+        let type = operation.recordType ?? storedTypes[operation.recordName]
+        return fields.contains { member in
+            Self.isEncrypted(member.name, of: type, in: schema)
+                || FieldReader.wantsSealing(member.value)
         }
-        return false
+    }
+
+    /// Whether a field is encrypted in a type.
+    ///
+    /// - Parameter type: nil where nobody knows the record's type: the record may have been deleted
+    ///   a moment ago. Any type counts then, since no plain text of an encrypted field may get into
+    ///   a log.
+    private static func isEncrypted(_ field: String, of type: String?, in schema: Schema) -> Bool {
+        schema.types.contains { known in
+            (type == nil || known.name == type)
+                && known.field(named: field)?.type.isEncrypted == true
+        }
     }
 
     /// Notes what a schema lacks to hold a record.

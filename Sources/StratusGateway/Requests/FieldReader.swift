@@ -66,6 +66,23 @@ struct FieldReader {
         return try self.value(value, as: type)
     }
 
+    /// A value for a record of which nobody knows the type: sealed where a type has it encrypted.
+    /// Most likely there is no such record, and the partition says so. But the value stands in its
+    /// log then.
+    func covered(_ value: FieldValue, field: String, record: String, isSecret: Bool)
+        throws(FieldRefusal) -> FieldValue
+    {
+        guard isSecret, self.scope != .public else { return value }
+        switch value {
+        case .sealed, .scalar(.asset), .scalar(.reference), .list(.asset, _), .list(.reference, _):
+            return value
+        case .scalar, .list: break
+        }
+        guard let sealer else { throw .encryptionUnavailable(field: field) }
+        return sealer.seal(
+            value, at: FieldPlace(zone: self.zone.name, record: record, field: field))
+    }
+
     private func assets(_ value: JSONValue, as type: FieldType, field: String)
         throws(FieldRefusal) -> FieldValue
     {

@@ -227,6 +227,23 @@ package struct ContainerRegistry: Sendable {
             ], to: Self.listingHome)
     }
 
+    /// The names of the containers behind one, in the order of ``all()``.
+    package func page(after last: ContainerReference?, limit: Int) async throws(RouteError)
+        -> [ContainerReference]
+    {
+        var containers: [ContainerReference] = []
+        for entry in try await self.store.page(
+            .containerListing, of: [], at: Self.listingHome,
+            after: last.map { IdentityKey.home($0) }, limit: limit)
+        {
+            guard let first = entry.name.first, let environment = Environment(rawValue: first),
+                let name = String(validating: entry.name.dropFirst(), as: UTF8.self)
+            else { throw .unreadable }
+            containers.append(ContainerReference(container: name, environment: environment))
+        }
+        return containers
+    }
+
     /// Every container, development before production, then by name.
     package func all() async throws(RouteError) -> [(
         container: ContainerReference, descriptor: ContainerDescriptor

@@ -27,12 +27,24 @@ package final class ContainerKeys: Sendable {
 
     private let store: IdentityStore
     package let master: any MasterKeys
+    /// What keeps nodes from wrapping under different keys of one number.
+    package let agreement: MasterAgreement
     private let kept = Mutex<[ContainerReference: Kept]>([:])
 
-    package init(store: IdentityStore, master: any MasterKeys) {
+    /// - Parameter agreed: see ``MasterAgreement``.
+    package init(
+        store: IdentityStore, master: any MasterKeys,
+        agreed: @escaping @Sendable (UInt32, Bytes) throws(RouteError) -> Void = { _, _ in }
+    ) {
         self.store = store
         self.master = master
+        self.agreement = MasterAgreement(store: store, master: master, agreed: agreed)
     }
+
+    /// The version that wraps from now on.
+    package var sealing: UInt32 { self.master.sealing }
+    /// Every version that this node was given, in order.
+    package var versions: [UInt32] { self.master.versions }
 
     /// - Parameter fresh: reads the row, whatever is in memory: what a new key of a database is
     ///   wrapped under must be what everybody else finds.
@@ -54,6 +66,7 @@ package final class ContainerKeys: Sendable {
                 self.keep(key, of: container, at: now)
                 return key
             }
+            try await self.agreement.require(self.master.sealing)
             var drawn = self.store.draw(32)
             let key = SecretBytes(taking: &drawn)
             let outcome = try await self.store.submit(
@@ -77,7 +90,9 @@ package final class ContainerKeys: Sendable {
         /// It opens.
         case wrapped(master: UInt32)
         /// This node cannot open it.
-        case closed(master: UInt32, reason: String)
+        ///
+        /// - Parameter master: nil where the row itself cannot be read.
+        case closed(master: UInt32?, reason: String)
     }
 
     /// Reads the row of a container's key, and opens it.
@@ -87,14 +102,15 @@ package final class ContainerKeys: Sendable {
         guard let row = try await self.store.row(name, at: .container(container)) else {
             return .none
         }
-        let version = try Self.wrapped(row.body).version
+        var version: UInt32?
         do throws(RouteError) {
+            version = try Self.wrapped(row.body).version
             _ = try self.open(row.body, of: container)
         } catch {
             guard case .refused(let reason) = error else { throw error }
             return .closed(master: version, reason: reason)
         }
-        return .wrapped(master: version)
+        return version.map { .wrapped(master: $0) } ?? .none
     }
 
     /// Wraps a container's key under the master key that seals. The key itself stays, so nothing
@@ -103,6 +119,7 @@ package final class ContainerKeys: Sendable {
     /// - Returns: false where it is wrapped so already, or there is none.
     package func wrapAnew(_ container: ContainerReference) async throws(RouteError) -> Bool {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
+        try await self.agreement.require(self.master.sealing)
         let name = IdentityKey(.containerKey, of: IdentityKey.home(container))
         return try await self.store.update(name, at: .container(container)) {
             (row) throws(RouteError) in

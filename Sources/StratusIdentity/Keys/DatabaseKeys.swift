@@ -47,6 +47,28 @@ package final class DatabaseKeys: Sendable {
         return try await self.make(1 + (newest?.version ?? 0), of: database)
     }
 
+    /// Gives a database a newer key, which seals from now on.
+    ///
+    /// - Returns: its version. Nil: the database never had a key that anything is sealed under.
+    package func rotate(_ database: DatabaseID) async throws(RouteError) -> UInt32? {
+        guard let newest = try await self.row(database, version: nil), newest.version < .max else {
+            return nil
+        }
+        return try await self.make(newest.version + 1, of: database).version
+    }
+
+    /// What seals the fields of a database under one version of its key.
+    ///
+    /// - Returns: nil where the database does not have it any more, or it does not open.
+    package func fieldSealer(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> FieldSealer?
+    {
+        guard case .opens(let key) = try await self.reading(version, of: database) else {
+            return nil
+        }
+        return FieldSealer(databaseKey: key, version: version, database: database)
+    }
+
     /// The secret that digests of equal files are made with. Made if there is none.
     ///
     /// - Returns: nil where its row says that it was destroyed: equal files are not shared then.
@@ -56,6 +78,26 @@ package final class DatabaseKeys: Sendable {
             return try await self.open(key, version: 0, of: database)
         }
         return try await self.make(0, of: database).key
+    }
+
+    /// What became of the key of one version.
+    package enum Reading: Sendable {
+        case opens(SecretBytes)
+        /// Its row cannot be read, or does not open under the container's key.
+        case damaged
+        /// There is none, or an erasure has destroyed it.
+        case none
+    }
+
+    /// Reads the row of one version's key, and opens it.
+    ///
+    /// - Throws: where the row or the container's key cannot be had now.
+    package func reading(_ version: UInt32, of database: DatabaseID) async throws(RouteError)
+        -> Reading
+    {
+        guard let row = try await self.row(database, version: version)?.key else { return .none }
+        let key = try await self.opening(row, version: version, of: database)
+        return key.map { .opens($0) } ?? .damaged
     }
 
     /// The key of one version, as its row has it now. Nil: there is none, or an erasure has
@@ -71,33 +113,38 @@ package final class DatabaseKeys: Sendable {
     package func open(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
         async throws(RouteError) -> SecretBytes
     {
+        guard let key = try await self.opening(row, version: version, of: database) else {
+            throw .refused("a key of a database that does not open")
+        }
+        return key
+    }
+
+    /// Nil: the row is damaged, or not of this container.
+    private func opening(_ row: WrappedKey, version: UInt32, of database: DatabaseID)
+        async throws(RouteError) -> SecretBytes?
+    {
         let name = Kept(database: database, version: version, wrapped: row)
         if let key = self.opened.withLock({ $0[name] }) { return key }
-        let sealed: SealedKey
-        do throws(DecodingError) {
-            sealed = try SealedKey(
+        guard
+            let sealed = try? SealedKey(
                 text: row.wrapped, version: row.wrappingVersion, check: row.check)
-        } catch { throw .unreadable }
+        else { return nil }
         let purpose = Self.purpose(database, version)
-        var key: SecretBytes?
         for isFresh in [false, true] {
             let above = try await self.containers.key(of: database.container, fresh: isFresh)
             do throws(SealedKey.Problem) {
-                key = try sealed.open(under: above, for: purpose)
-                break
+                let key = try sealed.open(under: above, for: purpose)
+                self.opened.withLock { opened in
+                    if opened.count >= Self.keptMax { opened = [:] }
+                    opened[name] = key
+                }
+                return key
             } catch {
                 // Another container of the name may have been made since its key was read.
-                if isFresh || error == .damaged {
-                    throw .refused("a key of a database that does not open")
-                }
+                if error == .damaged { return nil }
             }
         }
-        guard let key else { throw .unreadable }
-        self.opened.withLock { opened in
-            if opened.count >= Self.keptMax { opened = [:] }
-            opened[name] = key
-        }
-        return key
+        return nil
     }
 
     private func make(_ version: UInt32, of database: DatabaseID) async throws(RouteError)

@@ -33,7 +33,10 @@ extension NumberFamily {
             1: "account", 2: "session", 3: "address", 4: "counter", 5: "api token",
             6: "server key", 7: "user", 8: "used link", 9: "audit", 10: "listing",
             11: "container", 12: "container listing", 13: "sealing key",
-        ], later: [(.two, [14: "device", 15: "container key", 40: "push key"])], blocks: [40])
+        ],
+        later: [
+            (.two, [14: "device", 15: "container key", 40: "push key", 110: "master check"])
+        ], blocks: [40, 110])
     /// The first byte of a key in ``Table/subscription``.
     package static let subscriptionRow = NumberFamily(
         "subscription row", [:],
@@ -93,9 +96,10 @@ extension NumberFamily {
                     44: "modify documents", 50: "placed", 51: "note buckets",
                     60: "modify records with words", 61: "modify records with words and assets",
                     62: "install schema with long texts", 63: "extend schema with long texts",
+                    110: "reseal fields",
                 ]
             )
-        ], blocks: [20, 25, 28, 40, 44, 50, 60])
+        ], blocks: [20, 25, 28, 40, 44, 50, 60, 110])
     package static let identityCommandVersion = NumberFamily(
         "identity command version", [1: "first"])
     package static let systemCommandVersion = NumberFamily("system command version", [1: "first"])
@@ -189,10 +193,10 @@ extension NumberFamily {
                     20: "asset", 21: "key", 22: "judge with assets",
                     40: "news of a device", 41: "waiting devices", 44: "documents",
                     50: "buckets", 60: "zone page", 70: "key values", 71: "key-value devices",
-                    100: "held records",
+                    100: "held records", 110: "sealed records", 111: "lost files",
                 ]
             )
-        ], blocks: [20, 40, 44, 50, 60, 70, 100])
+        ], blocks: [20, 40, 44, 50, 60, 70, 100, 110])
     package static let identityQueryVersion = NumberFamily("identity query version", [1: "first"])
     package static let identityQuery = NumberFamily("identity query", [1: "rows", 2: "list"])
     package static let systemQueryVersion = NumberFamily("system query version", [1: "first"])

@@ -7,6 +7,8 @@ import StratusModel
 // In answers. 20 asset: flag, then 16 asset, database, text checksum, 16 body, count of pages of
 // its row, each prefixed, key. 21 key: flag, then varint version, flag and key. 22 use with
 // assets: use as in kind 11, then varints count, bytes, unattached count, unattached bytes.
+// 111 lost files: count, each 16 asset, database, text checksum, varint size, flag and texts zone
+// and record; then flag and 16 asset. The question 111 is flag and 16 asset.
 
 extension ByteWriter {
     mutating func write(_ pinned: PinnedAsset) {
@@ -84,5 +86,46 @@ extension ByteReader {
         return AssetUse(
             count: count, size: size, unattachedCount: unattachedCount,
             unattachedSize: try self.varint())
+    }
+}
+
+extension ByteWriter {
+    mutating func write(_ lost: LostFiles) {
+        self.write(count: lost.files.count)
+        for file in lost.files {
+            self.write(name: file.asset.raw)
+            self.write(file.database)
+            self.write(text: file.fileChecksum)
+            self.write(varint: file.size)
+            self.write(flag: file.holder != nil)
+            guard let holder = file.holder else { continue }
+            self.write(text: holder.zone)
+            self.write(text: holder.record)
+        }
+        self.write(flag: lost.next != nil)
+        if let next = lost.next { self.write(name: next.raw) }
+    }
+}
+
+extension ByteReader {
+    mutating func lostFiles() throws(DecodingError) -> LostFiles {
+        var lost = LostFiles(files: [], next: nil)
+        for _ in 0..<(try self.count(minimumSize: 20)) {
+            let asset = AssetID(try self.name())
+            let database = try self.database()
+            let checksum = try self.text()
+            let size = try self.varint()
+            var holder: LostFile.Holder?
+            if try self.flag() {
+                let zone = try self.text()
+                holder = LostFile.Holder(zone: zone, record: try self.text())
+            }
+            lost.files.append(
+                LostFile(
+                    asset: asset, database: database, fileChecksum: checksum, size: size,
+                    holder: holder))
+        }
+        if try self.flag() { lost.next = AssetID(try self.name()) }
+        return lost
     }
 }

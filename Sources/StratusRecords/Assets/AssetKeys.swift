@@ -19,6 +19,14 @@ enum AssetKeys {
     /// The whole of a row that says all in its key.
     static let mark: Bytes = [1]
 
+    /// Every asset's own row begins with this.
+    static let assets: Bytes = [0x00]
+
+    static func asset(decoding key: Bytes) throws(StoreError) -> AssetID {
+        guard key.count == 17 else { throw StoreError(.unreadable, "key of an asset") }
+        return AssetID(key[1...].reduce(0) { $0 << 8 | UInt128($1) })
+    }
+
     static func asset(_ asset: AssetID) -> Bytes { Self.key(0x00, asset.raw) }
 
     static func holders(of asset: AssetID) -> Bytes { Self.key(0x01, asset.raw) }

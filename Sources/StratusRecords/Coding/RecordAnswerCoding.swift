@@ -172,6 +172,15 @@ extension RecordAnswer {
             writer.bytes.write(held.use)
             writer.bytes.write(flag: held.next != nil)
             if let next = held.next { writer.bytes.write(prefixed: next) }
+        case .sealedRecords(let page):
+            writer.begin(.sealedRecords)
+            writer.bytes.write(count: page.records.count)
+            for record in page.records { writer.write(record) }
+            writer.bytes.write(flag: page.next != nil)
+            if let next = page.next { writer.bytes.write(text: next) }
+        case .lostFiles(let lost):
+            writer.begin(.lostFiles)
+            writer.bytes.write(lost)
         case .refused(let refusal):
             writer.begin(.refused)
             writer.bytes.write(refusal.reason.rawValue)
@@ -253,6 +262,12 @@ extension RecordAnswer {
             self = .heldRecords(
                 HeldRecords(
                     use: use, next: try reader.bytes.flag() ? try reader.bytes.prefixed() : nil))
+        case .sealedRecords:
+            var page = SealedPage(records: [], next: nil)
+            for _ in 0..<(try reader.bytes.count()) { page.records.append(try reader.record()) }
+            if try reader.bytes.flag() { page.next = try reader.bytes.text() }
+            self = .sealedRecords(page)
+        case .lostFiles: self = .lostFiles(try reader.bytes.lostFiles())
         case .refused: self = .refused(try reader.bytes.requestRefusal())
         }
         try reader.bytes.finish()
@@ -285,6 +300,8 @@ enum AnswerKind: UInt8 {
     case keyValues = 70
     case keyValueDevices = 71
     case heldRecords = 100
+    case sealedRecords = 110
+    case lostFiles = 111
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

@@ -33,6 +33,7 @@ extension RecordCommand: Levelled {
         case .noteBuckets: 51
         case .modifyKeyValues: 40
         case .modifyDocuments: 44
+        case .resealFields: 110
         }
     }
     package var level: FeatureLevel { NumberFamily.recordCommand.needed(by: self.number) }
@@ -63,6 +64,8 @@ extension RecordQuery: Levelled {
         case .keyValues: 70
         case .keyValueDevices: 71
         case .heldRecords: 100
+        case .sealedRecords: 110
+        case .lostFiles: 111
         }
     }
     package var level: FeatureLevel {
@@ -125,7 +128,7 @@ extension RecordAnswer: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
-            .keyValues, .keyValueDevices, .documents, .heldRecords:
+            .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two
         default: .one
@@ -138,7 +141,7 @@ extension RecordOutcome: Levelled {
     package var level: FeatureLevel {
         switch self {
         case .subscriptions, .pinned, .held, .key, .bodyLost, .bucketsNoted, .keyValues,
-            .documents:
+            .documents, .resealed:
             .two
         default: .one
         }

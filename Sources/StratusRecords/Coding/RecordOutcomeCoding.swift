@@ -12,7 +12,8 @@ package import StratusModel
 // |       | 20…25 about assets: see `AssetAnswerCoding.swift`,                             |
 // |       | 40 key values: see `KeyValueCoding.swift`, 44 documents: see                    |
 // |       | `DocumentCoding.swift`,                                                        |
-// |       | 50 buckets noted (level 2): varint mask                                        |
+// |       | 50 buckets noted (level 2): varint mask,                                       |
+// |       | 110 resealed: see `ResealCoding.swift`                                         |
 //
 // Records: zone summary (text name, 8 incarnation, varint last tag, varint record count), count of
 // results. A result is 1 byte of what: 1 saved: varint tag, signed milliseconds; 2 deleted: varint
@@ -78,6 +79,10 @@ extension RecordOutcome {
         case .bodyLost(let isThere):
             writer.write(25 as UInt8)
             writer.write(flag: isThere)
+        case .resealed(let resealed):
+            writer.write(110 as UInt8)
+            writer.write(varint: resealed.count)
+            writer.write(varint: resealed.olderKeyCount)
         case .bucketsNoted(let mask):
             writer.write(50 as UInt8)
             writer.write(varint: mask.raw)
@@ -139,6 +144,9 @@ extension RecordOutcome {
         case 21: self = .held(try reader.heldAssets())
         case 22: self = .key(try reader.databaseKey())
         case 25: self = .bodyLost(try reader.flag())
+        case 110:
+            let count = try reader.varint()
+            self = .resealed(ResealedFields(count: count, olderKeyCount: try reader.varint()))
         case 50: self = .bucketsNoted(BucketMask(try reader.varint()))
         case 40: self = .keyValues(try reader.modifiedKeyValues())
         case 44: self = .documents(try reader.documentResults())

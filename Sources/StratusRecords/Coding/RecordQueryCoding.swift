@@ -144,6 +144,13 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.limit))
+        case .sealedRecords(let ask):
+            writer.write(110 as UInt8)
+            ask.write(to: &writer)
+        case .lostFiles(let ask):
+            writer.write(111 as UInt8)
+            writer.write(flag: ask.after != nil)
+            if let after = ask.after { writer.write(name: after.raw) }
         }
         return writer.bytes
     }
@@ -231,6 +238,10 @@ extension RecordQuery {
         case 100:
             let after = try reader.flag() ? try reader.prefixed() : nil
             ask = .heldRecords(HeldRecordsAsk(after: after, limit: try reader.boundedInt()))
+        case 110: ask = .sealedRecords(try SealedAsk(from: &reader))
+        case 111:
+            let after = try reader.flag() ? AssetID(try reader.name()) : nil
+            ask = .lostFiles(LostFilesAsk(after: after))
         default: throw DecodingError(.malformed, at: reader.offset - 1)
         }
         try reader.finish()

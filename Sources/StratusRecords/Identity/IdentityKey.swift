@@ -37,6 +37,8 @@ package struct IdentityKey: Sendable, Hashable {
         /// A key or a setting by which a container sends to push providers, sealed: since feature
         /// level 2.
         case pushKey = 40
+        /// Which key a version of a named master key is: since feature level 2.
+        case masterCheck = 110
     }
 
     package var kind: Kind

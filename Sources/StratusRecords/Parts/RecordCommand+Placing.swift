@@ -18,6 +18,7 @@ extension RecordCommand {
             case .noteBuckets(let note): note.database
             case .modifyKeyValues(let modify): modify.database
             case .modifyDocuments(let modify): modify.database
+            case .resealFields(let reseal): reseal.database
             case .schema, .continueJobs, .recover, .loseBody: nil
             }
         }
@@ -63,6 +64,9 @@ extension RecordCommand {
             case .modifyDocuments(var modify):
                 modify.database = newValue
                 self = .modifyDocuments(modify)
+            case .resealFields(var reseal):
+                reseal.database = newValue
+                self = .resealFields(reseal)
             case .schema, .continueJobs, .recover, .loseBody: break
             }
         }

@@ -33,6 +33,8 @@ package enum RecordAnswer: Sendable, Equatable {
     case keyValueDevices([KeyValueDevice])
     case documents(DocumentsAnswer)
     case heldRecords(HeldRecords)
+    case sealedRecords(SealedPage)
+    case lostFiles(LostFiles)
     case refused(RequestRefusal)
 }
 

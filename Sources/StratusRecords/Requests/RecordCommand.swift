@@ -31,6 +31,8 @@ package enum RecordCommand: Sendable, Equatable {
     case noteBuckets(NoteBuckets)
     case modifyKeyValues(ModifyKeyValues)
     case modifyDocuments(ModifyDocuments)
+    /// Stratus' own: after a database got a newer key.
+    case resealFields(ResealFields)
 }
 
 /// `records/modify`: operations on one zone.

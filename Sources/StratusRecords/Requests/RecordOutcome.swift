@@ -21,6 +21,7 @@ package enum RecordOutcome: Sendable, Equatable {
     case key(DatabaseKey)
     /// Whether there is such a body.
     case bodyLost(Bool)
+    case resealed(ResealedFields)
     /// The buckets in use after a ``NoteBuckets``.
     case bucketsNoted(BucketMask)
     case keyValues(ModifiedKeyValues)

@@ -42,6 +42,8 @@ package struct RecordQuery: Sendable, Equatable {
         case documents(DocumentsAsk)
         /// The records that this partition holds. For Stratus itself.
         case heldRecords(HeldRecordsAsk)
+        case sealedRecords(SealedAsk)
+        case lostFiles(LostFilesAsk)
     }
 
     package var principal: Principal

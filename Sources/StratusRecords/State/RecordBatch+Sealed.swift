@@ -2,8 +2,10 @@ import StratusCoding
 import StratusModel
 
 extension RecordBatch {
-    /// Looks for the keys that the operation's encrypted fields are sealed under. An erasure may
-    /// have destroyed one while the save was under way, and nobody could ever open the value then.
+    /// Looks whether the operation's encrypted fields are sealed under the newest key of the
+    /// database. An erasure may have destroyed that key while the save was under way, and nobody
+    /// could ever open the value then. Or a rotation has made a newer one: what is saved under an
+    /// old one after that would keep it alive.
     mutating func checkFieldKeys(of operation: RecordOperation, over rows: borrowing some RowReader)
         throws(StoreError) -> RecordRefusal?
     {
@@ -13,7 +15,8 @@ extension RecordBatch {
                 return RecordRefusal(.fieldKeyMissing, field.name)
             }
             if version == self.openingVersion { continue }
-            guard try AssetRows.opens(version, of: self.edit.database.number, over: rows) else {
+            let newest = try AssetRows.newestKey(of: self.edit.database.number, over: rows)
+            guard newest?.version == version, newest?.key != nil else {
                 return RecordRefusal(.fieldKeyMissing, field.name)
             }
             self.openingVersion = version

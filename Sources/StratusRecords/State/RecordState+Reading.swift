@@ -93,6 +93,12 @@ extension RecordState {
         case .heldRecords(let ask):
             return QueryAnswer(
                 body: try self.heldRecords(ask, query.principal, over: rows).encoded())
+        case .sealedRecords(let ask):
+            return QueryAnswer(
+                body: try self.sealedRecords(ask, query.principal, over: rows).encoded())
+        case .lostFiles(let ask):
+            return QueryAnswer(
+                body: try self.lostFiles(ask, query.principal, over: rows).encoded())
         case .work(let time):
             return QueryAnswer(body: try self.work(at: time, over: rows).encoded())
         }
@@ -288,7 +294,8 @@ extension RecordQuery {
         case .keyValues(let ask): ask.database
         case .keyValueDevices(let database): database
         case .documents(let ask): ask.database
-        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords: nil
+        case .sealedRecords(let ask): ask.database
+        case .schema, .jobs, .work, .asset, .waitingDevices, .heldRecords, .lostFiles: nil
         }
     }
 }

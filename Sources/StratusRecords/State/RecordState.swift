@@ -117,6 +117,9 @@ package struct RecordState: ReplicatedState {
         case .modifyDocuments(let modify):
             let outcome = try self.apply(modify, of: command, at: position.time, over: &rows)
             return Outcome(.decided, body: outcome.encoded())
+        case .resealFields(let reseal):
+            let outcome = try self.apply(reseal, of: command, over: &rows)
+            return Outcome(.decided, body: outcome.encoded())
         case .loseBody(let lose):
             let outcome = try self.apply(lose, of: command, at: position, over: &rows)
             return Outcome(.decided, body: outcome.encoded())

@@ -124,6 +124,13 @@ extension Simulation {
         let packs = node.files.allFiles.filter { $0.raw.hasPrefix("assets/") }
         guard !packs.isEmpty else { return }
         let group = self.clientGroups[assets.draw(self.clientGroups.count)]
+        // What a sole voter has may be nowhere else, and nobody can bring it back then. While the
+        // configuration is joint, the others may not have it yet.
+        if let last = self.invariants.groups[group]?.configurations.last?.configuration,
+            last.isJoint || last.voters.count < 2
+        {
+            return
+        }
         let folder = PackDirectory(group, in: AssetShells.directory).path.raw + "/"
         let files = packs.filter { $0.raw.hasPrefix(folder) }
         let rotting = files.filter { $0.raw.hasSuffix(".pack") }

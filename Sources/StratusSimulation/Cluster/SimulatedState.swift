@@ -121,7 +121,7 @@ extension RecordQuery.Ask {
     fileprivate var isPaged: Bool {
         switch self {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
-            .keyValues, .documents, .heldRecords:
+            .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles:
             true
         case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .asset,
             .key, .buckets, .keyValueDevices:

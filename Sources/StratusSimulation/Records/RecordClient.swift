@@ -35,7 +35,7 @@ extension RecordCommand {
             .modifyKeyValues, .modifyDocuments:
             self.database
         case .schema, .continueJobs, .reserveReferences, .recover, .auditLinks, .putKey,
-            .loseBody, .modifySubscriptions, .followNews, .noteBuckets:
+            .loseBody, .modifySubscriptions, .followNews, .noteBuckets, .resealFields:
             nil
         }
     }

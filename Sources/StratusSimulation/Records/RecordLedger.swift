@@ -89,7 +89,7 @@ struct RecordLedger {
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
             .modifySubscriptions, .followNews, .noteBuckets, .modifyKeyValues,
-            .modifyDocuments:
+            .modifyDocuments, .resealFields:
             return "nobody asks for this"
         }
     }

@@ -1,8 +1,10 @@
 import StratusCluster
+import StratusContainers
 import StratusIdentity
 import StratusModel
 import StratusRecords
 import StratusSealing
+import Synchronization
 import Testing
 
 /// Keys of containers: drawn once, wrapped under the master key, ended with the container.
@@ -128,5 +130,172 @@ import Testing
         let after = try await keys.key(of: Self.container, fresh: true)
         #expect(!after.isEqual(to: before))
         #expect(try await keys.key(of: Self.container).isEqual(to: after))
+    }
+
+    @Test func `A-13 of two nodes with different keys under one number, one wraps`() async throws {
+        let town = Neighbourhood()
+        let one = self.keys(town, named: [1: 1], sealing: 0)
+        let two = self.keys(town, named: [1: 2], sealing: 1)
+        // As at their starts: nothing is wrapped yet.
+        #expect(try await one.agreement.compare(1) == nil)
+        let noted = try #require(try await two.agreement.compare(1))
+        #expect(noted == one.agreement.check(of: 1))
+        #expect(try await two.agreement.noted() == [1: noted])
+        let row = try await town.authenticator.store.row(
+            IdentityKey(.masterCheck, of: [], [0, 0, 0, 1]), at: MasterAgreement.home)
+        #expect(row?.body == [1] + noted && noted.count == 8)
+        // One that is damaged hides no other, and nothing is wrapped under it.
+        _ = try await town.authenticator.store.submit(
+            [
+                .init(
+                    IdentityKey(.masterCheck, of: [], [0, 0, 0, 4]),
+                    .put(body: [1, 2], expiresAtMilliseconds: 0))
+            ], to: MasterAgreement.home)
+        #expect(try await two.agreement.noted() == [1: noted])
+        let damaged = self.keys(town, named: [4: 4], sealing: 4)
+        await #expect(throws: RouteError.refused("a row that cannot be read")) {
+            try await damaged.key(of: Self.container)
+        }
+        let difference = RouteError.refused(two.agreement.difference(1, noted))
+        await #expect(throws: difference) { try await two.key(of: Self.container) }
+        let key = try await one.key(of: Self.container)
+        await #expect(throws: difference) { try await two.wrapAnew(Self.container) }
+        // It opens what others wrapped under keys that it has.
+        #expect(try await two.key(of: Self.container).isEqual(to: key))
+        #expect(try await one.state(of: Self.container) == .wrapped(master: 0))
+        // Forgotten, the number is free for the right key.
+        #expect(try await one.agreement.forget(1))
+        #expect(try await !one.agreement.forget(1))
+        #expect(try await two.wrapAnew(Self.container))
+        #expect(try await one.agreement.compare(1) == two.agreement.check(of: 1))
+    }
+
+    @Test func `a node notes a key before it wraps under it`() async throws {
+        let town = Neighbourhood()
+        let notes = Mutex<[UInt32]>([])
+        let keys = ContainerKeys(
+            store: town.authenticator.store,
+            master: NamedMasters(
+                InstallationMaster(secret: Bytes(repeating: 9, count: 32)),
+                named: [3: SecretBytes(copying: Bytes(repeating: 3, count: 32))], sealing: 3),
+            agreed: { (version, check) throws(RouteError) in
+                guard check.count == 8 else { throw .refused("no check value") }
+                notes.withLock { $0.append(version) }
+            })
+        _ = try await keys.key(of: Self.container)
+        #expect(notes.withLock { $0 } == [3])
+        let full = ContainerKeys(
+            store: town.authenticator.store, master: keys.master,
+            agreed: { (_, _) throws(RouteError) in throw .refused("the disk is full") })
+        await #expect(throws: RouteError.refused("the disk is full")) {
+            try await full.key(of: Neighbourhood.production)
+        }
+        #expect(try await full.state(of: Neighbourhood.production) == .none)
+    }
+
+    // MARK: Surveys
+
+    private static func name(_ number: Int) -> ContainerReference {
+        ContainerReference(container: "iCloud.org.example.n\(number)", environment: .production)
+    }
+
+    private func town(_ count: Int, _ keys: (Neighbourhood) -> ContainerKeys) async throws
+        -> Neighbourhood
+    {
+        let town = Neighbourhood()
+        for number in 0..<count {
+            _ = try await town.authenticator.registry.create(Self.name(number))
+            _ = try await keys(town).key(of: Self.name(number))
+        }
+        return town
+    }
+
+    @Test func `slices go by name, so a container that goes meanwhile hides no other`()
+        async throws
+    {
+        let town = try await self.town(6) { self.keys($0, named: [:], sealing: 0) }
+        let registry = town.authenticator.registry
+        let survey = MasterSurvey(registry, self.keys(town, named: [1: 1], sealing: 1), slice: 2)
+        var (after, seen, wrapped) = (nil as ContainerReference?, 0, 0)
+        repeat {
+            let rotation = try await survey.rotate(after: after)
+            #expect(rotation.failing.isEmpty)
+            wrapped += rotation.wrapped
+            after = rotation.next
+            seen += 1
+            if seen == 1 {
+                // One of the first slice is gone from the list.
+                _ = try await town.authenticator.store.submit(
+                    [
+                        .init(
+                            IdentityKey(
+                                .containerListing, of: [], IdentityKey.home(Self.name(0))), .remove)
+                    ], to: ContainerRegistry.listingHome)
+            }
+        } while after != nil && seen < 10
+        #expect(wrapped == 6)
+        var counts = try await survey.count(after: nil)
+        #expect(counts.wrapped == [1: 2] && counts.next == Self.name(2))
+        counts = try await survey.count(after: Self.name(4))
+        #expect(counts.wrapped == [1: 1] && counts.next == nil)
+    }
+
+    @Test func `a key that does not open, or cannot be read, ends no rotation and no list`()
+        async throws
+    {
+        let town = try await self.town(4) { self.keys($0, named: [:], sealing: 0) }
+        let store = town.authenticator.store
+        func key(_ number: Int) -> IdentityKey {
+            IdentityKey(.containerKey, of: IdentityKey.home(Self.name(number)))
+        }
+        // Another installation's, and one that is cut off.
+        let other = Neighbourhood(seed: 12)
+        _ = try await self.keys(other, secret: 8).key(of: Self.name(0))
+        let foreign = try #require(
+            try await other.authenticator.store.row(key(0), at: .container(Self.name(0))))
+        for (number, body) in [(0, foreign.body), (2, [1, 2, 3])] {
+            _ = try await store.submit(
+                [.init(key(number), .put(body: body, expiresAtMilliseconds: 0))],
+                to: .container(Self.name(number)))
+        }
+        town.router.away.withLock { $0 = [.container(Self.name(3))] }
+        let survey = MasterSurvey(
+            town.authenticator.registry, self.keys(town, named: [1: 1], sealing: 1))
+        let rotation = try await survey.rotate(after: nil)
+        #expect(rotation.wrapped == 1)
+        #expect(
+            rotation.failing == [
+                .init(container: Self.name(0), reason: "master key 0 of this node is another one"),
+                .init(container: Self.name(2), reason: "a row that cannot be read"),
+                .init(
+                    container: Self.name(3),
+                    reason: "its partition does not answer: run it again"),
+            ])
+        town.router.away.withLock { $0 = [] }
+        let counts = try await survey.count(after: nil)
+        #expect(counts.wrapped == [0: 2, 1: 1])
+        #expect(counts.failing.map(\.container) == [Self.name(0), Self.name(2)])
+        // Nobody knows what the unreadable one is under.
+        #expect(
+            try await survey.forget(7, after: nil)
+                == .unreadable(Self.name(2), "a row that cannot be read"))
+    }
+
+    @Test func `a version is forgotten only while nothing is under it`() async throws {
+        let town = try await self.town(3) { self.keys($0, named: [5: 5], sealing: 5) }
+        let registry = town.authenticator.registry
+        let sealing = MasterSurvey(registry, self.keys(town, named: [5: 5], sealing: 5), slice: 2)
+        #expect(try await sealing.forget(5, after: nil) == .seals)
+        let keys = self.keys(town, named: [5: 5, 6: 6], sealing: 6)
+        let survey = MasterSurvey(registry, keys, slice: 2)
+        #expect(try await survey.forget(5, after: nil) == .wraps(Self.name(0)))
+        while case let rotation = try await survey.rotate(after: nil), rotation.wrapped > 0 {
+            if let next = rotation.next { _ = try await survey.rotate(after: next) }
+        }
+        #expect(try await keys.agreement.noted().keys.sorted() == [5, 6])
+        #expect(try await survey.forget(5, after: nil) == .goesOn(after: Self.name(1)))
+        #expect(try await survey.forget(5, after: Self.name(1)) == .forgotten)
+        #expect(try await survey.forget(5, after: Self.name(1)) == .unknown)
+        #expect(try await keys.agreement.noted().keys.sorted() == [6])
     }
 }

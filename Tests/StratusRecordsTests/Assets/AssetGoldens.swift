@@ -77,6 +77,7 @@ enum AssetGoldens {
         .asset(AssetID(0xA1)), .key(KeyAsk(database: Bench.privateDatabase, version: nil)),
         .key(KeyAsk(database: Bench.privateDatabase, version: 7)),
         .judge(JudgeAsk(Self.modify, schemaVersion: 3)),
+        .lostFiles(LostFilesAsk()), .lostFiles(LostFilesAsk(after: AssetID(0xA1))),
     ]
 
     static let answers: [RecordAnswer] = [
@@ -86,6 +87,17 @@ enum AssetGoldens {
                 asset: AssetID(0xA1), database: Bench.privateDatabase, fileChecksum: "AbCd",
                 body: Self.pin().manifest(of: 1, namedAt: LogIndex(9)), key: Self.key)),
         .key(nil), .key(DatabaseKey(version: 2, key: Self.key)),
+        .lostFiles(
+            LostFiles(
+                files: [
+                    LostFile(
+                        asset: AssetID(0xA1), database: Bench.privateDatabase,
+                        fileChecksum: "AbCd", size: 300,
+                        holder: .init(zone: "Shelves", record: "a")),
+                    LostFile(
+                        asset: AssetID(0xA2), database: Bench.publicDatabase, fileChecksum: "",
+                        size: 0, holder: nil),
+                ], next: AssetID(0xA2))),
         .key(DatabaseKey(version: 2, key: nil)),
         .use(
             StorageUse(recordCount: 3, size: 9), zoneCount: 2,

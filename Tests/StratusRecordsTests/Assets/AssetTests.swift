@@ -411,6 +411,36 @@ import Testing
                 == .key(DatabaseKey(version: next, key: AssetGoldens.key)))
     }
 
+    private mutating func lost(after asset: AssetID? = nil) throws -> LostFiles {
+        guard
+            case .lostFiles(let lost) = try self.bench.ask(.lostFiles(LostFilesAsk(after: asset)))
+        else { throw BenchError("no answer") }
+        return lost
+    }
+
+    @Test mutating func `lost files are listed with the record that holds them`() throws {
+        for number in 1...3 as ClosedRange<UInt128> {
+            _ = try self.bench.pin(number, content: nil, size: 600)
+        }
+        #expect(
+            try self.save("a", Self.pages([#require(try self.bench.reference(2))])) == nil)
+        #expect(try self.lost() == LostFiles(files: [], next: nil))
+        for number in 2...3 as ClosedRange<UInt128> {
+            _ = try self.bench.apply(.loseBody(LoseBody(body: BodyID(number + 1_000_000))))
+        }
+        let second = LostFile(
+            asset: AssetID(2), database: Bench.privateDatabase, fileChecksum: "sum2", size: 600,
+            holder: .init(zone: "Shelves", record: "a"))
+        let third = LostFile(
+            asset: AssetID(3), database: Bench.privateDatabase, fileChecksum: "sum3", size: 600,
+            holder: nil)
+        #expect(try self.lost().files == [second, third])
+        #expect(try self.lost(after: AssetID(2)).files == [third])
+        #expect(
+            try self.bench.ask(.lostFiles(LostFilesAsk()), as: Bench.user)
+                == .refused(RequestRefusal(.accessDenied)))
+    }
+
     @Test mutating func `a lost body says so, and is shared with nobody`() throws {
         _ = try self.bench.pin(1, content: 9, size: 600)
         #expect(

@@ -1,0 +1,187 @@
+import StratusCoding
+import StratusModel
+import Testing
+
+@testable import StratusRecords
+
+enum ResealGoldens {
+    static func secret(_ version: UInt32, _ content: Bytes = [1, 2]) -> Field {
+        Field(
+            name: "secret",
+            value: .sealed(
+                FieldType(.string, isEncrypted: true),
+                SealedFieldCoding.bytes(keyVersion: version, content: content)))
+    }
+
+    static let commands: [(name: String, command: RecordCommand)] = [
+        (
+            "command-reseal-fields-1",
+            .resealFields(
+                ResealFields(
+                    database: Bench.privateDatabase, zone: "Shelves",
+                    items: [.init(record: "a", tag: ChangeTag(300), fields: [Self.secret(2)])],
+                    retiresBelow: 2))
+        )
+    ]
+
+    static let outcomes: [(name: String, outcome: RecordOutcome)] = [
+        ("outcome-resealed-1", .resealed(ResealedFields(count: 300, olderKeyCount: 1)))
+    ]
+
+    static let queries: [RecordQuery.Ask] = [
+        .sealedRecords(SealedAsk(database: Bench.privateDatabase, zone: "Shelves", below: 2)),
+        .sealedRecords(
+            SealedAsk(database: Bench.privateDatabase, zone: "Shelves", after: "a", below: 300)),
+    ]
+
+    static let answers: [RecordAnswer] = [
+        .sealedRecords(SealedPage(records: [], next: nil)),
+        .sealedRecords(SealedPage(records: [], next: "a")),
+    ]
+}
+
+/// Values that are sealed anew, in rows.
+@Suite struct ResealFieldsTests {
+    private var bench = AssetBench(SortedRows())
+
+    init() throws {
+        try self.bench.putKey(0)
+        try self.bench.putKey(1)
+        try self.bench.zone("Shelves")
+    }
+
+    private mutating func save(_ name: String, _ fields: [Field]) throws -> RecordRefusal? {
+        let results = try self.bench.modify(
+            in: "Shelves",
+            [
+                RecordOperation(
+                    .forceUpdate, recordName: name, recordType: "Note", fields: fields)
+            ])
+        if case .refused(let refusal)? = results.first { return refusal }
+        return nil
+    }
+
+    private mutating func old(below version: UInt32, after: String? = nil) throws -> SealedPage {
+        let ask = SealedAsk(
+            database: Bench.privateDatabase, zone: "Shelves", after: after, below: version)
+        guard case .sealedRecords(let page) = try self.bench.ask(.sealedRecords(ask)) else {
+            throw BenchError("no page")
+        }
+        return page
+    }
+
+    private mutating func reseal(
+        _ items: [ResealFields.Item], retiresBelow: UInt32 = 0,
+        as principal: Principal = Bench.system
+    ) throws -> RecordOutcome {
+        try self.bench.apply(
+            .resealFields(
+                ResealFields(
+                    database: Bench.privateDatabase, zone: "Shelves", items: items,
+                    retiresBelow: retiresBelow)), as: principal)
+    }
+
+    private func all(_ table: Table) throws -> [Bytes] {
+        try self.bench.rows.rows(table, from: [], to: [], limit: .max).map { $0.key + $0.row }
+    }
+
+    private static func resealed(_ count: UInt64, older: UInt64) -> RecordOutcome {
+        .resealed(ResealedFields(count: count, olderKeyCount: older))
+    }
+
+    @Test mutating func `a value that is sealed anew changes neither tag nor feed`() throws {
+        let title = Field(name: "title", value: .scalar(.string("x")))
+        #expect(try self.save("a", [ResealGoldens.secret(1), title]) == nil)
+        #expect(try self.save("b", [title]) == nil)
+        try self.bench.putKey(2)
+        let page = try self.old(below: 2)
+        #expect(page.records.map(\.name) == ["a"] && page.next == nil)
+        let record = try #require(page.records.first)
+        let feed = try self.all(.feed)
+        let zones = try self.all(.zone)
+        let item = ResealFields.Item(
+            record: "a", tag: record.tag, fields: [ResealGoldens.secret(2, [8, 9])])
+        #expect(
+            try self.reseal([item], as: Bench.user) == .refused(RequestRefusal(.accessDenied)))
+        #expect(try self.reseal([item]) == Self.resealed(1, older: 1))
+        #expect(try self.all(.feed) == feed)
+        #expect(try self.all(.zone) == zones)
+        #expect(try self.old(below: 2).records.isEmpty)
+        let again = try #require(try self.old(below: 3).records.first)
+        var expected = record
+        expected.fields[0] = ResealGoldens.secret(2, [8, 9])
+        #expect(again == expected)
+    }
+
+    @Test mutating func `what is not as it was read is left as it is`() throws {
+        #expect(try self.save("a", [ResealGoldens.secret(1)]) == nil)
+        let tag = try #require(try self.old(below: 2).records.first).tag
+        let same = ResealGoldens.secret(2, [8, 9])
+        func item(_ name: String, _ tag: ChangeTag, _ field: Field) -> ResealFields.Item {
+            ResealFields.Item(record: name, tag: tag, fields: [field])
+        }
+        // Nobody has made key 2 yet.
+        #expect(try self.reseal([item("a", tag, same)]) == Self.resealed(0, older: 0))
+        try self.bench.putKey(2)
+        let other = Field(name: "other", value: same.value)
+        let plain = Field(name: "secret", value: .scalar(.string("x")))
+        let items = [
+            item("a", ChangeTag(tag.raw + 1), same), item("nobody", tag, same),
+            item("a", tag, ResealGoldens.secret(2, [1])), item("a", tag, ResealGoldens.secret(1)),
+            item("a", tag, other), item("a", tag, plain),
+        ]
+        for item in items {
+            #expect(try self.reseal([item]) == Self.resealed(0, older: 1), "\(item)")
+        }
+        #expect(try self.old(below: 2).records.count == 1)
+        #expect(try self.reseal([item("a", tag, same)]) == Self.resealed(1, older: 1))
+    }
+
+    @Test mutating func `after a newer key nothing is saved under an old one`() throws {
+        try self.bench.putKey(2)
+        let refusal = RecordRefusal(.fieldKeyMissing, "secret")
+        #expect(try self.save("a", [ResealGoldens.secret(1)]) == refusal)
+        #expect(try self.save("a", [ResealGoldens.secret(2)]) == nil)
+    }
+
+    @Test mutating func `old keys are destroyed, unless the database has files`() throws {
+        try self.bench.putKey(2)
+        let ask = KeyAsk(database: Bench.privateDatabase, version: 1)
+        _ = try self.bench.pin(1, content: nil, size: 600)
+        #expect(try self.reseal([], retiresBelow: 2) == Self.resealed(0, older: 1))
+        #expect(try self.bench.ask(.key(ask)) != .key(nil))
+        // The pin of an upload that nobody saved has ended.
+        self.bench.milliseconds += 100_000
+        try self.bench.finishJobs()
+        // A version that is not there yet destroys nothing.
+        #expect(try self.reseal([], retiresBelow: 3) == Self.resealed(0, older: 1))
+        #expect(try self.reseal([], retiresBelow: 2) == Self.resealed(0, older: 0))
+        #expect(try self.bench.ask(.key(ask)) == .key(nil))
+        // The secret of equal files is no key of files, and the newest stays.
+        for version in [0, 2] as [UInt32] {
+            let kept = KeyAsk(database: Bench.privateDatabase, version: version)
+            #expect(try self.bench.ask(.key(kept)) != .key(nil), "\(version)")
+        }
+    }
+
+    @Test mutating func `pages find every record once`() throws {
+        for number in 0..<450 {
+            let name = "n\(number)"
+            let fields = number % 3 == 0 ? [] : [ResealGoldens.secret(1)]
+            #expect(try self.save(name, fields) == nil)
+        }
+        try self.bench.putKey(2)
+        var names: [String] = []
+        var after: String?
+        var count = 0
+        repeat {
+            let page = try self.old(below: 2, after: after)
+            #expect(page.records.count <= ResealFields.recordCountMax)
+            names += page.records.map(\.name)
+            after = page.next
+            count += 1
+        } while after != nil && count < 100
+        #expect(names.count == 300 && Set(names).count == 300)
+        #expect(count >= 2)
+    }
+}
