@@ -45,6 +45,27 @@ import Testing
         #expect(Self.text { $0.write(value) } == text)
     }
 
+    @Test func `names that the program chose are written as others are`() {
+        let known = Self.text {
+            $0.object {
+                $0.member(known: "a", "x")
+                $0.member(known: "bcdefghi", 1)
+                $0.member(known: "c", Int64(2))
+                $0.member(known: "d", 0.5)
+                $0.key(
+                    known: "a_name_that_is_longer_than_the_first_room_of_the_output_by_far_and_more"
+                )
+                $0.write(true)
+                $0.member("e", true)
+                $0.member(known: "f", false)
+            }
+        }
+        let name = "a_name_that_is_longer_than_the_first_room_of_the_output_by_far_and_more"
+        #expect(
+            known
+                == #"{"a":"x","bcdefghi":1,"c":2,"d":0.5,"\#(name)":true,"e":true,"f":false}"#)
+    }
+
     /// Strings are written a word at a time, and what is left in two or three loads.
     @Test func `every byte is escaped or kept wherever it stands in a string of any length`() {
         for length in 1...19 {

@@ -67,6 +67,20 @@ struct JSONOutput: ~Copyable {
         self.count += text.utf8CodeUnitCount
     }
 
+    /// A member's name in quotes and its colon. Nothing in it needs an escape.
+    @inline(__always)
+    mutating func append(key text: StaticString) {
+        let count = text.utf8CodeUnitCount
+        self.makeRoom(count + 3)
+        unsafe self.start.storeBytes(of: 0x22, toByteOffset: self.count, as: UInt8.self)
+        unsafe (self.start + (self.count + 1)).copyMemory(from: text.utf8Start, byteCount: count)
+        // A quotation mark, then a colon.
+        unsafe self.start.storeBytes(
+            of: (0x3A22 as UInt16).littleEndian, toByteOffset: self.count + 1 + count,
+            as: UInt16.self)
+        self.count += count + 3
+    }
+
     mutating func append(copying run: Span<UInt8>) {
         self.makeRoom(run.count)
         unsafe run.withUnsafeBytes { source in
