@@ -21,6 +21,18 @@ extension String {
         guard let text = try? UTF8Span(validating: bytes) else { return nil }
         self.init(copying: text)
     }
+
+    /// Whether `test` holds for every byte. The bytes are looked at in one piece: a sequence of
+    /// them costs several times as much.
+    @inline(__always)
+    package func holdsOnlyBytes(_ test: (UInt8) -> Bool) -> Bool {
+        let bytes = self.utf8Span.span
+        for place in bytes.indices where !test(bytes[place]) { return false }
+        return true
+    }
+
+    /// Whether a zero byte is in it.
+    package var holdsZero: Bool { !self.holdsOnlyBytes { $0 != 0 } }
 }
 
 extension Array where Element == UInt8 {

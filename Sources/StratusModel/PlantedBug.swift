@@ -42,6 +42,7 @@ package enum PlantedBug: String, Sendable, CaseIterable {
     // Zones in buckets.
     case zoneBeforeBit, maskFromMemory, oldCountsMask, cutPageAdvances
     case moreComingOfLastBucket, expiredPartRestarted, erasureStopsAtHome, recoveredMaskKept
+    case bitsErased, zoneHashedByOwner, partIdentityShared, tieIgnoresBucket
     // Assets.
     case expiredPinTakesHeld, purgeForgetsAssets, shareNotTakenBack, holderKeptOnReplace
     case rereferenceNotPinned, latePinTaken, graceIgnored, condemnedNotTakenBack

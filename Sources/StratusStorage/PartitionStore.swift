@@ -268,7 +268,10 @@ package final class PartitionStore<State: ReplicatedState>: PartitionState {
         guard self.number != nil else {
             return try self.application.state.answer(query, within: time, over: NoRows())
         }
-        return try self.application.state.answer(query, within: time, over: self.openRows())
+        let rows = try self.openRows()
+        return try rows.reading { () throws(StoreError) in
+            try self.application.state.answer(query, within: time, over: rows)
+        }
     }
 
     // MARK: Bodies

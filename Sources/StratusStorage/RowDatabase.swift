@@ -35,6 +35,9 @@ package final class RowDatabase: RowStore {
     private var pending = Array(repeating: PendingRows(), count: Table.slotCount)
     private var isKeepingBack = false
 
+    /// Reads of the ``reading(_:)`` under way; nil outside of one.
+    private var scopedReadCount: Int?
+
     private let connection: Connection
     private var statements: [Statement?]
     /// Statements in the middle of a scan, by position in `statements`.
@@ -111,6 +114,34 @@ package final class RowDatabase: RowStore {
         for position in self.pending.indices { self.pending[position].removeAll() }
         guard self.connection.isInTransaction else { return }
         try storing { () throws(SQLiteError) in try self.undo.run() }
+    }
+
+    /// Runs `body`, whose reads share one transaction from the second on: SQLite opens and closes
+    /// one for each read otherwise. It ends with `body`, so no checkpoint ever waits for it.
+    package func reading<Result>(
+        _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        guard self.scopedReadCount == nil, !self.connection.isInTransaction else {
+            return try body()
+        }
+        self.scopedReadCount = 0
+        let result: Result
+        do throws(StoreError) { result = try body() } catch {
+            self.scopedReadCount = nil
+            try self.rollBack()
+            throw error
+        }
+        self.scopedReadCount = nil
+        if self.connection.isInTransaction {
+            try storing { () throws(SQLiteError) in try self.end.run() }
+        }
+        return result
+    }
+
+    private func countRead() throws(SQLiteError) {
+        guard let count = self.scopedReadCount else { return }
+        self.scopedReadCount = count + 1
+        if count == 1 { try self.begin.run() }
     }
 
     package func checkpoint() throws(StoreError) -> Connection.CheckpointResult {
@@ -268,6 +299,7 @@ package final class RowDatabase: RowStore {
         _ body: (UnsafeRawBufferPointer?) -> Result
     ) throws(StoreError) -> Result {
         try storing { () throws(SQLiteError) in
+            try self.countRead()
             let statement = try self.statement(.get, table)
             defer { statement.reset() }
             try statement.bind(unownedUntilReset: key, at: 1)
@@ -286,6 +318,7 @@ package final class RowDatabase: RowStore {
             case (true, true): .descending
             case (true, false): .descendingTo
             }
+        try self.countRead()
         let position = self.position(kind, table)
         // A scan inside the body of a scan of the same table runs on a statement of its own.
         let isNested = self.isScanning[position]

@@ -41,6 +41,7 @@ struct SimulationProgram {
                 "Use this mix of faults instead of the one that the seed draws: "
                     + SimulationOptions.Mix.allCases.map(\.rawValue).joined(separator: ", ")),
             .flag("records", nil, "Always let groups hold records"),
+            .flag("zones", nil, "Always let groups hold records, and zones lie in buckets"),
             .flag("links", nil, "Always let nodes talk over the real links"),
             .value(
                 "seeds-per-bug", .integer(1...1_000_000), default: "500",
@@ -99,6 +100,8 @@ struct SimulationProgram {
             options.lead(by: mix, seed: seed)
         }
         if invocation.flag("records") { options.holdsRecords = true }
+        if invocation["mix"] != nil || invocation.flag("records") { options.drawZones(seed: seed) }
+        if invocation.flag("zones") { options.spreadZones() }
         if invocation.flag("links") { options.usesLinks = true }
         for name in invocation.all("without") {
             guard let fault = SimulationOptions.Fault(rawValue: name) else {

@@ -45,6 +45,56 @@ import Testing
         #expect(Self.text { $0.write(value) } == text)
     }
 
+    @Test func `names that the program chose are written as others are`() {
+        let known = Self.text {
+            $0.object {
+                $0.member(known: "a", "x")
+                $0.member(known: "bcdefghi", 1)
+                $0.member(known: "c", Int64(2))
+                $0.member(known: "d", 0.5)
+                $0.key(
+                    known: "a_name_that_is_longer_than_the_first_room_of_the_output_by_far_and_more"
+                )
+                $0.write(true)
+                $0.member("e", true)
+                $0.member(known: "f", false)
+            }
+        }
+        let name = "a_name_that_is_longer_than_the_first_room_of_the_output_by_far_and_more"
+        #expect(
+            known
+                == #"{"a":"x","bcdefghi":1,"c":2,"d":0.5,"\#(name)":true,"e":true,"f":false}"#)
+    }
+
+    /// Strings are written a word at a time, and what is left in two or three loads.
+    @Test func `every byte is escaped or kept wherever it stands in a string of any length`() {
+        for length in 1...19 {
+            for place in 0..<length {
+                for byte in [0x00, 0x1F, 0x20, 0x21, 0x22, 0x23, 0x5B, 0x5C, 0x5D, 0x7F] as Bytes {
+                    var bytes = (0..<length).map { 0x61 + UInt8($0) }
+                    bytes[place] = byte
+                    let value = String(decoding: bytes, as: UTF8.self)
+                    let escaped: String =
+                        switch byte {
+                        case 0x22: "\\\""
+                        case 0x5C: "\\\\"
+                        case 0x00: "\\u0000"
+                        case 0x1F: "\\u001F"
+                        default: String(decoding: [byte], as: UTF8.self)
+                        }
+                    let text =
+                        String(decoding: bytes[..<place], as: UTF8.self) + escaped
+                        + String(decoding: bytes[(place + 1)...], as: UTF8.self)
+                    #expect(Self.text { $0.write(value) } == "\"\(text)\"")
+                }
+            }
+            let all = String(repeating: "\"", count: length)
+            #expect(
+                Self.text { $0.write(all) }
+                    == "\"" + String(repeating: "\\\"", count: length) + "\"")
+        }
+    }
+
     @Test(
         arguments: [
             (0, "0"), (-1, "-1"), (9, "9"), (10, "10"), (-987_654_321, "-987654321"),

@@ -96,6 +96,10 @@ struct PlantedBugTests {
         .voteTwiceInATerm: 1,
         .walNotWrittenAgain: 46,
         .welcomeAwaitedForever: 35,
+        .zoneBeforeBit: 3, .maskFromMemory: 4, .oldCountsMask: 4, .cutPageAdvances: 3,
+        .moreComingOfLastBucket: 3, .expiredPartRestarted: 7, .erasureStopsAtHome: 4,
+        .bitsErased: 7, .zoneHashedByOwner: 1, .partIdentityShared: 3, .tieIgnoresBucket: 1,
+        .recoveredMaskKept: 37,
     ]
 
     /// These need hundreds of seeds: `stratus-sim --planted` looks for them, the tests of their
@@ -113,12 +117,6 @@ struct PlantedBugTests {
         .graceIgnored: "AssetPropertyTests", .condemnedNotTakenBack: "AssetPropertyTests",
         .pinWithoutMajority: "HeldByTests", .pinAskedOfOneVoterSet: "HeldByTests",
         .oldStoringCounts: "HeldByTests", .jointLeftWithoutCopies: "HeldByTests",
-        .zoneBeforeBit: "PartedFeedPropertyTests", .maskFromMemory: "PartedFeedPropertyTests",
-        .cutPageAdvances: "PartedFeedPropertyTests",
-        .moreComingOfLastBucket: "PartedFeedPropertyTests",
-        .expiredPartRestarted: "PartedFeedPropertyTests",
-        .erasureStopsAtHome: "PartedFeedPropertyTests", .oldCountsMask: "ZoneBucketTests",
-        .recoveredMaskKept: "ZoneBucketTests",
         .deviceClockTrusted: "KeyValuePropertyTests", .olderValueWins: "KeyValuePropertyTests",
         .removalForgotten: "KeyValuePropertyTests", .batchTakenAgain: "KeyValuePropertyTests",
         .storeOverfilled: "KeyValuePropertyTests",

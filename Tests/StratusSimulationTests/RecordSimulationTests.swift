@@ -35,6 +35,53 @@ import Testing
         }
     }
 
+    @Test func `zones in buckets keep Z1 to Z7 while gateways die between any two steps`() {
+        var counts: [String: Int] = [:]
+        for seed in 1...8 as ClosedRange<UInt64> {
+            var options = Self.options(seed)
+            options.zoneBucketCount = 4
+            options.groupCount = 3
+            let report = Simulation(seed: seed, options: options).run()
+            #expect(
+                report.violation == nil,
+                "seed \(seed): \(report.violation?.description ?? "")")
+            counts.merge(report.recordCounts) { $0 + $1 }
+        }
+        for kind in [
+            "zones made in buckets", "pages of parted feeds", "walks of parted feeds",
+            "lists of zones in parts", "queries over parts", "erasures of parts",
+            "expired positions in parts",
+        ] {
+            #expect(counts[kind] ?? 0 > 0, "\(kind): none in \(counts)")
+        }
+    }
+
+    /// Z8, and read your writes under moves: partitions change their nodes, or lose all but one.
+    @Test(arguments: [.membership, .lostMajority] as [SimulationOptions.Mix])
+    func `zones in buckets keep their promises while partitions move`(
+        mix: SimulationOptions.Mix
+    ) {
+        var walkCount = 0
+        for seed in 1...4 as ClosedRange<UInt64> {
+            var options = Self.options(seed, mix)
+            options.zoneBucketCount = 4
+            let report = Simulation(seed: seed, options: options).run()
+            #expect(
+                report.violation == nil,
+                "\(mix), seed \(seed): \(report.violation?.description ?? "")")
+            walkCount += report.recordCounts["walks of parted feeds"] ?? 0
+        }
+        #expect(walkCount > 0, "\(mix): nobody followed a feed to its end")
+    }
+
+    @Test func `half of the runs that hold records have zones in buckets`() {
+        let options = (1...2_000 as ClosedRange<UInt64>).map { SimulationOptions(seed: $0) }
+        let records = options.filter(\.holdsRecords)
+        let spread = records.count { $0.zoneBucketCount > 0 }
+        #expect(spread * 3 > records.count && spread * 3 < records.count * 2, "\(spread)")
+        #expect(!options.contains { $0.zoneBucketCount > 0 && !$0.holdsRecords })
+    }
+
     @Test(arguments: [.membership, .snapshots, .damage] as [SimulationOptions.Mix])
     func `records keep their promises in the worlds of other mixes`(mix: SimulationOptions.Mix) {
         var savedCount = 0

@@ -28,6 +28,41 @@ import Testing
         return found
     }
 
+    @Test func `reads in one piece share a transaction that ends with them`() throws {
+        let rows = try self.open()
+        let keys: [Bytes] = [[1], [2], [3]]
+        for key in keys { try rows.put(.request, key.span.bytes, key.span.bytes) }
+        let found = try rows.reading { () throws(StoreError) in
+            var found: [Bytes?] = []
+            for key in keys {
+                found.append(try rows.row(.request, key.span.bytes))
+                // One read needs none of its own.
+                #expect(rows.isInTransaction == (found.count > 1))
+            }
+            // Within another one it is the same transaction.
+            return try rows.reading { () throws(StoreError) in found }
+        }
+        #expect(found == keys && !rows.isInTransaction)
+        #expect(throws: StoreError.self) {
+            try rows.reading { () throws(StoreError) in
+                for key in keys { _ = try rows.row(.request, key.span.bytes) }
+                throw StoreError(.io, "in the middle")
+            }
+        }
+        #expect(!rows.isInTransaction)
+        // Writes go on, a transaction is left alone, and a checkpoint waits for nobody.
+        let (first, second) = (keys[0], keys[1])
+        try rows.beginTransaction()
+        try rows.put(.request, first.span.bytes, second.span.bytes)
+        let kept = try rows.reading { () throws(StoreError) in
+            _ = try rows.row(.request, second.span.bytes)
+            return try rows.row(.request, first.span.bytes)
+        }
+        #expect(kept == second && rows.isInTransaction)
+        try rows.commitTransaction()
+        #expect(try rows.checkpoint().isComplete)
+    }
+
     /// Goal: rows that are kept back cannot be told from rows written at once, whatever is put,
     /// removed, read, scanned, committed and rolled back. Method: the same random steps on a
     /// database with transactions, on one without, and on a dictionary.

@@ -24,9 +24,9 @@ extension JSONWriter {
         _ record: Record, _ shape: AnswerShape, _ links: AssetLinks?, _ opened: OpenedFields
     ) {
         self.object {
-            $0.member("recordName", record.name)
-            $0.member("recordType", record.type)
-            $0.key("fields")
+            $0.member(known: "recordName", record.name)
+            $0.member(known: "recordType", record.type)
+            $0.key(known: "fields")
             $0.object { fields in
                 for field in record.fields where shape.wants(field.name) {
                     if let value = opened.value(of: field) {
@@ -36,45 +36,45 @@ extension JSONWriter {
                     }
                 }
             }
-            $0.key("pluginFields")
+            $0.key(known: "pluginFields")
             $0.object { _ in }
-            $0.member("recordChangeTag", record.tag.text)
-            $0.key("created")
+            $0.member(known: "recordChangeTag", record.tag.text)
+            $0.key(known: "created")
             $0.writeStamp(record.created)
-            $0.key("modified")
+            $0.key(known: "modified")
             $0.writeStamp(record.modified)
-            $0.member("deleted", false)
-            $0.key("zoneID")
+            $0.member(known: "deleted", false)
+            $0.key(known: "zoneID")
             $0.writeZoneID(record.zone)
             if let parent = record.parent {
-                $0.key("parent")
+                $0.key(known: "parent")
                 $0.writeRecordID(parent, in: record.zone)
             }
             if let share = record.share {
-                $0.key("share")
+                $0.key(known: "share")
                 $0.writeRecordID(share, in: record.zone)
             }
-            if let shortGUID = record.shortGUID { $0.member("shortGUID", shortGUID) }
+            if let shortGUID = record.shortGUID { $0.member(known: "shortGUID", shortGUID) }
         }
     }
 
     /// A deletion in a feed.
     mutating func writeTombstone(_ name: String, tag: ChangeTag, in zone: ZoneID) {
         self.object {
-            $0.member("recordName", name)
-            $0.key("recordType")
+            $0.member(known: "recordName", name)
+            $0.key(known: "recordType")
             $0.writeNull()
-            $0.member("deleted", true)
-            $0.member("recordChangeTag", tag.text)
-            $0.key("zoneID")
+            $0.member(known: "deleted", true)
+            $0.member(known: "recordChangeTag", tag.text)
+            $0.key(known: "zoneID")
             $0.writeZoneID(zone)
         }
     }
 
     private mutating func writeRecordID(_ name: String, in zone: ZoneID) {
         self.object {
-            $0.member("recordName", name)
-            $0.key("zoneID")
+            $0.member(known: "recordName", name)
+            $0.key(known: "zoneID")
             $0.writeZoneID(zone)
         }
     }
@@ -82,9 +82,9 @@ extension JSONWriter {
     /// Always all three: clients discard the block where one is missing.
     private mutating func writeStamp(_ stamp: ChangeStamp) {
         self.object {
-            $0.member("timestamp", stamp.milliseconds)
-            $0.member("userRecordName", stamp.userRecordName)
-            $0.member("deviceID", stamp.deviceID)
+            $0.member(known: "timestamp", stamp.milliseconds)
+            $0.member(known: "userRecordName", stamp.userRecordName)
+            $0.member(known: "deviceID", stamp.deviceID)
         }
     }
 
@@ -96,34 +96,34 @@ extension JSONWriter {
         case .scalar(.asset(let asset)):
             self.key(field.name)
             self.object {
-                $0.key("value")
+                $0.key(known: "value")
                 $0.writeAsset(asset, links, of: record)
-                $0.member("type", TypeTag.text(of: FieldType(.asset)))
+                $0.member(known: "type", TypeTag.text(of: FieldType(.asset)))
             }
         case .list(.asset, let scalars):
             self.key(field.name)
             self.object {
-                $0.key("value")
+                $0.key(known: "value")
                 $0.array { list in
                     for case .asset(let asset) in scalars {
                         list.writeAsset(asset, links, of: record)
                     }
                 }
-                $0.member("type", TypeTag.text(of: FieldType(.asset, isList: true)))
+                $0.member(known: "type", TypeTag.text(of: FieldType(.asset, isList: true)))
             }
         case .scalar(let scalar):
             self.key(field.name)
             self.object {
-                $0.key("value")
+                $0.key(known: "value")
                 $0.writeScalar(scalar, shape)
-                $0.member("type", TypeTag.text(of: FieldType(scalar.type)))
+                $0.member(known: "type", TypeTag.text(of: FieldType(scalar.type)))
             }
         case .list(let element, let scalars):
             self.key(field.name)
             self.object {
-                $0.key("value")
+                $0.key(known: "value")
                 $0.array { list in for scalar in scalars { list.writeScalar(scalar, shape) } }
-                $0.member("type", TypeTag.text(of: FieldType(element, isList: true)))
+                $0.member(known: "type", TypeTag.text(of: FieldType(element, isList: true)))
             }
         case .sealed:
             // Whoever answers without keys answers without what is sealed.
@@ -135,15 +135,15 @@ extension JSONWriter {
     private mutating func writeOpened(_ value: FieldValue, of field: Field, _ shape: AnswerShape) {
         self.key(field.name)
         self.object {
-            $0.key("value")
+            $0.key(known: "value")
             switch value {
             case .scalar(let scalar): $0.writeScalar(scalar, shape)
             case .list(_, let scalars):
                 $0.array { list in for scalar in scalars { list.writeScalar(scalar, shape) } }
             case .sealed: $0.writeNull()
             }
-            $0.member("type", TypeTag.text(of: field.value.type))
-            $0.member("isEncrypted", true)
+            $0.member(known: "type", TypeTag.text(of: field.value.type))
+            $0.member(known: "isEncrypted", true)
         }
     }
 
@@ -170,10 +170,10 @@ extension JSONWriter {
         _ asset: AssetReference, _ links: AssetLinks?, of record: Record?
     ) {
         self.object {
-            $0.member("fileChecksum", asset.fileChecksum)
-            $0.member("size", asset.size)
+            $0.member(known: "fileChecksum", asset.fileChecksum)
+            $0.member(known: "size", asset.size)
             if let links, let record, let name = asset.asset {
-                $0.member("downloadURL", links.url(of: name, in: record))
+                $0.member(known: "downloadURL", links.url(of: name, in: record))
             }
         }
     }
@@ -181,24 +181,24 @@ extension JSONWriter {
     /// Exactly the keys that were stored.
     private mutating func writeLocation(_ location: Location) {
         self.object {
-            $0.member("latitude", location.latitude)
-            $0.member("longitude", location.longitude)
+            $0.member(known: "latitude", location.latitude)
+            $0.member(known: "longitude", location.longitude)
             for (key, part) in FieldReader.locationParts {
                 if let number = location[keyPath: part] { $0.member(key, number) }
             }
-            if let timestamp = location.timestamp { $0.member("timestamp", timestamp) }
+            if let timestamp = location.timestamp { $0.member(known: "timestamp", timestamp) }
         }
     }
 
     private mutating func writeReference(_ reference: Reference) {
         self.object {
-            $0.member("recordName", reference.recordName)
+            $0.member(known: "recordName", reference.recordName)
             switch reference.action {
-            case .none: $0.member("action", "NONE")
-            case .deleteSelf: $0.member("action", "DELETE_SELF")
-            case .validate: $0.member("action", "VALIDATE")
+            case .none: $0.member(known: "action", "NONE")
+            case .deleteSelf: $0.member(known: "action", "DELETE_SELF")
+            case .validate: $0.member(known: "action", "VALIDATE")
             }
-            $0.key("zoneID")
+            $0.key(known: "zoneID")
             $0.writeZoneID(reference.zone)
         }
     }

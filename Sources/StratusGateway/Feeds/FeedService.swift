@@ -296,17 +296,17 @@ struct FeedService: Sendable {
             return
         }
         writer.object {
-            $0.key("zoneID")
+            $0.key(known: "zoneID")
             $0.writeZoneID(id)
             // A client may hand these entries straight to changes/zone, so the token is not the
             // newest but the one from which nothing is missed.
             if let zone = change.zone, !change.isDeleted {
                 let start = FeedPosition(incarnation: zone.incarnation, tag: ChangeTag(0))
-                $0.member("syncToken", self.exchange.token(change.since ?? start, in: id))
+                $0.member(known: "syncToken", self.exchange.token(change.since ?? start, in: id))
             } else {
                 $0.member("syncToken", "")
             }
-            $0.member("deleted", change.isDeleted)
+            $0.member(known: "deleted", change.isDeleted)
         }
     }
 }

@@ -53,9 +53,9 @@ extension JSONWriter {
     /// A zone's dictionary, always with all three keys.
     mutating func writeZoneID(_ zone: ZoneID) {
         self.object {
-            $0.member("zoneName", zone.name)
-            $0.member("ownerRecordName", zone.owner.isEmpty ? "_defaultOwner" : zone.owner)
-            $0.member("zoneType", zone.isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
+            $0.member(known: "zoneName", zone.name)
+            $0.member(known: "ownerRecordName", zone.owner.isEmpty ? "_defaultOwner" : zone.owner)
+            $0.member(known: "zoneType", zone.isDefault ? "DEFAULT_ZONE" : "REGULAR_CUSTOM_ZONE")
         }
     }
 }

@@ -13,9 +13,19 @@ package enum Base64 {
     }()
 
     package static func encode(_ bytes: Bytes) -> String {
-        var text = Bytes()
-        Self.encode(bytes.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+        let count = (bytes.count + 2) / 3 * 4
+        return unsafe String(unsafeUninitializedCapacity: count) { text in
+            var at = 0
+            Self.encode(bytes.span) { word in
+                // Four characters of the room for all of them.
+                for place in 0..<4 {
+                    unsafe text[at + place] = UInt8(
+                        truncatingIfNeeded: word >> UInt64(8 * place))
+                }
+                at += 4
+            }
+            return at
+        }
     }
 
     package static func encode(_ bytes: Span<UInt8>, into text: inout Bytes) {

@@ -73,6 +73,38 @@ package struct JSONWriter: ~Copyable {
         self.needsComma = false
     }
 
+    /// A name that the program chose, of letters and digits: it is copied as it is.
+    package mutating func key(known name: StaticString) {
+        self.separate()
+        self.output.append(key: name)
+        self.needsComma = false
+    }
+
+    package mutating func member(known name: StaticString, _ text: String) {
+        self.key(known: name)
+        self.write(text)
+    }
+
+    package mutating func member(known name: StaticString, _ value: Int64) {
+        self.key(known: name)
+        self.write(value)
+    }
+
+    package mutating func member(known name: StaticString, _ value: Int) {
+        self.key(known: name)
+        self.write(value)
+    }
+
+    package mutating func member(known name: StaticString, _ value: Double) {
+        self.key(known: name)
+        self.write(value)
+    }
+
+    package mutating func member(known name: StaticString, _ value: Bool) {
+        self.key(known: name)
+        self.write(value)
+    }
+
     // MARK: Values
 
     package mutating func write(_ text: String) {

@@ -1,3 +1,5 @@
+import StratusModel
+
 /// The two tokens of a browser's or app's request, as its query string carries them.
 package struct TokenCredentials: Sendable, Equatable {
     package var apiToken: String?
@@ -39,7 +41,7 @@ package struct TokenCredentials: Sendable, Equatable {
     /// 64 lower-case hexadecimal digits.
     package static func isWellFormed(apiToken: String) -> Bool {
         apiToken.utf8.count == 64
-            && apiToken.utf8.allSatisfy {
+            && apiToken.holdsOnlyBytes {
                 (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
                     || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
             }

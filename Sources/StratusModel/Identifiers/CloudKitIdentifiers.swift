@@ -52,7 +52,7 @@ package struct ContainerReference: Sendable, Hashable {
     /// Whether this can name a container: 1 to 255 bytes of printable ASCII without a space, as it
     /// stands in paths.
     package static func isName(_ text: String) -> Bool {
-        (1...255).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+        (1...255).contains(text.utf8.count) && text.holdsOnlyBytes { $0 > 0x20 && $0 < 0x7F }
     }
 }
 

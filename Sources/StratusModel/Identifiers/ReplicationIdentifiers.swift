@@ -59,16 +59,19 @@ package struct RequestIdentity: Sendable, Hashable, CustomStringConvertible {
     /// The same digits, in the five groups of a UUID if asked. Written digit by digit for speed:
     /// every request uses it.
     package func hexadecimal(isGrouped: Bool) -> String {
-        var text = [UInt8]()
-        text.reserveCapacity(36)
-        for position in 0..<32 {
-            if isGrouped, position & 3 == 0, (8...20).contains(position) {
-                text.append(UInt8(ascii: "-"))
-            }
-            let half = position < 16 ? self.high : self.low
-            let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * (position & 15))) & 15
-            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+        // Filled from its end, a digit at a time.
+        var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
+        var place = 36
+        var half = self.low
+        for position in (0..<32).reversed() {
+            if position == 15 { half = self.high }
+            place -= 1
+            let digit = UInt8(truncatingIfNeeded: half) & 15
+            text[place] =
+                digit < 10 ? UInt8(ascii: "0") &+ digit : UInt8(ascii: "a") &+ digit &- 10
+            half >>= 4
+            if isGrouped, position & 3 == 0, position >= 8, position <= 20 { place -= 1 }
         }
-        return String(utf8: text.span) ?? ""
+        return String(utf8: text.span.extracting(place..<36)) ?? ""
     }
 }

@@ -475,7 +475,7 @@ extension ByteReader {
         if first == Self.bucketScope {
             let number = Int(try self.byte())
             let count = Int(try self.byte())
-            guard Bucket.isBucket(number, of: count), !container.container.utf8.contains(0) else {
+            guard Bucket.isBucket(number, of: count), !container.container.holdsZero else {
                 throw DecodingError(.malformed, at: start)
             }
             return DatabaseID(
@@ -488,7 +488,7 @@ extension ByteReader {
         // What `DatabaseID` would trap on, wrong bytes must not reach. A zero byte separates the
         // parts of a database's key.
         guard scope != .shared, (scope == .public) == owner.isEmpty,
-            !owner.utf8.contains(0), !container.container.utf8.contains(0)
+            !owner.holdsZero, !container.container.holdsZero
         else { throw DecodingError(.malformed, at: start) }
         return DatabaseID(container: container, scope: scope, owner: owner)
     }
@@ -505,8 +505,8 @@ extension ByteReader {
         let owner = try self.text()
         let number = Int(try self.byte())
         let count = Int(try self.byte())
-        guard !owner.isEmpty, !owner.utf8.contains(0), Bucket.isBucket(number, of: count),
-            !container.container.utf8.contains(0)
+        guard !owner.isEmpty, !owner.holdsZero, Bucket.isBucket(number, of: count),
+            !container.container.holdsZero
         else { throw DecodingError(.malformed, at: start) }
         return DatabaseID(
             container: container, scope: .private, owner: owner, bucket: Bucket(number, of: count))

@@ -52,7 +52,7 @@ struct OrderedRun {
             if let refusal = try zone.run() { return .failure(refusal) }
             self.reader = zone.reader
             // One zone at a time: what several zones found is cut before the next adds to it.
-            items += zone.items
+            if items.isEmpty { items = zone.takeItems() } else { items += zone.items }
             if let end = zone.frontier,
                 frontier.map({ order.isOrdered(end, before: $0) }) ?? true
             {
@@ -65,7 +65,7 @@ struct OrderedRun {
                 frontier = end
             }
         }
-        if let frontier {
+        if let frontier, let last = items.last?.position, order.isOrdered(frontier, before: last) {
             items.removeAll { order.isOrdered(frontier, before: $0.position) }
         }
         let isCut = order.keepFirst(self.limit, sizeMax: self.sizeMax, of: &items)
@@ -116,6 +116,12 @@ struct OrderedZone {
         self.sizeMax = sizeMax
         self.reader = reader
         self.spentMax = reader.touchCount + budget
+    }
+
+    /// Hands its records over, so that they are not copied.
+    mutating func takeItems() -> [OrderedRun.Item] {
+        defer { self.items = [] }
+        return self.items
     }
 
     /// Asked only after a step that brings the page further.
@@ -379,23 +385,33 @@ struct OrderedZone {
                 within: self.bound, &self.reader)
             self.allowPage(rows)
             guard let last = slice.rows.last else { return self.end(of: slice) }
+            var reached: SortedRow?
             for row in slice.rows {
-                var found: [OrderedRun.Item] = []
-                try self.collect(row.name, fixed: fixed, into: &found)
-                self.items += found
-                self.size += found.first?.size ?? 0
-                let position = OrderedPosition(
-                    keys: fixed + [row.key], name: row.name, zone: self.target.zone.prefix)
+                let count = self.items.count
+                var items = self.takeItems()
+                try self.collect(row.name, fixed: fixed, into: &items)
+                self.items = items
+                if self.items.count > count { self.size += self.items[count].size }
                 // Where the last page ended in another zone, one row may lie before that end.
-                if let after = self.after, self.order.isOrdered(position, before: after) {
+                if let after = self.after,
+                    self.order.isOrdered(self.position(of: row, fixed), before: after)
+                {
                     continue
                 }
-                self.frontier = position
-                if self.isFull || self.isSpent { return false }
+                reached = row
+                if self.isFull || self.isSpent {
+                    self.frontier = self.position(of: row, fixed)
+                    return false
+                }
             }
+            if let reached { self.frontier = self.position(of: reached, fixed) }
             from = .after(last.key, name: last.name)
             size = min(size * 2, 200)
         }
+    }
+
+    private func position(of row: SortedRow, _ fixed: [Bytes]) -> OrderedPosition {
+        OrderedPosition(keys: fixed + [row.key], name: row.name, zone: self.target.zone.prefix)
     }
 
     /// - Returns: false where its records come to more than half of what is left; then nothing is
@@ -470,7 +486,11 @@ extension QueryOrder {
     func keepFirst(
         _ countMax: Int, sizeMax: Int, of items: inout [OrderedRun.Item]
     ) -> Bool {
-        items.sort { self.isOrdered($0.position, before: $1.position) }
+        // A walk finds them in order.
+        let isInOrder = items.indices.dropFirst().allSatisfy {
+            !self.isOrdered(items[$0].position, before: items[$0 - 1].position)
+        }
+        if !isInOrder { items.sort { self.isOrdered($0.position, before: $1.position) } }
         var size = 0
         var kept = 0
         while kept < min(items.count, countMax), size < sizeMax {

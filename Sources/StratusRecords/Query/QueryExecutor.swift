@@ -21,6 +21,8 @@ package struct QueryPageRequest: Sendable {
     package var requiresIndexes: Bool
     /// Markers name their index, which only readers of feature level 2 understand.
     package var namesPaths: Bool
+    /// Whether the answer says where its records and its end stand among those of other parts.
+    package var wantsPlaces = true
     /// This part's number, where the zones are those of one part of a database among several; see
     /// ``MergePlace``.
     package var part: UInt8?
@@ -142,6 +144,7 @@ package struct QueryExecutor: Sendable {
                 next: page.next?.encoded(fingerprint), counters: page.counters)
             let order = QueryOrder(first)
             result.isSorted = !first.sorts.isEmpty
+            guard request.wantsPlaces else { return result }
             result.places = page.positions.map {
                 MergePlace($0, order, fingerprint, part: request.part)
             }

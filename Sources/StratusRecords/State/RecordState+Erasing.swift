@@ -53,6 +53,7 @@ extension RecordState {
         // A turn of nobody: every position in the feed was before it, and has expired.
         database.turn += 1
         database.oldestTurn = database.turn
+        if self.bugs.contains(.bitsErased) { database.buckets?.mask = BucketMask() }
         try rows.put(.database, Keys.database(erase.database), database.encoded())
         self.cache.remember(database, of: erase.database)
         return .erased(progress)

@@ -61,6 +61,7 @@ extension RecordState {
             touchCountMax: ask.touchCountMax, requiresIndexes: ask.requiresIndexes,
             namesPaths: ask.schemaVersion != nil)
         request.part = ask.part
+        request.wantsPlaces = ask.placed != .none
         let answer = try QueryExecutor(schema, StoredRecords()).page(
             request, over: copy rows, within: time,
             visible: AccessRules.visible(type, in: ask.database, principal))

@@ -20,8 +20,10 @@ package enum LogFormat: Sendable, Equatable {
     }
 
     private static func writeTerminal(_ record: LogRecord, colour: Bool, into bytes: inout Bytes) {
-        let stamp = WallTime.text(record.wallMilliseconds)
-        bytes += stamp.utf8.dropFirst(11)
+        let start = bytes.count
+        WallTime.append(record.wallMilliseconds, to: &bytes)
+        // Without the date.
+        bytes.removeSubrange(start..<start + 11)
         bytes.append(0x20)
         if colour { bytes += Self.colour(of: record.level).utf8 }
         bytes += record.level.name.utf8
@@ -38,12 +40,13 @@ package enum LogFormat: Sendable, Equatable {
             case .text(let text):
                 let plain = text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 }
                 if plain, !text.isEmpty, text.utf8.count <= Self.valueLengthMax {
-                    bytes += text.utf8
+                    Self.append(text, into: &bytes)
                 } else {
                     Self.appendQuoted(text, into: &bytes)
                 }
             case .duration(let duration):
-                bytes += "\(Self.milliseconds(duration))ms".utf8
+                Self.append(duration, into: &bytes)
+                bytes += "ms".utf8
             default: Self.appendScalar(field.value, into: &bytes)
             }
         }
@@ -60,29 +63,30 @@ package enum LogFormat: Sendable, Equatable {
     }
 
     private static func writeJSON(_ record: LogRecord, into bytes: inout Bytes) {
-        bytes += "{\"time\":\"".utf8
-        bytes += WallTime.text(record.wallMilliseconds).utf8
-        bytes += "\",\"level\":\"".utf8
-        bytes += record.level.name.utf8
-        bytes += "\",\"text\":\"".utf8
+        let constant: (StaticString, inout Bytes) -> Void = Self.append
+        constant("{\"time\":\"", &bytes)
+        WallTime.append(record.wallMilliseconds, to: &bytes)
+        constant("\",\"level\":\"", &bytes)
+        Self.append(record.level.name, into: &bytes)
+        constant("\",\"text\":\"", &bytes)
         Self.append(record.text, into: &bytes)
         bytes.append(0x22)
         for field in record.fields.all {
-            bytes += ",\"".utf8
+            constant(",\"", &bytes)
             Self.append(field.name, into: &bytes)
-            bytes += "\":".utf8
+            constant("\":", &bytes)
             switch field.value {
             case .text(let text): Self.appendQuoted(text, into: &bytes)
-            case .duration(let duration): bytes += "\(Self.milliseconds(duration))".utf8
+            case .duration(let duration): Self.append(duration, into: &bytes)
             default: Self.appendScalar(field.value, into: &bytes)
             }
         }
-        bytes += "}\n".utf8
+        constant("}\n", &bytes)
     }
 
     private static func appendScalar(_ value: LogValue, into bytes: inout Bytes) {
         switch value {
-        case .integer(let number): bytes += "\(number)".utf8
+        case .integer(let number): Self.append(number, into: &bytes)
         // JSON has no word for these, and a line that does not parse is lost.
         case .double(let number): bytes += (number.isFinite ? "\(number)" : "\"\(number)\"").utf8
         case .bool(let flag): bytes += (flag ? "true" : "false").utf8
@@ -90,24 +94,62 @@ package enum LogFormat: Sendable, Equatable {
         }
     }
 
-    /// Milliseconds with three digits after the point.
-    private static func milliseconds(_ duration: Duration) -> Double {
-        (Double(duration.clampedNanoseconds) / 1_000).rounded() / 1_000
+    /// Milliseconds with three digits after the point at most, and one at least.
+    private static func append(_ duration: Duration, into bytes: inout Bytes) {
+        let microseconds = (Double(duration.clampedNanoseconds) / 1_000).rounded()
+        guard microseconds >= 0, microseconds < 1e15 else {
+            bytes += "\(microseconds / 1_000)".utf8
+            return
+        }
+        let whole = Int64(microseconds)
+        Self.append(whole / 1_000, into: &bytes)
+        bytes.append(UInt8(ascii: "."))
+        var rest = whole % 1_000
+        var unit: Int64 = 100
+        repeat {
+            bytes.append(0x30 + UInt8(rest / unit))
+            rest %= unit
+            unit /= 10
+        } while rest > 0
+    }
+
+    private static func append(_ number: Int64, into bytes: inout Bytes) {
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        let magnitude = number.magnitude
+        var unit: UInt64 = 1
+        while magnitude / unit >= 10 { unit *= 10 }
+        while unit > 0 {
+            bytes.append(0x30 + UInt8(magnitude / unit % 10))
+            unit /= 10
+        }
+    }
+
+    /// In one piece: bytes appended one by one cost several times as much.
+    private static func append(_ text: String, into bytes: inout Bytes) {
+        let span = text.utf8Span.span
+        unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
     private static func append(_ text: StaticString, into bytes: inout Bytes) {
         text.withUTF8Buffer { bytes.append(contentsOf: $0) }
     }
 
+    /// Whether no byte needs an escape, or belongs to a letter that might.
+    private static func isPlain(_ text: Span<UInt8>) -> Bool {
+        for place in text.indices {
+            let byte = text[place]
+            guard byte >= 0x20, byte < 0x7F, byte != 0x22, byte != 0x5C else { return false }
+        }
+        return true
+    }
+
     /// A JSON string: also what the terminal shows where a value is not plain.
     private static func appendQuoted(_ text: String, into bytes: inout Bytes) {
         // Nearly every value: nothing in it to look at twice.
-        let utf8 = text.utf8
-        if utf8.count <= Self.valueLengthMax,
-            utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C })
-        {
+        let span = text.utf8Span.span
+        if span.count <= Self.valueLengthMax, Self.isPlain(span) {
             bytes.append(0x22)
-            bytes += utf8
+            unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
             bytes.append(0x22)
             return
         }

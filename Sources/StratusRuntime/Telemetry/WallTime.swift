@@ -1,4 +1,5 @@
 import Glibc
+package import StratusModel
 
 /// The wall clock as text: `2026-11-20T17:04:05.123Z`, always UTC, always 24 characters.
 package enum WallTime {
@@ -11,31 +12,33 @@ package enum WallTime {
     }
 
     package static func text(_ milliseconds: Int64) -> String {
+        var bytes = Bytes()
+        Self.append(milliseconds, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends the 24 characters of the time.
+    package static func append(_ milliseconds: Int64, to bytes: inout Bytes) {
         // Years 0001 to 9999: beyond them the text would not be 24 characters long.
         let held = min(max(milliseconds, -62_135_596_800_000), 253_402_300_799_999)
         let days = Int(held >= 0 ? held / 86_400_000 : (held - 86_399_999) / 86_400_000)
         let rest = Int(held) - days * 86_400_000
         let (year, month, day) = Self.civil(daysSince1970: days)
-        var text = ""
-        text.reserveCapacity(24)
-        func append(_ number: Int, digits: Int) {
-            let written = String(number)
-            text += String(repeating: "0", count: digits - written.utf8.count) + written
+        func append(_ number: Int, digits: Int, before end: UInt8) {
+            var unit = digits == 4 ? 1_000 : digits == 3 ? 100 : 10
+            while unit > 0 {
+                bytes.append(0x30 + UInt8(number / unit % 10))
+                unit /= 10
+            }
+            bytes.append(end)
         }
-        append(year, digits: 4)
-        text += "-"
-        append(month, digits: 2)
-        text += "-"
-        append(day, digits: 2)
-        text += "T"
-        append(rest / 3_600_000, digits: 2)
-        text += ":"
-        append(rest / 60_000 % 60, digits: 2)
-        text += ":"
-        append(rest / 1_000 % 60, digits: 2)
-        text += "."
-        append(rest % 1_000, digits: 3)
-        return text + "Z"
+        append(year, digits: 4, before: UInt8(ascii: "-"))
+        append(month, digits: 2, before: UInt8(ascii: "-"))
+        append(day, digits: 2, before: UInt8(ascii: "T"))
+        append(rest / 3_600_000, digits: 2, before: UInt8(ascii: ":"))
+        append(rest / 60_000 % 60, digits: 2, before: UInt8(ascii: ":"))
+        append(rest / 1_000 % 60, digits: 2, before: UInt8(ascii: "."))
+        append(rest % 1_000, digits: 3, before: UInt8(ascii: "Z"))
     }
 
     /// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`.

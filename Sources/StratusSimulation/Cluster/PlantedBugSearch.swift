@@ -31,7 +31,7 @@ package struct PlantedBugSearch {
             seed: seed, drawsMix: seed % 2 == 0, drawsPlaced: self.mix == .membership,
             drawsRecords: self.mix == .records, drawsLinks: self.mix == .links,
             drawsLevels: self.bug == .newKindUngated, drawsEnds: false, drawsDigests: false,
-            drawsSteady: false)
+            drawsSteady: false, drawsZones: false)
         if seed % 2 == 1, let mix { options.lead(by: mix, seed: seed) }
         // Buckets need three; what is lost with a log is lost by who is quiet.
         let groupCountMax =
@@ -104,6 +104,23 @@ package struct PlantedBugSearch {
             options.holdsRecords = true
             options.bucketCount = 4
             options.groupCount = 3
+        case .tieIgnoresBucket:
+            // Many records, and many zones.
+            options.holdsRecords = true
+            options.zoneBucketCount = 4
+            options.groupCount = 3
+            options.faults = [.processCrash]
+            options.faultInterval = .milliseconds(900)
+            options.thinkTimeMax = .milliseconds(5)
+        case .recoveredMaskKept: options.zoneBucketCount = 4
+        case .zoneBeforeBit, .maskFromMemory, .oldCountsMask, .cutPageAdvances,
+            .moreComingOfLastBucket, .expiredPartRestarted, .erasureStopsAtHome, .bitsErased,
+            .zoneHashedByOwner, .partIdentityShared:
+            options.holdsRecords = true
+            options.zoneBucketCount = 4
+            options.groupCount = 3
+            options.nodeCount = min(options.nodeCount, 3)
+            options.voterCount = min(options.voterCount, 3)
         default: break
         }
     }
@@ -143,7 +160,10 @@ package struct PlantedBugSearch {
         case .damagedLogVotes, .tailBehindDamageKept, .unknownLossForgiven: .damage
         case .staleTagAccepted, .indexRowLeftBehind, .tombstoneNotInFeed, .cascadeNotContinued,
             .rowCacheKept, .identityNotAsked, .removedLinkNotTold, .restatedReferenceNotRenewed,
-            .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain:
+            .forgottenZoneExpiresNothing, .midwayTokenTrusted, .mailNumberUsedAgain,
+            .zoneBeforeBit, .maskFromMemory, .oldCountsMask, .cutPageAdvances,
+            .moreComingOfLastBucket, .expiredPartRestarted, .erasureStopsAtHome, .bitsErased,
+            .zoneHashedByOwner, .partIdentityShared, .tieIgnoresBucket:
             .records
         case .outboxKeptOverBreak, .oldConnectionKept, .welcomeAwaitedForever, .startToldUnsynced:
             .links
@@ -154,15 +174,14 @@ package struct PlantedBugSearch {
             .startNotCompared:
             .assets
         case .acknowledgedTailForgotten: .tornTail
-        case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted: .lostMajority
+        case .newDatabaseNotLifted, .lostTokensHonoured, .mailNotLifted, .recoveredMaskKept:
+            .lostMajority
         case .newKindUngated, .applyTwiceAfterRestart, .deadlineIgnored, .applyDependsOnReplica,
             .timeFromWallClock, .answerBeforeCommit, .retryUnderNewIdentity,
             .identityForgottenEarly, .permitLiftsAll, .endedSuspectedForEver,
             .expiredPinTakesHeld, .purgeForgetsAssets, .shareNotTakenBack,
             .holderKeptOnReplace, .rereferenceNotPinned, .latePinTaken, .graceIgnored,
-            .condemnedNotTakenBack, .zoneBeforeBit, .maskFromMemory,
-            .oldCountsMask, .cutPageAdvances, .moreComingOfLastBucket, .expiredPartRestarted,
-            .erasureStopsAtHome, .recoveredMaskKept, .deviceClockTrusted, .olderValueWins,
+            .condemnedNotTakenBack, .deviceClockTrusted, .olderValueWins,
             .removalForgotten, .batchTakenAgain, .storeOverfilled, .nameTakenTwice,
             .folderMovedIntoItself, .losingContentDropped, .subtreeLeftBehind,
             .lockNotAsked, .lockOutlivesItsTime:

@@ -54,9 +54,12 @@ extension Simulation {
         return History.bytes(value) + Bytes(repeating: 0x5A, count: size > 8 ? size - 8 : 0)
     }
 
-    /// - Parameter deadline: nil: drawn.
+    /// - Parameters:
+    ///   - deadline: nil: drawn.
+    ///   - identity: nil: drawn.
     func begin(
-        _ work: SimulatedClient.Work, _ name: RegisterName, by index: Int, deadline: Int64? = nil
+        _ work: SimulatedClient.Work, _ name: RegisterName, by index: Int, deadline: Int64? = nil,
+        identity: RequestIdentity? = nil
     ) {
         let group = name.group
         self.clients[index].operationCount += 1
@@ -66,7 +69,7 @@ extension Simulation {
         let life = Int64.random(in: 1_000...6_000, using: &self.clientRandom)
         let current = SimulatedClient.Current(
             number: self.clients[index].operationCount, group: group, register: name.register,
-            work: work, identity: self.newIdentity(), calledAt: self.now,
+            work: work, identity: identity ?? self.newIdentity(), calledAt: self.now,
             deadlineMilliseconds: deadline
                 ?? max(self.trueWall, self.clients[index].latestMilliseconds) + life,
             givesUpAt: self.now + life * 1_000_000 + 500_000_000, target: target,

@@ -202,7 +202,8 @@ package final class Simulation {
         for group in self.groups { self.invariants.begins(group, with: self.initial[group]!) }
         self.clients = (0..<options.clientCount).map { SimulatedClient(number: $0) }
         if options.holdsRecords {
-            self.records = SimulatedRecords(options, groups: self.clientGroups)
+            self.records = SimulatedRecords(
+                options, groups: self.clientGroups, bugs: self.bugs)
         }
         if options.holdsAssets { self.assets = AssetWorld(seed: seed) }
         if options.usesLinks {
@@ -446,6 +447,6 @@ package final class Simulation {
             else { continue }
             feeds[group] = changes
         }
-        return self.checkBuckets(ends) ?? self.history.check(feeds: feeds)
+        return self.checkBuckets(ends) ?? self.checkZones(ends) ?? self.history.check(feeds: feeds)
     }
 }

@@ -191,6 +191,8 @@ package struct SimulationOptions: Sendable, Equatable {
     package var rotsPacks = false
     /// The buckets of a public database that is spread over groups; 0 if there is none.
     package var bucketCount = 0
+    /// The buckets that custom zones of a private database lie in; 0: all databases are whole.
+    package var zoneBucketCount = 0
     /// The partitions of a placed cluster, beside the system's; a power of two.
     package var partitionCount = 4
     /// Nodes at once, with those that join.
@@ -223,10 +225,11 @@ package struct SimulationOptions: Sendable, Equatable {
     ///   - drawsDigests: in every third run replicas compare their digests.
     ///   - drawsEnds: in every other run nodes find at once that a process has ended.
     ///   - drawsSteady: in one run in 64 load goes on after the faults, see ``Mix/steady``.
+    ///   - drawsZones: in half of the runs that hold records a private database lies in buckets.
     package init(
         seed: UInt64, drawsMix: Bool = true, drawsPlaced: Bool = true, drawsRecords: Bool = true,
         drawsLinks: Bool = true, drawsLevels: Bool = true, drawsEnds: Bool = true,
-        drawsDigests: Bool = true, drawsSteady: Bool = true
+        drawsDigests: Bool = true, drawsSteady: Bool = true, drawsZones: Bool = true
     ) {
         if drawsDigests, seed % 3 == 0 { self.digestInterval = [4, 32, 256][Int(seed / 3 % 3)] }
         self.findsEnds = drawsEnds && seed % 2 == 0
@@ -301,6 +304,22 @@ package struct SimulationOptions: Sendable, Equatable {
             self.partitionCount = min(self.partitionCount, 4)
         }
         if drawsSteady { self.drawSteady(seed: seed) }
+        if drawsZones { self.drawZones(seed: seed) }
+    }
+
+    /// Spreads a private database over the groups in half of the runs that hold records. It is
+    /// drawn last, from a stream of its own, so that all other seeds stay what they were.
+    package mutating func drawZones(seed: UInt64) {
+        var random = SeededGenerator(seed: seed ^ 0x4D69_7865_7300_0009)
+        guard self.holdsRecords, Int.random(in: 0..<2, using: &random) == 0 else { return }
+        self.spreadZones()
+    }
+
+    /// Lets groups hold records, with a private database in zone buckets over several of them.
+    package mutating func spreadZones() {
+        self.holdsRecords = true
+        self.zoneBucketCount = 4
+        if !self.isPlaced { self.groupCount = max(self.groupCount, 3) }
     }
 
     /// Drawn last, from a stream of its own: all other seeds stay what they were. These runs take
@@ -678,6 +697,7 @@ package struct SimulationOptions: Sendable, Equatable {
             + (self.holdsRecords ? "records " : "")
             + (self.holdsAssets ? "assets " : "")
             + (self.bucketCount > 0 ? "buckets=\(self.bucketCount) " : "")
+            + (self.zoneBucketCount > 0 ? "zones=\(self.zoneBucketCount) " : "")
             + (self.isPlaced ? "members≤\(self.memberCountMax) " : "") + "faults="
             + (faults.isEmpty ? "none" : faults.joined(separator: ","))
     }

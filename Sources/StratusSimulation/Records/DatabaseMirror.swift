@@ -28,7 +28,7 @@ struct DatabaseMirror {
         return nil
     }
 
-    private static func problem(of change: DatabaseChangesPage.Change) -> String? {
+    static func problem(of change: DatabaseChangesPage.Change) -> String? {
         if change.isDeleted { return nil }
         guard let zone = change.zone else { return "\(change.name) comes without itself" }
         guard let since = change.since, since.incarnation == zone.incarnation else { return nil }

@@ -85,18 +85,24 @@ struct RecordClient {
         let problem = mirror.take(page)
         self.databases[feed] = mirror
         for change in page.changes {
-            let zone = Feed(
-                group: feed.group,
-                place: RecordModel.Place(database: feed.database, zone: change.name))
-            guard let summary = change.zone, !change.isDeleted else {
-                self.mirrors[zone] = nil
-                continue
-            }
-            // As the gateway says where the state says nothing.
-            let start = FeedPosition(incarnation: summary.incarnation, tag: ChangeTag(0))
-            self.mirrors[zone, default: RecordMirror()].restart(at: change.since ?? start)
+            self.pass(
+                change,
+                to: Feed(
+                    group: feed.group,
+                    place: RecordModel.Place(database: feed.database, zone: change.name)))
         }
         return problem
+    }
+
+    /// Hands the token that a database's feed names on to the zone.
+    mutating func pass(_ change: DatabaseChangesPage.Change, to zone: Feed) {
+        guard let summary = change.zone, !change.isDeleted else {
+            self.mirrors[zone] = nil
+            return
+        }
+        // As the gateway says where the state says nothing.
+        let start = FeedPosition(incarnation: summary.incarnation, tag: ChangeTag(0))
+        self.mirrors[zone, default: RecordMirror()].restart(at: change.since ?? start)
     }
 
     /// The zones of a database that are to be fetched before its next page.
@@ -107,9 +113,12 @@ struct RecordClient {
     }
 
     /// A position in a zone is good no more: the zone begins from nothing.
-    mutating func beginAgain(_ zone: Feed) {
+    ///
+    /// - Parameter isSpread: whether the client knows the zone from the feed of a database in
+    ///   buckets.
+    mutating func beginAgain(_ zone: Feed, isSpread: Bool = false) {
         let feed = DatabaseFeed(group: zone.group, database: zone.place.database)
-        let isKnown = self.databases[feed]?.zones[zone.place.zone] != nil
+        let isKnown = isSpread || self.databases[feed]?.zones[zone.place.zone] != nil
         self.mirrors[zone] = isKnown ? RecordMirror(isOwed: true) : nil
     }
 

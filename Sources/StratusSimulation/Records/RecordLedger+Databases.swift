@@ -41,9 +41,14 @@ extension RecordLedger {
 
     /// Whether a client may be told that its position in a database's feed is good no more.
     func mayRefuse(_ mirror: DatabaseMirror, of database: DatabaseID) -> Bool {
-        guard let history = self.databases[database],
-            let base = history.state(at: mirror.base)
-        else { return false }
+        self.mayRefuse(mirror.base, of: database)
+    }
+
+    /// - Parameter base: the database's turn when the client last knew everything, or nothing.
+    func mayRefuse(_ base: UInt64, of database: DatabaseID) -> Bool {
+        guard let history = self.databases[database], let base = history.state(at: base) else {
+            return false
+        }
         let last = history.last
         return last.erasureCount > base.erasureCount
             || last.deletionCount - base.deletionCount > Int(clamping: self.deletedZoneCountMax)

@@ -10,8 +10,9 @@ struct RecordLedger {
     private(set) var databases: [DatabaseID: DatabaseHistory] = [:]
     /// The model of the zone of long cascades.
     private var cascades = CascadeModel(field: RecordWorld.reference)
-    /// The outcome of each command when it was applied.
+    /// The outcome of each command when it was applied, and the command.
     private var outcomes: [RequestIdentity: Bytes] = [:]
+    private var commands: [RequestIdentity: Bytes] = [:]
     private var incarnations: [RecordModel.Place: ZoneIncarnation] = [:]
     private var histories: [ZoneIncarnation: ZoneHistory] = [:]
     /// Numbers that were written, each by one save.
@@ -39,6 +40,10 @@ struct RecordLedger {
             if outcome.verdict == .expired { return nil }
             return Violation("I-4 exactly once", "\(entry.index) is applied after its deadline")
         }
+        if let known = self.commands[command.identity], known != command.body {
+            return Violation(
+                "I-4 exactly once", "\(entry.index) has the identity of another command")
+        }
         if let known = self.outcomes[command.identity] {
             self.counts["repeated", default: 0] += 1
             if outcome.verdict == .decided, outcome.body == known { return nil }
@@ -49,6 +54,7 @@ struct RecordLedger {
             let decided = try? RecordOutcome(decoding: outcome.body, detail: outcome.detail)
         else { return Violation("I-5 records", "\(entry.index): \(outcome.verdict)") }
         self.outcomes[command.identity] = outcome.body
+        self.commands[command.identity] = command.body
         defer {
             if let database = body.changedDatabase {
                 self.turns[command.identity] = self.turn(of: database)
@@ -87,8 +93,11 @@ struct RecordLedger {
             self.counts["reservations", default: 0] += 1
             return nil
         case .eraseDatabase(let erase): return self.apply(erase, outcome)
+        case .noteBuckets:
+            guard case .bucketsNoted = outcome else { return "bits: \(outcome)" }
+            return nil
         case .schema, .recover, .auditLinks, .pinAsset, .holdAssets, .putKey, .loseBody,
-            .modifySubscriptions, .followNews, .noteBuckets, .modifyKeyValues,
+            .modifySubscriptions, .followNews, .modifyKeyValues,
             .modifyDocuments, .resealFields:
             return "nobody asks for this"
         }

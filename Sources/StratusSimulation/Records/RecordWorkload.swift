@@ -105,7 +105,7 @@ struct RecordWorkload {
         return "c\(Int.random(in: 0..<Self.childCount, using: &random))"
     }
 
-    private mutating func modify(
+    mutating func modify(
         _ place: RecordModel.Place, in group: GroupID, for client: RecordClient,
         using random: inout SeededGenerator
     ) -> RecordWork {
@@ -205,6 +205,24 @@ struct RecordWorkload {
             value: .scalar(.reference(Reference(recordName: name, zone: zone, action: action))))
     }
 
+    /// Saves records whose names and sort keys others have in other zones.
+    mutating func saveTied(
+        in place: RecordModel.Place, of group: GroupID, using random: inout SeededGenerator
+    ) -> RecordWork {
+        let tied = Field(name: "b", value: .scalar(.int64(.random(in: 8...9, using: &random))))
+        let operations = (0..<3).map { number in
+            RecordOperation(
+                .forceUpdate, recordName: "c\(number)", recordType: RecordWorld.type,
+                fields: self.fields(using: &random).filter { $0.name != "b" } + [tied])
+        }
+        return .command(
+            .modifyRecords(
+                ModifyRecords(
+                    database: place.database, zone: place.zone,
+                    drawnIncarnation: ZoneIncarnation(random.next()), rules: Self.rules(group),
+                    operations: operations)), RecordWorld.user(of: place.database))
+    }
+
     /// The last write to a group.
     mutating func lastWrite(in group: GroupID, using random: inout SeededGenerator) -> RecordWork {
         .command(
@@ -236,7 +254,7 @@ struct RecordWorkload {
                     ])), RecordWorld.user(of: place.database))
     }
 
-    private mutating func newSchema() -> RecordWork {
+    mutating func newSchema() -> RecordWork {
         self.schemaVersion += 1
         return .command(
             .schema(.install(RecordWorld.schema(version: self.schemaVersion))),

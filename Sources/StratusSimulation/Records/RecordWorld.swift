@@ -16,6 +16,8 @@ enum RecordWorld {
     /// Erased now and then.
     static let leaverDatabase = DatabaseID(
         container: Self.container, scope: .private, owner: "_leaver")
+    /// The owner of the database whose zones lie in buckets: ``SimulatedZones``.
+    static let spreadOwner = "_spread"
     /// Those whose feeds clients follow.
     static let followed = [Self.privateDatabase, Self.leaverDatabase]
     static let publicDatabase = DatabaseID(container: Self.container, scope: .public, owner: "")
@@ -51,7 +53,12 @@ enum RecordWorld {
 
     /// Elsewhere jobs and mail change what no command names.
     static func isModelled(_ place: RecordModel.Place) -> Bool {
-        place != Self.deep && place.database.bucket == nil
+        place != Self.deep && place.database.recordBucket == nil
+    }
+
+    /// Whether the zone is made and deleted again and again.
+    static func comesAndGoes(_ place: RecordModel.Place) -> Bool {
+        Self.scratches.contains(place) || place.database.owner == Self.spreadOwner
     }
 
     static let type = "Book"

@@ -7,15 +7,18 @@ struct SimulatedRecords {
     var clients: [RecordClient]
     /// Nil where nothing is spread over groups.
     var buckets: SimulatedBuckets?
+    /// Nil where no private database lies in buckets.
+    var zones: SimulatedZones?
     private var ledgers: [GroupID: RecordLedger]
     /// How far each zone had come, as somebody was told. Nil: nobody has seen it.
     private var floors: [RecordClient.Feed: UInt64] = [:]
     private(set) var counts: [String: Int] = [:]
 
-    init(_ options: SimulationOptions, groups: [GroupID]) {
+    init(_ options: SimulationOptions, groups: [GroupID], bugs: PlantedBugs) {
         self.workload = RecordWorkload(options)
         self.clients = Array(repeating: RecordClient(), count: options.clientCount)
         self.buckets = SimulatedBuckets(options, groups: groups)
+        self.zones = SimulatedZones(options, groups: groups, bugs: bugs)
         self.ledgers = [:]
         for group in groups {
             self.ledgers[group] = RecordLedger(
@@ -24,14 +27,18 @@ struct SimulatedRecords {
     }
 
     mutating func apply(_ entry: Entry, _ outcome: Outcome, of group: GroupID) -> Violation? {
-        self.ledgers[group]?.apply(entry, outcome)
+        self.ledgers[group]?.apply(entry, outcome) ?? self.applyToZones(entry, outcome, of: group)
     }
 
     func ledger(of group: GroupID) -> RecordLedger { self.ledgers[group] ?? RecordLedger() }
 
     /// How far an answer must be, if it was asked for now.
     func floor(of work: RecordWork, in group: GroupID) -> UInt64? {
-        work.place.flatMap { self.floors[RecordClient.Feed(group: group, place: $0)] }
+        work.place.flatMap { self.floor(of: $0, in: group) }
+    }
+
+    func floor(of place: RecordModel.Place, in group: GroupID) -> UInt64? {
+        self.floors[RecordClient.Feed(group: group, place: place)]
     }
 
     mutating func raise(_ place: RecordModel.Place, in group: GroupID, to tag: UInt64) {
@@ -52,6 +59,10 @@ struct SimulatedRecords {
     struct RegisterEvent {
         var register: Int
         var operation: LinearizabilityChecker.Operation
+        /// Nil: of the group that was asked.
+        var group: GroupID?
+        /// Nil: when the client asked. A request of several questions may say earlier.
+        var calledAt: Int64?
     }
 
     /// A client hears what became of its command.
@@ -60,8 +71,10 @@ struct SimulatedRecords {
     mutating func hear(
         _ outcome: Outcome, of work: RecordWork, as identity: RequestIdentity, deadline: Int64,
         in group: GroupID, by client: Int, events: inout [RegisterEvent]
-    ) -> String? {
-        if let problem = self.ledger(of: group).check(outcome, of: identity) { return problem }
+    ) -> Violation? {
+        if let problem = self.ledger(of: group).check(outcome, of: identity) {
+            return Violation("I-4 exactly once", problem)
+        }
         if case .command(let body, _) = work, let database = body.changedDatabase {
             let turn = self.ledger(of: group).turn(after: identity)
             self.raise(.feed(of: database), in: group, to: turn)
@@ -103,13 +116,16 @@ struct SimulatedRecords {
                 refusals, reserve, by: client, as: identity, deadline: deadline)
         default: break
         }
-        return nil
+        guard case .command(let body, _) = work, SimulatedZones.isPart(body.database),
+            let decided = try? RecordOutcome(decoding: outcome.body)
+        else { return nil }
+        return self.hearOfZones(decided, of: body, in: group, by: client, events: &events)
     }
 
     /// The possible effects on registers of a command of unknown outcome.
     func possibleEvents(of work: RecordWork, in group: GroupID, by client: Int) -> [RegisterEvent] {
         guard case .command(.modifyRecords(let modify), _) = work, let place = work.place else {
-            return []
+            return self.possibleZoneEvents(of: work)
         }
         return modify.operations.compactMap { operation in
             let name = RecordClient.Name(
@@ -160,16 +176,20 @@ struct SimulatedRecords {
         _ answer: QueryAnswer, to work: RecordWork, in group: GroupID, by client: Int,
         floor: UInt64?, events: inout [RegisterEvent]
     ) -> Violation? {
-        guard case .query(let ask, _) = work, let place = work.place else { return nil }
+        guard case .query(let ask, _) = work else { return nil }
         guard let answer = try? RecordAnswer(decoding: answer.body) else {
             return Violation("I-5 records", "an answer does not decode")
         }
+        if let question = self.zones?.requests[client]?.asked, ask.isOfParts {
+            return self.hearOfZones(answer, to: question, by: client, events: &events)
+        }
+        guard let place = work.place else { return nil }
         func violation(_ rule: String, _ text: String) -> Violation {
             Violation(rule, "\(place.zone) as client \(client) is told: \(text)")
         }
         if answer.saysNotFound {
             self.clients[client].mirrors[RecordClient.Feed(group: group, place: place)] = nil
-            return floor == nil || RecordWorld.scratches.contains(place)
+            return floor == nil || RecordWorld.comesAndGoes(place)
                 ? nil : violation("I-4 nothing lost", "it is not there")
         }
         switch (ask, answer) {
@@ -198,8 +218,11 @@ struct SimulatedRecords {
             }
         case (.zoneChanges(let ask), .zoneRefused(.positionExpired)) where ask.after != nil:
             self.counts["expired positions", default: 0] += 1
-            self.clients[client].beginAgain(RecordClient.Feed(group: group, place: place))
-            if RecordWorld.scratches.contains(place) || RecordWorld.forgetsDeletions(group) {
+            self.clients[client].beginAgain(
+                RecordClient.Feed(group: group, place: place),
+                isSpread: SimulatedZones.isPart(place.database)
+                    && self.zones?.mirrors[client]?.zones[place.zone] != nil)
+            if RecordWorld.comesAndGoes(place) || RecordWorld.forgetsDeletions(group) {
                 return nil
             }
             return violation("I-5 feed", "its position has expired")
@@ -220,7 +243,11 @@ struct SimulatedRecords {
         _ summary: ZoneSummary?, of place: RecordModel.Place, in group: GroupID, _ floor: UInt64?,
         _ body: ([String: Record]) -> String?
     ) -> String? {
-        guard let summary else { return floor ?? 0 == 0 ? body([:]) : "it was never written" }
+        guard let summary else {
+            // An erasure takes the default zone of a home with it.
+            if RecordWorld.comesAndGoes(place) { return nil }
+            return floor ?? 0 == 0 ? body([:]) : "it was never written"
+        }
         if summary.lastTag.raw < floor ?? 0 {
             return "it is at \(summary.lastTag.raw), it was at \(floor ?? 0) before"
         }
@@ -296,6 +323,19 @@ extension RecordOperation {
         let field = self.fields.first { $0.name == RecordWorld.number }
         guard case .scalar(.int64(let number))? = field?.value else { return nil }
         return Int(number)
+    }
+}
+
+extension RecordQuery.Ask {
+    /// A gateway's question about one part of a database in buckets.
+    fileprivate var isOfParts: Bool {
+        switch self {
+        case .buckets(let ask): SimulatedZones.isPart(ask.database)
+        case .zones(let database, _): SimulatedZones.isPart(database)
+        case .databaseChanges(let ask): SimulatedZones.isPart(ask.database)
+        case .page(let ask): ask.zone == nil && SimulatedZones.isPart(ask.database)
+        default: false
+        }
     }
 }
 

@@ -45,6 +45,12 @@ extension Simulation {
     }
 
     func thinkOfRecords(_ index: Int, in group: GroupID) {
+        if self.records?.zones != nil,
+            self.records?.zones?.requests[index] != nil
+                || Bool.random(using: &self.clientRandom)
+        {
+            return self.thinkOfZones(index)
+        }
         if self.records?.buckets != nil, Int.random(in: 0..<3, using: &self.clientRandom) == 0 {
             return self.thinkOfBuckets(index)
         }
@@ -66,6 +72,16 @@ extension Simulation {
             deadline: step.deadline)
     }
 
+    private func thinkOfZones(_ index: Int) {
+        guard
+            let step = self.records?.zoneStep(
+                of: index, at: self.now, using: &self.clientRandom)
+        else { return }
+        self.begin(
+            .records(step.work), RegisterName(group: step.group, register: 0), by: index,
+            identity: step.identity)
+    }
+
     // MARK: Hearing
 
     func finish(
@@ -84,7 +100,7 @@ extension Simulation {
             in: current.group, by: index, events: &events)
         if let problem {
             self.invariants.report(
-                "I-4 exactly once", "\(current.group): client \(index) is answered: \(problem)")
+                problem.rule, "\(current.group): client \(index) is answered: \(problem.text)")
         }
         self.record(events, of: current, returnedAt: self.now)
         self.timeline?.operation(
@@ -120,9 +136,12 @@ extension Simulation {
         returnedAt: Int64?
     ) {
         for event in events {
-            let name = RegisterName(group: current.group, register: event.register)
+            let name = RegisterName(
+                group: event.group ?? current.group, register: event.register)
             self.history.registers[name, default: []].append(
-                .init(event.operation, calledAt: current.calledAt, returnedAt: returnedAt))
+                .init(
+                    event.operation, calledAt: event.calledAt ?? current.calledAt,
+                    returnedAt: returnedAt))
         }
     }
 

@@ -72,13 +72,13 @@ extension Simulation {
     }
 
     /// The feed from where `mirror` stands to its end.
-    private func followAll(
+    func followAll(
         _ mirror: RecordMirror, _ place: RecordModel.Place, _ replica: Replica
     ) -> Result<[String: Record], Violation> {
         self.follow(mirror, place, replica).map(\.records)
     }
 
-    private func follow(
+    func follow(
         _ mirror: RecordMirror, _ place: RecordModel.Place, _ replica: Replica
     ) -> Result<RecordMirror, Violation> {
         var mirror = mirror

@@ -80,6 +80,28 @@ extension Simulation {
                 }
             }
         }
+        self.giveWhatPartsHave(&history)
+    }
+
+    private func giveWhatPartsHave(_ history: inout LostHistory) {
+        guard let records, let zones = records.zones else { return }
+        for client in records.clients.indices {
+            for part in zones.mirrors[client]?.position?.parts ?? [] {
+                let feed = zones.feed(SimulatedZones.database.part(part.number))
+                history.give(
+                    LostHistory.DatabaseToken(
+                        group: feed.group, database: feed.database, position: part.position))
+            }
+            for name in SimulatedZones.names {
+                let feed = zones.feed(name)
+                guard let position = records.clients[client].mirrors[feed]?.position else {
+                    continue
+                }
+                history.give(
+                    LostHistory.ZoneToken(
+                        group: feed.group, place: feed.place, position: position))
+            }
+        }
     }
 
     private func goOn(by errand: RecordErrand) async {
@@ -89,6 +111,7 @@ extension Simulation {
                 await self.look(at: group, by: errand)
             }
             await self.workBetweenBuckets(by: errand)
+            await self.workInParts(by: errand)
         }
         for group in self.clientGroups {
             guard let numbers = await self.mailNumbers(of: group, by: errand) else {
@@ -217,6 +240,31 @@ extension Simulation {
         }
     }
 
+    /// Makes zones of a database in parts: the bit comes before the zone.
+    private func workInParts(by errand: RecordErrand) async {
+        guard let zones = self.records?.zones else { return }
+        let database = SimulatedZones.database
+        let user = RecordWorld.user(of: database.home)
+        for name in SimulatedZones.names {
+            guard let number = database.number(of: name) else { continue }
+            let note = NoteBuckets(
+                database: database.home,
+                buckets: ZoneBuckets(
+                    count: database.bucketCount, mask: BucketMask(of: [number])))
+            let noted = await errand.command(
+                .noteBuckets(note), as: user, in: zones.group(of: database.home))
+            guard case .bucketsNoted? = noted?.outcome else {
+                return self.fails("bucket \(number) is not noted")
+            }
+            let zone = ModifyZones.Operation(
+                .create, zone: name, drawnIncarnation: ZoneIncarnation(self.faultRandom.next()))
+            let part = database.part(number)
+            _ = await errand.command(
+                .modifyZones(ModifyZones(database: part, operations: [zone])), as: user,
+                in: zones.group(of: part))
+        }
+    }
+
     // MARK: From stage to stage
 
     func checkRecovery() {
@@ -271,6 +319,7 @@ extension Simulation {
 
     /// Works on, and asks again and again with what the lost history gave out.
     private func checkRecovered(by errand: RecordErrand) async {
+        await self.checkParts(by: errand)
         let rounds = 2 * Self.lostRoundCount + 2
         for group in self.clientGroups {
             await self.tryTokens(of: group, by: errand)
@@ -285,6 +334,42 @@ extension Simulation {
         }
     }
 
+    /// Z8: every zone that is left in a bucket is listed, whatever the home has lost.
+    private func checkParts(by errand: RecordErrand) async {
+        guard let zones = self.records?.zones else { return }
+        let database = SimulatedZones.database
+        let user = RecordWorld.user(of: database.home)
+        let ask = BucketsAsk(database: database.home, count: database.bucketCount)
+        guard
+            case .buckets(let bits)? = await errand.ask(
+                .buckets(ask), as: user, in: zones.group(of: database.home))
+        else { return self.fails("the home of a database in parts does not answer") }
+        for number in 0..<database.bucketCount where !bits.mask.contains(number) {
+            let part = database.part(number)
+            guard
+                case .zones(let left)? = await errand.ask(
+                    .zones(part, names: nil), as: user, in: zones.group(of: part))
+            else { return self.fails("\(part) does not answer") }
+            for case .zone(let zone) in left where !zone.isDefault {
+                self.invariants.report(
+                    "Z8 recovery", "\(zone.name) is in bucket \(number), which is not listed")
+            }
+        }
+    }
+
+    /// Whether who holds the token gets everything that somebody gets who has nothing.
+    private func isBeginning(
+        _ page: ZoneChangesPage, of token: LostHistory.ZoneToken, by errand: RecordErrand
+    ) async -> Bool {
+        let database = token.place.database
+        let answer = await errand.ask(
+            .zoneChanges(
+                ZoneChangesAsk(database: database, zone: token.place.zone, after: nil, limit: 10)),
+            as: RecordWorld.user(of: database), in: token.group)
+        guard case .zoneChanges(let whole)? = answer else { return false }
+        return whole.changes == page.changes
+    }
+
     private func tryTokens(of group: GroupID, by errand: RecordErrand) async {
         guard let history = self.recovery?.history else { return }
         for token in history.zones where token.group == group {
@@ -296,10 +381,13 @@ extension Simulation {
                         limit: 10)), as: RecordWorld.user(of: database), in: group)
             switch answer {
             case .zoneRefused(.positionExpired)?, .zoneRefused(.notFound)?: break
+            case .zoneChanges(let page)? where await self.isBeginning(page, of: token, by: errand):
+                // A zone that was made again begins behind the tags of the one before it.
+                break
             default:
                 self.fails(
                     "\(group): a token of the lost history fits in \(token.place.zone) at "
-                        + "\(token.position.tag.raw)")
+                        + "\(token.position.tag.raw): \(String(describing: answer))")
             }
         }
         for token in history.databases where token.group == group {

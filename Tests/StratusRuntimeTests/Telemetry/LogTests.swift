@@ -56,6 +56,24 @@ import Testing
         ),
     ]
 
+    @Test func `durations and integers are written as Swift describes them`() {
+        var random = SeededGenerator(seed: 5)
+        let edges: [Int64] = [0, 1, 499, 500, 999, 1_000, 10_000, 999_999, 1_000_000, 123_456_789]
+        for nanoseconds in edges
+            + (0..<500).map({ _ in
+                Int64.random(in: 0..<1 << 50, using: &random) >> Int64(random.next() % 50)
+            })
+        {
+            let milliseconds = (Double(nanoseconds) / 1_000).rounded() / 1_000
+            let line = Self.written(.json, ["a": .duration(.nanoseconds(nanoseconds))])
+            #expect(line.hasSuffix(",\"a\":\(milliseconds)}\n"), "\(nanoseconds): \(line)")
+        }
+        for number in [0, -1, 9, 10, .min, .max] + edges {
+            let line = Self.written(.json, ["a": .integer(number)])
+            #expect(line.hasSuffix(",\"a\":\(number)}\n"), "\(line)")
+        }
+    }
+
     @Test(arguments: lines)
     func `a line looks right on a terminal and as JSON`(line: Line) {
         #expect(

@@ -2,8 +2,6 @@ import StratusModel
 import StratusRecords
 import Testing
 
-@testable import StratusGateway
-
 /// Which records of several buckets make a page.
 @Suite struct BucketMergeTests {
     private static func place(_ number: Int) -> MergePlace {

@@ -1,5 +1,3 @@
-import StratusRecords
-
 /// Decides which records of several buckets make a page of a sorted query.
 ///
 /// Two looks: the first brings places only, and says how many of each bucket are among the first
@@ -8,12 +6,17 @@ import StratusRecords
 ///
 /// Invariant: a page never goes past what some bucket has not looked at, or past a record of the
 /// first look that was not asked for in the second.
-struct BucketMerge {
-    struct Part: Equatable {
+package struct BucketMerge {
+    package struct Part: Equatable {
         /// The places, in order.
-        var places: [MergePlace]
+        package var places: [MergePlace]
         /// The place up to which the bucket has looked; nil: it has seen everything.
-        var end: MergePlace?
+        package var end: MergePlace?
+
+        package init(places: [MergePlace], end: MergePlace?) {
+            self.places = places
+            self.end = end
+        }
     }
 
     /// How far a page may go.
@@ -32,27 +35,27 @@ struct BucketMerge {
         }
     }
 
-    struct Page: Equatable {
+    package struct Page: Equatable {
         /// Part and position in it, in the order of the page.
-        var taken: [(part: Int, position: Int)]
+        package var taken: [(part: Int, position: Int)]
         /// The place at which the next page starts; nil: this was the last.
-        var next: MergePlace?
+        package var next: MergePlace?
         /// All that the first look found is gone, and there may be more: look again.
-        var isStuck = false
+        package var isStuck = false
 
-        static func == (one: Self, other: Self) -> Bool {
+        package static func == (one: Self, other: Self) -> Bool {
             one.taken.map(\.part) == other.taken.map(\.part)
                 && one.taken.map(\.position) == other.taken.map(\.position)
                 && one.next == other.next && one.isStuck == other.isStuck
         }
     }
 
-    let limit: Int
-    let first: [Part]
+    private let limit: Int
+    private let first: [Part]
     /// The number of first items of each part that are on the page, as far as the first look tells.
-    let counts: [Int]
+    package let counts: [Int]
 
-    init(_ first: [Part], limit: Int) {
+    package init(_ first: [Part], limit: Int) {
         self.first = first
         self.limit = max(1, limit)
         let bound = first.compactMap(\.end).min().map { Bound(place: $0, isWithin: true) }
@@ -63,7 +66,7 @@ struct BucketMerge {
 
     /// - Parameter second: for each part what the second look found; for parts of no records
     ///   anything.
-    func page(_ second: [Part]) -> Page {
+    package func page(_ second: [Part]) -> Page {
         var bound: Bound?
         for (number, part) in self.first.enumerated() {
             guard let own = self.bound(of: part, self.counts[number], second[number]) else {
