@@ -384,6 +384,13 @@ extension ConfigurationKey {
                 + "this node. A burst may be twice as large. Beyond it the answer is 429 THROTTLED. "
                 + "0: no limit."),
         ConfigurationKey(
+            "limits.liveStreamCountMax", .integer(0...1_000_000), .integer(2_000), reloads: true,
+            "Live streams that this node has at once. Beyond it the answer is TRY_AGAIN_LATER. "
+                + "They count among the held requests of a node, of which there are 10,000."),
+        ConfigurationKey(
+            "limits.userLiveStreamCountMax", .integer(1...100_000), .integer(32), reloads: true,
+            "Live streams of one user at this node. Beyond it the answer is 429 THROTTLED."),
+        ConfigurationKey(
             "limits.connectionCountMax", .integer(1...1_000_000), .integer(16_384), reloads: true,
             "Open connections of clients. Beyond it a new connection is answered 503 and "
                 + "closed."),

@@ -32,6 +32,8 @@ package final class CloudKitHandler: HTTPHandler {
     let zoneBuckets = ZoneBucketCache()
     /// The polls that are held at this node.
     let seats: PollSeats
+    /// The live streams of this node.
+    let live: LiveStreams
     /// Nil where nothing is sent to push providers.
     let push: PushRegistry?
     /// What poll tokens are proved by: the same for as long as the installation lives.
@@ -70,6 +72,7 @@ package final class CloudKitHandler: HTTPHandler {
         self.bodies = bodies ?? BodyBudget(limits.bufferedBodySizeMax)
         self.answers = answers ?? AnswerBudget(limits.bufferedAnswerSizeMax)
         self.seats = polls.seats
+        self.live = polls.live
         self.push = push
         self.tokens = TokenCipher(key: tokenKey)
         self.router = router
@@ -226,6 +229,15 @@ package final class CloudKitHandler: HTTPHandler {
             response = HTTPResponse(
                 status: 200, headers: ["Content-Type": contentType],
                 body: .stream(body, length: length))
+        case .events(let body):
+            response = HTTPResponse(
+                status: 200,
+                headers: [
+                    "Content-Type": "text/event-stream",
+                    // Proxies that would collect an answer must not.
+                    "X-Accel-Buffering": "no",
+                ], body: .stream(body, length: nil))
+        case .nothing: response = HTTPResponse(status: 204)
         }
         response.held = room
         return response

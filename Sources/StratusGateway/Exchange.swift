@@ -52,6 +52,35 @@ struct Exchange {
             + handler.router.leadMilliseconds
     }
 
+    /// The same request, read on: with a deadline, a room and a turn of its own.
+    func again() -> Exchange {
+        Exchange(
+            handler: self.handler, route: self.route, authentication: self.authentication,
+            head: self.head, body: self.body, isSecure: self.isSecure,
+            room: AnswerRoom(of: self.handler.answers), turn: self.turn.another())
+    }
+
+    /// The request's credentials as they stand now: who has waited may have been signed out.
+    func judgeAgain() async throws {
+        if self.authentication.signed != nil {
+            // A signature is good for a few minutes. The key is what counts.
+            let key = Device.Registration(
+                container: self.route.container, userRecordName: self.caller, isServerKey: true)
+            guard let people = self.handler.people else { return }
+            guard try await people.authenticator.listener(key) != nil else {
+                throw AuthenticationRefusal.failed(reason: "the key is not good any more")
+            }
+            return
+        }
+        let request = PresentedRequest(
+            head: self.head, container: self.route.container, scope: self.route.scope,
+            isSecure: self.isSecure)
+        let now = try await self.handler.authenticator.authenticate(request)
+        guard now.principal.userRecordName == self.caller else {
+            throw await self.handler.authenticator.refusalWithoutUser(request)
+        }
+    }
+
     // MARK: Where
 
     /// Nil where the caller can have no such zone. Nobody shares yet, so a shared database has

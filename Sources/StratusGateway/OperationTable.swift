@@ -9,7 +9,8 @@ package struct OperationTable: Sendable {
     package static let standard = OperationTable(
         RecordService.operations, QueryService.operations, ZoneService.operations,
         FeedService.operations, SubscriptionService.operations, TokenService.operations,
-        UserService.operations, UsageService.operations, AssetService.operations,
+        LiveService.operations, UserService.operations, UsageService.operations,
+        AssetService.operations,
         KeyValueService.operations, AccountService.operations, DocumentService.operations)
 
     /// The operations in the order of their lists.

@@ -162,6 +162,8 @@ package final class Node: Sendable {
             gateway.addressRequestRateMax = rate("limits.addressRequestRateMax")
             gateway.userLookUpRateMax = rate("limits.userLookupRateMax")
             gateway.keyValueRateMax = rate("limits.keyValueRateMax")
+            gateway.userLiveStreamCountMax = settings.integer("limits.userLiveStreamCountMax")
+            gateway.liveStreamCountMax = settings.integer("limits.liveStreamCountMax")
             gateway.takesPlainPasswords =
                 settings.bool("client.allowPlain") || settings.bool("development")
             let limits = NodePlan.limits(settings)

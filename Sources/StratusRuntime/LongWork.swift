@@ -64,6 +64,9 @@ package final class LongWork: Sendable {
             self.tenant = tenant
         }
 
+        /// A turn of the same tenant at the same loop, not taken.
+        package func another() -> Turn { Turn(at: self.work, for: self.tenant) }
+
         /// Returns when the loop may be busy with `size` bytes. A caller that then waits for
         /// something else calls ``leave()`` before.
         package func take(for size: Int) async {

@@ -228,6 +228,26 @@ try:
                      f"JSON.stringify({json.dumps(second[1])}, null, 1)")
     browser.shoot(page, "signed-in")
 
+    # A live stream, read by the browser's own EventSource.
+    browser.evaluate(page, """
+        const keys = '?ckAPIToken=' + token + '&ckWebAuthToken=' + encodeURIComponent(%s);
+        window.modify = (what, body) => fetch(base + '/private/' + what + keys,
+            {method: 'POST', body: JSON.stringify(body)}).then(r => r.json());
+        window.heard = [];
+        (async () => {
+          await modify('zones/modify', {operations: [{operationType: 'create', zone: {zoneID: {zoneName: 'Live'}}}]});
+          window.live = new EventSource(base + '/private/live' + keys + '&zone=Live&syncToken=');
+          live.addEventListener('changes', e => window.heard.push([JSON.parse(e.data), e.lastEventId]));
+        })()""" % json.dumps(user))
+    began = wait(lambda: browser.evaluate(page, "window.heard.length === 1 && live.readyState === EventSource.OPEN"))
+    say(bool(began), "an EventSource of another origin opens, and hears where it stands")
+    browser.evaluate(page, """modify('records/modify', {zoneID: {zoneName: 'Live'}, operations: [
+        {operationType: 'create', record: {recordType: 'Note', recordName: 'seen'}}]})""")
+    heard = wait(lambda: browser.evaluate(page, "window.heard.length === 2 ? window.heard[1] : null"))
+    say(bool(heard) and heard[0]["records"][0]["recordName"] == "seen" and heard[1] == heard[0]["syncToken"],
+        "a save is an event, with its token as the ID", heard)
+    browser.evaluate(page, "live.close()")
+
     # By redirect.
     server.token = administer(place, {"name": "redirect", "callbackURL": app + "/back?x=1"})["token"]
     other = browser.attach(browser.open(app + "/"))

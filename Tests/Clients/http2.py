@@ -154,6 +154,60 @@ def conversation(node):
     return f"{node.welcome['url'].split(':')[0]}, saved and read back"
 
 
+def events(answer):
+    """The data of the events that have come whole."""
+    whole = answer["body"].decode().rpartition("\n\n")[0]
+    return [json.loads(line[6:]) for line in whole.split("\n") if line.startswith("data: ")]
+
+
+def follow(node, client, parameters):
+    """A live stream, as one stream of the connection."""
+    return client.request("GET", node.path("live") + parameters)
+
+
+def put(client, names, size=10):
+    status, answer = client.post("records/modify", {"zoneID": {"zoneName": "Live"}, "operations": [
+        {"operationType": "create", "record": {"recordName": name, "recordType": "Item",
+                                               "fields": {"title": {"value": "x" * size}}}} for name in names]})
+    expect(status == 200 and all("serverErrorCode" not in record for record in answer["records"]), status, answer)
+
+
+def live(node):
+    client = Client(node)
+    client.post("zones/modify", {"operations": [{"operationType": "create", "zone": {"zoneID": {"zoneName": "Live"}}}]})
+    stream = follow(node, client, "&zone=Live&syncToken=")
+    answer = client.answers[stream]
+    while not events(answer):
+        client.receive()
+    expect(answer["headers"]["content-type"] == "text/event-stream", answer["headers"])
+    begun = time.monotonic()
+    # On another stream of the same connection.
+    put(client, ["first"])
+    while len(events(answer)) < 2:
+        client.receive()
+    took = time.monotonic() - begun
+    expect([record["recordName"] for record in events(answer)[1]["records"]] == ["first"], events(answer))
+    put(client, [f"large-{number}" for number in range(100)], 5_000)
+    return f"{took * 1000:.0f} ms, the save included"
+
+
+def lazy_reader(node):
+    """Asks for 500 KB as events, and never reads: its window is 64 KB."""
+    client = Client(node)
+    return client, follow(node, client, "&zone=Live"), time.monotonic()
+
+
+def lazy_reader_is_ended(client, stream, begun):
+    time.sleep(max(0, begun + 12 - time.monotonic()))
+    answer = client.answers[stream]
+    while answer["reset"] is None and client.ended is None:
+        # Reads what there is, and makes no room.
+        client.h2.acknowledge_received_data = lambda *_: None
+        client.receive()
+    expect(answer["reset"] is not None, client.ended, len(answer["body"]))
+    return f"its stream was reset after {len(answer['body'])} bytes"
+
+
 def many_streams(node):
     client = Client(node)
     while client.h2.remote_settings.max_concurrent_streams > 1000:
@@ -278,6 +332,8 @@ def honest(node, seconds):
 with Node("plain") as node:
     step("h2 in plain, with prior knowledge", lambda: conversation(node))
     step("many streams", lambda: many_streams(node))
+    step("a live stream beside other requests", lambda: live(node))
+    lazy = lazy_reader(node)
 
     def curl():
         done = subprocess.run(["curl", "-sS", "-i", "--http2-prior-knowledge", "-d", "{}", node.welcome["url"].rstrip("/") + node.path("zones/list")],
@@ -312,6 +368,7 @@ with Node("plain") as node:
 
     step("G-21 an honest client beside floods", beside)
     step("the node still serves", lambda: conversation(node))
+    step("a live stream that nobody reads is ended", lambda: lazy_reader_is_ended(*lazy))
     step("a stop is told", lambda: stop_is_told(node))
 
 with Node("secure", "--tls") as node:

@@ -12,4 +12,8 @@ enum GatewayAnswer: Sendable {
     case whole(HTTPResponse)
     /// Pulled as fast as the client takes it. What was read for it is counted until its end.
     case stream(any ResponseBody, length: Int?, contentType: String)
+    /// Server-Sent Events, for as long as there are any. The body counts what it holds.
+    case events(any ResponseBody)
+    /// There is nothing, and there will be nothing.
+    case nothing
 }

@@ -172,12 +172,16 @@ struct FeedService: Sendable {
     /// Returns the error if it concerns one zone only; nil if it concerns the whole request.
     private func itemError(_ error: any Error) -> ClientError? {
         let error = ClientError(error)
+        return Self.isAboutOneZone(error) ? error : nil
+    }
+
+    static func isAboutOneZone(_ error: ClientError) -> Bool {
         switch error.code {
-        case .zoneNotFound, .badRequest, .accessDenied, .notFound: return error
+        case .zoneNotFound, .badRequest, .accessDenied, .notFound: return true
         case .atomicError, .authenticationFailed, .authenticationRequired, .conflict, .exists,
             .internalError, .quotaExceeded, .throttled, .tryAgainLater,
             .validatingReferenceError:
-            return nil
+            return false
         }
     }
 
@@ -188,32 +192,76 @@ struct FeedService: Sendable {
         let tokenKey = kind == .meta ? "metaSyncToken" : "syncToken"
         let maximum = self.exchange.handler.limits.operationCountMax
         let limit = try input.resultsLimit(max: maximum) ?? maximum
-        let token = try input.string(tokenKey)
-        let changes: [DatabaseChangesPage.Change]
-        let (text, moreComing): (String, Bool)
+        let page = try await self.page(after: try input.string(tokenKey), as: kind, limit: limit)
+        return self.written(page, as: kind)
+    }
+
+    private struct ZonesPage {
+        var changes: [DatabaseChangesPage.Change]
+        var token: String
+        var moreComing: Bool
+    }
+
+    private func page(
+        after token: String?, as kind: FeedToken.Kind, limit: Int
+    ) async throws -> ZonesPage {
         if let database = self.exchange.spreadDatabase {
             let page = try await self.page(of: database, after: token, as: kind, limit: limit)
-            changes = page.changes
-            (text, moreComing) = (
-                self.exchange.token(page.position, as: kind), page.moreComing
-            )
-        } else {
-            let page = try await self.databasePage(after: token, as: kind, limit: limit)
-            changes = page.changes
-            (text, moreComing) = (
-                self.exchange.token(page.position, as: kind), page.moreComing
-            )
+            return ZonesPage(
+                changes: page.changes, token: self.exchange.token(page.position, as: kind),
+                moreComing: page.moreComing)
         }
+        let page = try await self.databasePage(after: token, as: kind, limit: limit)
+        return ZonesPage(
+            changes: page.changes, token: self.exchange.token(page.position, as: kind),
+            moreComing: page.moreComing)
+    }
+
+    private func written(_ page: ZonesPage, as kind: FeedToken.Kind) -> Bytes {
         var writer = JSONWriter()
         writer.object {
             $0.key("zones")
             $0.array { array in
-                for change in changes { self.write(change, as: kind, to: &array) }
+                for change in page.changes { self.write(change, as: kind, to: &array) }
             }
-            $0.member(tokenKey, text)
-            $0.member("moreComing", moreComing)
+            $0.member(kind == .meta ? "metaSyncToken" : "syncToken", page.token)
+            $0.member("moreComing", page.moreComing)
         }
         return writer.finish()
+    }
+
+    // MARK: Live
+
+    /// A page of a zone as an event has it: an entry of `changes/zone`. Nil: nothing has changed.
+    ///
+    /// A stream that stands nowhere yet gets a page in any case: so its client has a place to go
+    /// on from.
+    func livePage(
+        ofZone name: String, after token: String?
+    ) async throws -> (data: Bytes, token: String)? {
+        let request = ChangesRequest(
+            address: ZoneAddress(name: name, owner: nil), shape: AnswerShape(), token: token,
+            limit: self.exchange.handler.limits.operationCountMax, reverse: false)
+        let page = try await self.page(request, isSkipped: false)
+        let isPlaced = token.map { !$0.isEmpty } ?? false
+        guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
+        let opened = try await self.exchange.opened(page.records)
+        var writer = JSONWriter(reserving: 4_096)
+        writer.object {
+            $0.key("zoneID")
+            $0.writeZoneID(page.zone)
+            $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened)
+        }
+        return (writer.finish(), page.token)
+    }
+
+    /// The same of the database: an answer of `changes/database`.
+    func livePage(after token: String?) async throws -> (data: Bytes, token: String)? {
+        let page = try await self.page(
+            after: token, as: .database, limit: self.exchange.handler.limits.operationCountMax)
+        let isPlaced = token.map { !$0.isEmpty } ?? false
+        guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
+        return (self.written(page, as: .database), page.token)
     }
 
     private func databasePage(

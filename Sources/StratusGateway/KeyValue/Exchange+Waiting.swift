@@ -34,6 +34,7 @@ extension Exchange {
         while !Task.isCancelled, !seat.isTold, handler.world.now < end {
             // A partition that is away is asked again.
             if let found = try? await look(handler.world.now + .seconds(5)) {
+                // Whoever has waited may have been signed out meanwhile.
                 try await self.judgeAgain()
                 return found
             }
@@ -41,16 +42,5 @@ extension Exchange {
             await seat.wait(for: min(interval, end - handler.world.now))
         }
         return before
-    }
-
-    /// Whoever has waited may have been signed out meanwhile.
-    private func judgeAgain() async throws {
-        let request = PresentedRequest(
-            head: self.head, container: self.route.container, scope: .private,
-            isSecure: self.isSecure)
-        let now = try await self.handler.authenticator.authenticate(request)
-        guard now.principal.userRecordName == self.caller else {
-            throw await self.handler.authenticator.refusalWithoutUser(request)
-        }
     }
 }

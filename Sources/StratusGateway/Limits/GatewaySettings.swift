@@ -38,6 +38,10 @@ package struct GatewaySettings: Sendable, Equatable {
     /// nil: as many as come.
     package var keyValueRateMax: Int?
 
+    /// Live streams of one user at this node, and of all of them.
+    package var userLiveStreamCountMax = 32
+    package var liveStreamCountMax = 2_000
+
     /// Whether passwords of WebDAV are taken without TLS, where something else keeps others out.
     package var takesPlainPasswords = false
 

@@ -225,10 +225,11 @@ final class PollSeat: Sendable {
     }
 }
 
-/// The polls that a node holds. Shared by every handler of a node, as what one that goes away still
+/// The polls and live streams that a node holds. Shared by every handler of a node, as what one that goes away still
 /// holds is woken through the one that follows it.
 package struct HeldPolls: Sendable {
     let seats = PollSeats()
+    let live = LiveStreams()
     package init() {}
 
     package func observe(_ observer: any PollObserver) { self.seats.observe(observer) }

@@ -125,6 +125,40 @@ struct PollService: Sendable {
         /// How often the token's containers were read.
         private var openings = 0
         private(set) var hasMore = false
+        /// Nil: it is a poll, which tells one notification.
+        var stream: Stream?
+
+        /// What a live stream adds: it tells many notifications, and its client says which it has
+        /// taken when it connects again.
+        struct Stream: Sendable {
+            /// Whose notifications: of one container and one user.
+            var container: ContainerReference
+            var userRecordName: String
+            /// Databases that wake it beside those of the token.
+            var besides: Set<DatabaseID>
+            var taken: TakenNews
+            /// The databases whose followers stand behind what the client has taken.
+            var unsettled: Set<UInt64>
+
+            init(
+                container: ContainerReference, userRecordName: String, besides: Set<DatabaseID>,
+                taken: TakenNews
+            ) {
+                self.container = container
+                self.userRecordName = userRecordName
+                self.besides = besides
+                self.taken = taken
+                self.unsettled = Set(taken.positions.keys)
+            }
+
+            func tells(_ registration: Device.Registration) -> Bool {
+                registration.container == self.container
+                    && registration.userRecordName == self.userRecordName
+            }
+        }
+
+        /// Whether nobody is told any more.
+        var isNobodys: Bool { self.places.isEmpty }
 
         init(handler: CloudKitHandler, token: PollToken, seat: PollSeat) {
             self.handler = handler
@@ -142,6 +176,7 @@ struct PollService: Sendable {
             self.places = []
             var failure: (any Error)?
             for registration in stored.device.registrations {
+                if let stream, !stream.tells(registration) { continue }
                 var layout = ContainerLayout()
                 do {
                     layout = try await self.handler.authenticator.layout(
@@ -151,6 +186,7 @@ struct PollService: Sendable {
                 layout.publicBucketCount = 1
                 for database in registration.databases(layout) {
                     var place = Place(registration: registration, database: database)
+                    place.position = self.stream?.taken.positions[Attendance.name(of: database)]
                     do { place.principal = try await self.principal(place, until: deadline) } catch
                     {
                         // The news of the other containers do not wait for this one.
@@ -172,7 +208,8 @@ struct PollService: Sendable {
                 }
             }
             self.first = Int(self.handler.world.random() % UInt64(self.places.count))
-            self.seat.watch(Set(self.places.map(\.database)))
+            self.seat.watch(
+                Set(self.places.map(\.database)).union(self.stream?.besides ?? []))
             return true
         }
 
@@ -199,6 +236,7 @@ struct PollService: Sendable {
                 if place.principal != nil, !place.hasBegun {
                     // A reset took the follower, or many newer tokens of its owner did.
                     self.places[index].hasBegun = true
+                    self.forget(place.database, at: index)
                     try await self.follow(place, .begin, until: deadline)
                 }
                 return nil
@@ -216,6 +254,11 @@ struct PollService: Sendable {
                 }
             }
             guard let follower = news.follower else { return nil }
+            if try await self.settle(place, follower, until: deadline) {
+                // What has fired once is deleted now, and must not be found again.
+                guard let again = try await self.news(place, until: deadline) else { return nil }
+                news = again
+            }
             place.position = news.position
             if let hit = news.hit {
                 // Somebody else may have taken the token over while the poll was held.
@@ -227,14 +270,45 @@ struct PollService: Sendable {
                     return nil
                 }
                 self.places[index] = place
-                return self.found(hit, follower, news, place)
+                let found = self.found(hit, follower, news, place)
+                self.stream?.tell(found)
+                return found
             }
             self.places[index] = place
             self.hasMore = self.hasMore || news.hasMore
-            if news.position.number >= follower.number + PollService.idleEventCountMax {
+            if self.stream == nil,
+                news.position.number >= follower.number + PollService.idleEventCountMax
+            {
                 try await self.advance(place, follower, news.position, nil, until: deadline)
             }
             return nil
+        }
+
+        /// Moves a follower to what the stream's client has taken. Somebody else may have moved it
+        /// meanwhile: then this changes nothing.
+        ///
+        /// - Returns: whether there was something to settle.
+        private mutating func settle(
+            _ place: Place, _ follower: NewsPosition, until deadline: MonotonicTime
+        ) async throws -> Bool {
+            let name = Attendance.name(of: place.database)
+            guard let stream, stream.unsettled.contains(name) else { return false }
+            if let taken = stream.taken.positions[name], follower < taken {
+                let spent = stream.taken.spent.flatMap {
+                    $0.database == name ? $0.subscription : nil
+                }
+                try await self.advance(place, follower, taken, spent, until: deadline)
+            }
+            self.stream?.unsettled.remove(name)
+            if stream.taken.spent?.database == name { self.stream?.taken.spent = nil }
+            return true
+        }
+
+        /// The database's events begin anew, and so does the stream there.
+        private mutating func forget(_ database: DatabaseID, at index: Int) {
+            self.places[index].position = nil
+            self.stream?.taken.positions[Attendance.name(of: database)] = nil
+            self.stream?.unsettled.remove(Attendance.name(of: database))
         }
 
         /// Nil: nobody follows.
@@ -329,6 +403,15 @@ struct PollService: Sendable {
             _ = try await self.handler.router.submit(
                 command, to: .database(place.database), deadline: deadline)
         }
+    }
+}
+
+extension PollService.Poll.Stream {
+    /// A notification is written, so the next event's ID names it.
+    fileprivate mutating func tell(_ found: PollService.Poll.Found) {
+        let name = Attendance.name(of: found.place.database)
+        self.taken.positions[name] = found.to
+        self.taken.spent = found.spent.map { TakenNews.Spent(database: name, subscription: $0) }
     }
 }
 

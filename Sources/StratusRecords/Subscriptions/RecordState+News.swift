@@ -25,8 +25,11 @@ extension RecordState {
                 over: rows)
         else { return .news(News(follower: nil, position: start)) }
         var news = News(follower: follower.position, position: follower.position)
-        if let after = ask.after, after > news.position { news.position = after }
         let watch = try self.cache.watch(of: database.number, over: rows)
+        // A place behind the last event is of an earlier life of the database.
+        if let after = ask.after, after > news.position, after.number < watch.nextEvent {
+            news.position = after
+        }
         let first = news.position.number + (news.position.subscription.isEmpty ? 1 : 0)
         guard first < watch.nextEvent else { return .news(news) }
         var matcher = NewsMatcher(

@@ -78,6 +78,7 @@ import Testing
         "users/signOut": Line(need: .user, scopes: [.public, .private]),
         "users/appPasswords": Line(need: .user, scopes: .private),
         "usage": Line(need: .user, scopes: .private),
+        "live": Line(need: .user, scopes: everywhere, method: "GET"),
         "subscriptions/list": Line(need: .user, scopes: everywhere),
         "subscriptions/lookup": Line(
             need: .user, scopes: everywhere, body: ["subscriptions": ["s"]]),

@@ -1,0 +1,130 @@
+import StratusCluster
+import StratusHTTP
+import StratusIdentity
+import StratusModel
+import StratusRecords
+import StratusRuntime
+
+/// Live streams: changes of zones, of the database, and notifications, as Server-Sent Events.
+struct LiveService: Sendable {
+    let exchange: Exchange
+
+    static let operations = [
+        GatewayOperation(
+            "live", methods: .get, in: .all, needs: .user, patience: .held,
+            .collected { exchange, _ in try await LiveService(exchange: exchange).open() })
+    ]
+
+    /// Nothing lasts for ever: whoever is still there connects again, where its events end.
+    static let length: Duration = .seconds(3_600)
+    /// A comment goes out when nothing else did for so long.
+    static let beat: Duration = .seconds(20)
+    /// Credentials that were judged longer ago are judged again.
+    static let judgement: Duration = .seconds(30)
+
+    func open() async throws -> GatewayAnswer {
+        guard let query = URLQuery(self.exchange.head.query) else {
+            throw InputRefusal.unexpectedInput(key: "query")
+        }
+        let request = try LiveRequest(
+            query, lastEventID: self.exchange.head.headers["Last-Event-ID"])
+        // A browser then connects no more.
+        if request.places.allSatisfy({ $0 == .ended }) { return .nothing }
+        let handler = self.exchange.handler
+        let place = try self.enter()
+        let world = handler.world
+        let name = [world.random(), world.random(), world.random()].flatMap { word in
+            withUnsafeBytes(of: word) { Bytes($0) }
+        }
+        // No other stream and no poll has a name of this length.
+        guard let seat = await handler.seats.take(name) else {
+            throw RouteError.notExecuted(retryAfter: .seconds(1))
+        }
+        let databases = self.databases(of: request)
+        let news = try await self.news(request, seat, besides: databases)
+        if news == nil { seat.watch(databases) }
+        return .events(
+            LiveStream(self.exchange, request, news: news, seat: seat, place: place))
+    }
+
+    private func enter() throws -> LivePlace {
+        let settings = self.exchange.handler.settings
+        let user =
+            self.exchange.authentication.account.map(String.init(describing:))
+            ?? "\(self.exchange.tenant) \(self.exchange.caller)"
+        do throws(LiveStreams.Refusal) {
+            return try self.exchange.handler.live.enter(
+                user, userMax: settings.userLiveStreamCountMax,
+                nodeMax: settings.liveStreamCountMax)
+        } catch {
+            switch error {
+            case .node:
+                throw ClientError(
+                    .tryAgainLater, "the node has as many live streams as it may",
+                    retryAfter: 30)
+            case .user:
+                throw ClientError(
+                    .throttled,
+                    "\(settings.userLiveStreamCountMax) live streams are the most of one user "
+                        + "at one node",
+                    retryAfter: 30)
+            }
+        }
+    }
+
+    /// The databases whose changes wake the stream.
+    private func databases(of request: LiveRequest) -> Set<DatabaseID> {
+        var databases: Set<DatabaseID> = []
+        for feed in request.feeds where self.exchange.route.scope == .private {
+            switch feed {
+            case .zone(let name):
+                let address = ZoneAddress(name: name, owner: nil)
+                if let place = self.exchange.place(address) { databases.insert(place.database) }
+            case .zones:
+                databases.formUnion(self.exchange.spreadDatabase?.parts ?? [])
+                databases.insert(self.exchange.homeDatabase)
+            case .notifications: break
+            }
+        }
+        return databases
+    }
+
+    /// Notifications are the same, whichever database the path names.
+    static func place(of exchange: Exchange) -> FeedPlace {
+        FeedPlace(container: exchange.route.container, scope: .private, owner: exchange.caller)
+    }
+
+    /// The notifications of a token that the caller has registered in this container.
+    private func news(
+        _ request: LiveRequest, _ seat: PollSeat, besides databases: Set<DatabaseID>
+    ) async throws -> LiveNews? {
+        guard case .notifications(let text)? = request.feeds.last,
+            let place = request.places.last, place != .ended
+        else { return nil }
+        try self.exchange.requireLevel(.two)
+        let handler = self.exchange.handler
+        guard let token = PollToken(text: text, handler.tokens) else {
+            throw InputRefusal.unexpectedInput(key: "token")
+        }
+        var taken = TakenNews()
+        if case .after(let text) = place {
+            taken = try TakenNews(
+                text: text, at: Self.place(of: self.exchange),
+                of: token.name, openedWith: handler.tokens)
+        }
+        var poll = PollService.Poll(handler: handler, token: token, seat: seat)
+        poll.stream = PollService.Poll.Stream(
+            container: self.exchange.route.container, userRecordName: self.exchange.caller,
+            besides: databases, taken: taken)
+        guard try await poll.open(until: self.exchange.deadline) else {
+            throw ClientError(.notFound, "the token is not one that the caller has registered")
+        }
+        return LiveNews(poll: poll, token: token)
+    }
+}
+
+/// The notifications of one live stream.
+struct LiveNews: Sendable {
+    var poll: PollService.Poll
+    let token: PollToken
+}
