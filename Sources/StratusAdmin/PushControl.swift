@@ -15,6 +15,15 @@ package protocol PushControl: Sendable {
         _ key: PushKeys.APNsKey, topic: String, of container: ContainerReference,
         in environment: Environment
     ) async -> PushCheck
+    /// The devices and poll tokens of a user.
+    func devices(of user: String, in container: ContainerReference) async throws -> [PushDevice]
+    /// Why a change would reach a user's devices, or would not.
+    func explain(_ question: PushQuestion) async throws -> PushExplanation
+    /// Sends a text to one device, past everything that waits, and says what came of it.
+    /// - Parameter name: how the device's name begins, in hexadecimal digits; empty: the only one.
+    func send(
+        _ text: String, to name: String, of user: String, in container: ContainerReference
+    ) async throws -> PushTrial
 }
 
 /// What an answer of APNs to a push for a device that nobody has says.
@@ -26,6 +35,17 @@ package struct PushCheck: Sendable, Equatable {
         self.isGood = isGood
         self.answer = answer
     }
+}
+
+/// What came of a push that an administrator sent.
+package enum PushTrial: Sendable, Equatable {
+    /// - device: its name. lane: where it was sent.
+    case sent(device: Bytes, lane: String, isAccepted: Bool, answer: String)
+    /// No device of a push provider has such a name.
+    case unknown
+    case ambiguous
+    /// The device would be told nothing.
+    case refused(why: String)
 }
 
 package struct PushStanding: Sendable, Equatable {

@@ -9,35 +9,37 @@ import StratusSealing
 enum PushPages {
     static let place = "/v1/containers/{container}/environments/{environment}/push"
 
-    static let routes: [AdminRoute] = [
-        AdminRoute(
-            "GET", "/v1/push", answer: "what this node sends: devices, and the ways to providers"
-        ) { try await Self.status($0) },
-        AdminRoute(
-            "GET", Self.place,
-            answer: "the keys of the container, never their secrets; whether it is paused"
-        ) { try await Self.list($0, in: $0.container()) },
-        PushTracePage.route,
-        AdminRoute(
-            "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
-            answer: "nothing"
-        ) { try await Self.add($0, $0.json(), in: $0.container()) },
-        AdminRoute(
-            "DELETE", Self.place + "/apns/{team}/{key}", answer: "nothing"
-        ) { try await Self.remove($0, in: $0.container()) },
-        AdminRoute(
-            "POST", Self.place + "/apns/check",
-            body: "topic and apnsEnvironment, both may be absent",
-            answer: "what APNs says to each key"
-        ) { try await Self.check($0, $0.json(), in: $0.container()) },
-        AdminRoute(
-            "POST", Self.place + "/vapid", body: "contact",
-            answer: "the number and the public key"
-        ) { try await Self.makeVAPID($0, $0.json(), in: $0.container()) },
-        AdminRoute(
-            "POST", Self.place + "/pause", body: "paused, true or false", answer: "nothing"
-        ) { try await Self.pause($0, $0.json(), in: $0.container()) },
-    ]
+    static let routes: [AdminRoute] =
+        [
+            AdminRoute(
+                "GET", "/v1/push",
+                answer: "what this node sends: devices, and the ways to providers"
+            ) { try await Self.status($0) },
+            AdminRoute(
+                "GET", Self.place,
+                answer: "the keys of the container, never their secrets; whether it is paused"
+            ) { try await Self.list($0, in: $0.container()) },
+            PushTracePage.route,
+            AdminRoute(
+                "POST", Self.place + "/apns", body: "team, key, topics, privateKey (PEM)",
+                answer: "nothing"
+            ) { try await Self.add($0, $0.json(), in: $0.container()) },
+            AdminRoute(
+                "DELETE", Self.place + "/apns/{team}/{key}", answer: "nothing"
+            ) { try await Self.remove($0, in: $0.container()) },
+            AdminRoute(
+                "POST", Self.place + "/apns/check",
+                body: "topic and apnsEnvironment, both may be absent",
+                answer: "what APNs says to each key"
+            ) { try await Self.check($0, $0.json(), in: $0.container()) },
+            AdminRoute(
+                "POST", Self.place + "/vapid", body: "contact",
+                answer: "the number and the public key"
+            ) { try await Self.makeVAPID($0, $0.json(), in: $0.container()) },
+            AdminRoute(
+                "POST", Self.place + "/pause", body: "paused, true or false", answer: "nothing"
+            ) { try await Self.pause($0, $0.json(), in: $0.container()) },
+        ] + PushAudiencePages.routes
 
     private static func status(_ exchange: AdminExchange) async throws -> HTTPResponse {
         let standing = await (try exchange.push).standing()

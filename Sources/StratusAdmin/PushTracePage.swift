@@ -63,7 +63,7 @@ enum PushTracePage {
     }
 
     /// The first half of the keyed hash that names a device: no address, and no credential.
-    private static func name(_ token: Bytes) -> String {
+    static func name(_ token: Bytes) -> String {
         Hexadecimal.text(token.prefix(8))
     }
 }

@@ -7,6 +7,9 @@ extension PushCommands {
             "environment", .choice(["development", "production"]), default: "development",
             "The environment"),
     ]
+    private static let user: [OptionDefinition] = [
+        .value("user", .text("NAME"), required: true, "The user's record name in the container")
+    ]
     private static let key: [OptionDefinition] = [
         .value("team", .text("ID"), required: true, "The team's ten letters and digits"),
         .value("key-id", .text("ID"), required: true, "The key's ten letters and digits"),
@@ -105,6 +108,49 @@ extension PushCommands {
                         .value("event", .text("N"), "Only pushes about the event of this number"),
                         .value("user", .text("NAME"), "Only pushes to this user's devices"),
                         .value("limit", .integer(1...1_000), "Pushes to show (default: 100)"),
+                    ]),
+                CommandDefinition(
+                    "devices", "A user's devices and poll tokens",
+                    discussion: [
+                        "Shows what stands in the way of each, never its address. 'behind' counts "
+                            + "events of the user's databases since the device was last told or "
+                            + "looked after; most events concern no subscription."
+                    ],
+                    options: Self.place + Self.user),
+                CommandDefinition(
+                    "send", "Send a text to one device of a user",
+                    discussion: [
+                        "It goes past everything that waits, over a connection of its own, and "
+                            + "tells of no change. The exit code says whether the provider took "
+                            + "it."
+                    ],
+                    options: Self.place + Self.user + [
+                        .value("alert", .text("TEXT"), required: true, "What the device shows"),
+                        .value(
+                            "device", .text("NAME"),
+                            "How the device's name begins; not needed where there is one"),
+                    ],
+                    examples: [
+                        .init(
+                            "stratusctl push send --container iCloud.org.example.app --user _ab12 "
+                                + "--device 427a98 --alert Hello", "To one of several devices")
+                    ]),
+                CommandDefinition(
+                    "explain", "Why a record's change would reach a user's devices, or not",
+                    discussion: [
+                        "Asks each subscription by the code that matches changes, with the record "
+                            + "as it is now, and shows what stands in the way of each device. The "
+                            + "exit code says whether a device would be told."
+                    ],
+                    options: Self.place + Self.user + [
+                        .value("record", .text("NAME"), required: true, "The record"),
+                        .value("zone", .text("NAME"), "Its zone; else the default zone"),
+                        .value(
+                            "database", .choice(["private", "public"]), default: "private",
+                            "The user's private database, or the public one"),
+                        .value(
+                            "change", .choice(["create", "update", "delete"]), default: "update",
+                            "What would happen to it"),
                     ]),
                 CommandDefinition(
                     "pause", "Send nothing for a container; changes wait", options: Self.place),

@@ -21,6 +21,9 @@ struct PushCommands: AdminConversation {
         switch self.invocation.path {
         case ["push", "status"]: return try await self.status()
         case ["push", "trace"]: return try await self.trace()
+        case ["push", "devices"]: return try await self.devices()
+        case ["push", "send"]: return try await self.send()
+        case ["push", "explain"]: return try await self.explain()
         case ["push", "pause"]: return try await self.pause(true)
         case ["push", "resume"]: return try await self.pause(false)
         case ["push", "apns", "add"]: return try await self.addKey()
@@ -195,7 +198,7 @@ struct PushCommands: AdminConversation {
 
     // MARK: Asking
 
-    private func place(_ rest: String = "") -> String {
+    func place(_ rest: String = "") -> String {
         "/v1/containers/" + PercentCoding.encode(self.invocation.value("container"))
             + "/environments/\(self.invocation.value("environment"))/push" + rest
     }

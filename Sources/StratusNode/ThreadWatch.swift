@@ -115,6 +115,7 @@ final class ThreadWatch: Sendable {
         case .subscriptions(let database, _, _):
             return "subscriptions to \(Self.text(database)) \(who)"
         case .waitingDevices: return "waiting devices \(who)"
+        case .audience(let ask): return "who hears of \(Self.text(ask.database)) \(who)"
         case .news(let ask): return "news of \(Self.text(ask.database)) \(who)"
         case .schema(let container): return "the schema of \(container.container)"
         case .asset(let asset): return "a look for \(asset)"

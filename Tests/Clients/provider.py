@@ -271,6 +271,26 @@ def one_node(work, options):
              and page[0]["headers"]["Urgency"] == "high" and int(page[0]["headers"]["TTL"]) == 86_400)
         step("all devices share a connection", apns.connections <= 3, f"{apns.connections} with those of 'check'")
 
+        user = taken[0]["user"]
+        listed = json.loads(node.control.run("devices", "--user", user, "--json"))["devices"]
+        step("a user's devices are listed", sorted(row["kind"] for row in listed) == ["apns"] * 4 + ["web push"]
+             and not any("trouble" in row for row in listed) and one.hex() not in json.dumps(listed), listed)
+        why = json.loads(node.control.run("explain", "--user", user, "--record", "a", "--zone", "shelf", "--json"))
+        step("a change of a record is explained", why["reaches"] and why["subscriptions"][0]["fires"], why["subscriptions"])
+        why = node.control.run("explain", "--user", user, "--record", "nobody", "--zone", "shelf", fails=True)
+        step("and why there is none", "there is no such record" in why and "it reaches no device" in why)
+        browser = [row["device"] for row in listed if row["kind"] == "web push"][0]
+        node.control.run("send", "--user", user, "--alert", "by hand", fails=True)
+        said_of = node.control.run("send", "--user", user, "--alert", "by hand", "--device", browser)
+        page = web.book.wait(lambda hit: hit["body"]["aps"].get("alert") == {"body": "by hand"})
+        step("a push by hand reaches the one browser", page and "accepted" in said_of)
+        phone = [row["device"] for row in taken if row["lane"].startswith("apns")][0]
+        node.control.run("send", "--user", user, "--alert", "by hand", "--device", phone)
+        step("and the one device", len(apns.book.wait(lambda hit: hit["body"]["aps"].get("alert") == {"body": "by hand"})) == 1)
+        if options.show_trace:
+            for words in (["devices", "--user", user], ["explain", "--user", user, "--record", "a", "--zone", "shelf"]):
+                print(node.control.run(*words))
+
         figures = measure(node, apns, one, options.saves)
         step("a save reaches the stand-in", figures["after_p99"] < 1000, said(figures))
 

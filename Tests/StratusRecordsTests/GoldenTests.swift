@@ -341,6 +341,11 @@ import Testing
             .subscriptions(Bench.publicDatabase, isShared: false, names: ["a"]),
             .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16))),
             .news(NewsAsk(database: Bench.privateDatabase, token: Bytes(1...16), as: .device)),
+            .audience(AudienceAsk(database: Bench.privateDatabase)),
+            .audience(
+                AudienceAsk(
+                    database: Bench.publicDatabase,
+                    change: AudienceAsk.Change(zone: "Z", record: "r", reason: .deleted))),
             .waitingDevices(WaitingDevicesAsk()),
             .waitingDevices(WaitingDevicesAsk(after: [5, 1, 2], limit: 7)),
             .heldRecords(HeldRecordsAsk()), .heldRecords(HeldRecordsAsk(after: [0, 1], limit: 7)),
@@ -392,6 +397,18 @@ import Testing
             .subscriptions([nil, Self.subscription]),
             .heldRecords(HeldRecords(use: StorageUse(recordCount: 300, size: 1 << 33))),
             .heldRecords(HeldRecords(use: .none, next: [0, 0, 0, 1, 0x41])),
+            .audience(Audience()),
+            .audience(
+                Audience(
+                    lastEvent: 300,
+                    followers: [
+                        Audience.Follower(
+                            token: Bytes(1...16), kind: .device, position: 7, milliseconds: -1)
+                    ], hasRecord: true,
+                    findings: [
+                        Audience.Finding(
+                            subscription: "s", kind: .query, verdict: .filterFails, filter: 2)
+                    ], isCut: true)),
             .waitingDevices(WaitingDevices(followers: [])),
             .waitingDevices(
                 WaitingDevices(

@@ -85,14 +85,14 @@ package struct PushDesk: Sendable {
     private static let idleEventCountMax: UInt64 = 1_000
     private static let lookCountMax = 64
 
-    private let router: any PartitionRouter
-    private let world: any World
+    let router: any PartitionRouter
+    let world: any World
     private let tokens: TokenCipher
     /// Nil: everybody may be told of everything (tests of the rest).
-    private let authenticator: CredentialAuthenticator?
+    let authenticator: CredentialAuthenticator?
     package let keys: PushKeys
     private let settings: Settings
-    private let devices: DeviceStore
+    let devices: DeviceStore
 
     /// - Parameter tokens: what devices' names and addresses are sealed with.
     package init(
@@ -199,7 +199,7 @@ package struct PushDesk: Sendable {
     // MARK: Making
 
     /// Nil: the container has no key that sends there.
-    private func prepare(
+    func prepare(
         _ hit: News.Hit, for target: PushTarget, _ device: Device, _ provider: Device.Provider,
         _ known: PushKeys.Known
     ) throws -> PreparedPush? {

@@ -33,13 +33,7 @@ extension PushSender: PushControl {
         over connection: APNsConnection
     ) async -> PushCheck {
         do {
-            let now = self.world.wallMilliseconds / 1_000
-            let token = try await self.keys.providerToken(
-                of: key, in: container,
-                isDue: { ProviderToken(text: "", issuedAt: $0).isDue(at: now) },
-                make: { now in
-                    ProviderToken(team: key.team, key: key.key, signing: key.signing, at: now).text
-                })
+            let token = try await self.providerToken(of: key, in: container)
             // Nobody has this token: 256 drawn bits.
             let device = (0..<4).flatMap { _ in
                 withUnsafeBytes(of: self.world.random()) { Bytes($0) }
@@ -48,8 +42,7 @@ extension PushSender: PushControl {
                 deviceToken: device, topic: topic, kind: .background,
                 identifier: self.world.drawIdentity().uuid,
                 payload: Bytes(#"{"aps":{"content-available":1}}"#.utf8))
-            let authorization = ProviderToken(text: token.text, issuedAt: token.issuedAt).header
-            let verdict = try await connection.send(request, authorization: authorization)
+            let verdict = try await connection.send(request, authorization: token.header)
             switch verdict {
             case .unknownDevice:
                 return PushCheck(
@@ -66,5 +59,91 @@ extension PushSender: PushControl {
         } catch let error as HTTP2ClientError {
             return PushCheck(isGood: false, answer: "APNs cannot be reached: \(error)")
         } catch { return PushCheck(isGood: false, answer: "\(error)") }
+    }
+
+    // MARK: One user's devices
+
+    nonisolated func devices(
+        of user: String, in container: ContainerReference
+    ) async throws -> [PushDevice] {
+        try await self.desk.devices(
+            of: user, in: container, until: self.world.now + Self.patience)
+    }
+
+    nonisolated func explain(_ question: PushQuestion) async throws -> PushExplanation {
+        try await self.desk.explain(question, until: self.world.now + Self.patience)
+    }
+
+    nonisolated func send(
+        _ text: String, to name: String, of user: String, in container: ContainerReference
+    ) async throws -> PushTrial {
+        let push: PreparedPush
+        do {
+            push = try await self.desk.trial(
+                text, to: name, of: user, in: container,
+                until: self.world.now + Self.patience)
+        } catch let refusal as PushDesk.TrialRefusal {
+            switch refusal {
+            case .unknown: return .unknown
+            case .ambiguous: return .ambiguous
+            case .troubled(let why): return .refused(why: why)
+            }
+        }
+        func trial(_ isAccepted: Bool, _ answer: String) -> PushTrial {
+            .sent(
+                device: push.target.token, lane: push.lane.description, isAccepted: isAccepted,
+                answer: answer)
+        }
+        let connection: any PushConnection
+        do { connection = try await self.connector.connect(for: push) } catch {
+            return trial(false, "the provider cannot be found: \(error)")
+        }
+        // A connection of its own: what the lanes do is not disturbed.
+        let answer = await connection.send(
+            push, authorization: try await self.authorization(of: push))
+        await connection.close()
+        switch answer.verdict {
+        case .accepted: return trial(true, "accepted")
+        case .gone: return trial(false, "the provider says that the device is gone")
+        case .unknownDevice: return trial(false, "the provider does not know the device")
+        case .busy: return trial(false, "the device takes nothing now, or refuses the key")
+        case .dropped(let reason): return trial(false, "the provider refuses it: \(reason)")
+        case nil: return trial(false, Self.text(answer.lane))
+        }
+    }
+
+    private static func text(_ answer: PushLane.Answer) -> String {
+        switch answer {
+        case .tokenRefused(let reason): "the provider does not believe the key: \(reason)"
+        case .unavailable: "the provider is not available"
+        case .unanswered: "the connection ended before an answer"
+        case .accepted, .final: "an answer nobody expects"
+        }
+    }
+
+    private nonisolated func authorization(of push: PreparedPush) async throws -> String {
+        switch push.way {
+        case .apns(_, let key, _):
+            return try await self.providerToken(of: key, in: push.target.database.container).header
+        case .webPush(let place, _, _, let key, _):
+            return VAPIDToken(
+                origin: place.origin, contact: key.contact, signing: key.signing,
+                at: self.world.wallMilliseconds / 1_000
+            ).header
+        }
+    }
+
+    /// The token that the whole cluster shows APNs.
+    private nonisolated func providerToken(
+        of key: PushKeys.APNsKey, in container: ContainerReference
+    ) async throws -> ProviderToken {
+        let now = self.world.wallMilliseconds / 1_000
+        let token = try await self.keys.providerToken(
+            of: key, in: container,
+            isDue: { ProviderToken(text: "", issuedAt: $0).isDue(at: now) },
+            make: { now in
+                ProviderToken(team: key.team, key: key.key, signing: key.signing, at: now).text
+            })
+        return ProviderToken(text: token.text, issuedAt: token.issuedAt)
     }
 }

@@ -141,6 +141,9 @@ extension RecordAnswer {
         case .waitingDevices(let waiting):
             writer.begin(.waitingDevices)
             writer.bytes.write(waiting)
+        case .audience(let audience):
+            writer.begin(.audience)
+            writer.bytes.write(audience)
         case .asset(let asset):
             writer.begin(.asset)
             writer.bytes.write(flag: asset != nil)
@@ -231,6 +234,7 @@ extension RecordAnswer {
             self = .subscriptions(found)
         case .news: self = .news(try reader.bytes.news())
         case .waitingDevices: self = .waitingDevices(try reader.bytes.waitingDevices())
+        case .audience: self = .audience(try reader.bytes.audience())
         case .useWithAssets:
             let use = try reader.bytes.storageUse()
             let zoneCount = try reader.bytes.varint()
@@ -302,6 +306,7 @@ enum AnswerKind: UInt8 {
     case heldRecords = 100
     case sealedRecords = 110
     case lostFiles = 111
+    case audience = 140
 }
 
 /// Writes answers. A record's row is copied into them as it is, without being decoded.

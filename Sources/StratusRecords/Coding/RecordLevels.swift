@@ -56,6 +56,7 @@ extension RecordQuery: Levelled {
         case .subscriptions: 12
         case .news(let ask): ask.follower == .poll ? 13 : 40
         case .waitingDevices: 41
+        case .audience: 140
         case .asset: 20
         case .key: 21
         case .documents: 44
@@ -127,7 +128,7 @@ extension RecordAnswer: Levelled {
     /// New kinds answer new questions, or tell of what only new commands make.
     package var level: FeatureLevel {
         switch self {
-        case .subscriptions, .news, .waitingDevices, .asset, .key, .buckets, .zonePage,
+        case .subscriptions, .news, .waitingDevices, .audience, .asset, .key, .buckets, .zonePage,
             .keyValues, .keyValueDevices, .documents, .heldRecords, .sealedRecords, .lostFiles:
             .two
         case .use(_, _, let assets): assets == .none ? .one : .two

@@ -118,6 +118,9 @@ extension RecordQuery {
             writer.write(flag: ask.after != nil)
             if let after = ask.after { writer.write(prefixed: after) }
             writer.write(count: max(0, ask.limit))
+        case .audience(let ask):
+            writer.write(140 as UInt8)
+            writer.write(ask)
         case .asset(let asset):
             writer.write(20 as UInt8)
             writer.write(name: asset.raw)
@@ -218,6 +221,7 @@ extension RecordQuery {
             let database = try reader.database()
             let after = try reader.flag() ? try reader.text() : nil
             ask = .zonePage(database, after: after, limit: try reader.boundedInt())
+        case 140: ask = .audience(try reader.audienceAsk())
         case 20: ask = .asset(AssetID(try reader.name()))
         case 21:
             let database = try reader.database()

@@ -24,6 +24,7 @@ package enum RecordAnswer: Sendable, Equatable {
     case subscriptions([Subscription?])
     case news(News)
     case waitingDevices(WaitingDevices)
+    case audience(Audience)
     /// Nil: there is no such asset, or only records that are being purged hold it.
     case asset(StoredAsset?)
     /// Nil: the database has no such key.

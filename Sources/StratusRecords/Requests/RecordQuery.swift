@@ -30,6 +30,8 @@ package struct RecordQuery: Sendable, Equatable {
         case news(NewsAsk)
         /// The devices of this partition that may have something to be told. For Stratus itself.
         case waitingDevices(WaitingDevicesAsk)
+        /// Who would hear of a change. For Stratus itself.
+        case audience(AudienceAsk)
         /// An asset with its body's manifest and key. For Stratus itself.
         case asset(AssetID)
         /// A key of a database. For Stratus itself.

@@ -78,6 +78,9 @@ extension RecordState {
         case .waitingDevices(let ask):
             let answer = try self.waitingDevices(ask, query.principal, over: rows)
             return QueryAnswer(body: answer.encoded())
+        case .audience(let ask):
+            let answer = try self.audience(ask, query.principal, over: rows)
+            return QueryAnswer(body: answer.encoded())
         case .asset(let asset):
             return QueryAnswer(body: try self.asset(asset, query.principal, over: rows).encoded())
         case .key(let ask):
@@ -289,6 +292,7 @@ extension RecordQuery {
         case .use(let database): database
         case .subscriptions(let database, _, _): database
         case .news(let ask): ask.database
+        case .audience(let ask): ask.database
         case .key(let ask): ask.database
         case .buckets(let ask): ask.database
         case .keyValues(let ask): ask.database

@@ -163,25 +163,37 @@ struct NewsMatcher {
     }
 
     private func fires(_ candidate: Candidate, _ event: NewsEvent) -> Bool {
-        let subscription = candidate.row.subscription
+        self.verdict(of: candidate.row.subscription, on: event).0 == .fires
+    }
+
+    /// Whether a subscription fires for an event, and why it does not. With it the filter that
+    /// fails, from 1.
+    func verdict(of subscription: Subscription, on event: NewsEvent) -> (NewsVerdict, filter: Int) {
         switch (event, subscription.kind) {
-        case (.zone, .database): return true
+        case (.zone, .database): return (.fires, 0)
         case (.zone(let zone, _), .zone):
-            return subscription.zone.map { $0.utf8.elementsEqual(zone.utf8) } ?? false
-        case (.zone, .query), (.record, .zone), (.record, .database): return false
+            let isIts = subscription.zone.map { $0.utf8.elementsEqual(zone.utf8) } ?? false
+            return (isIts ? .fires : .otherZone, 0)
+        case (.zone, .query), (.record, .zone), (.record, .database): return (.otherKind, 0)
         case (.record(let reason, let record, let omitted), .query):
-            guard subscription.reasons.contains(reason), let predicate = subscription.predicate,
-                record.type == predicate.recordType,
-                subscription.zone.map({ $0.utf8.elementsEqual(record.zone.name.utf8) }) ?? true,
-                let filters = self.compiled(predicate, home: record.zone)
-            else { return false }
-            // A notification is a hint: one too many is harmless, one too few is not.
-            guard filters.allSatisfy({ $0.names(any: omitted) || $0.matches(record) }) else {
-                return false
+            guard subscription.reasons.contains(reason) else { return (.otherReason, 0) }
+            guard let predicate = subscription.predicate, record.type == predicate.recordType
+            else { return (.otherType, 0) }
+            let isIts =
+                subscription.zone.map { $0.utf8.elementsEqual(record.zone.name.utf8) } ?? true
+            guard isIts else { return (.otherZone, 0) }
+            guard let filters = self.compiled(predicate, home: record.zone) else {
+                return (.filterBroken, 0)
             }
-            return AccessRules.allows(
+            // A notification is a hint: one too many is harmless, one too few is not.
+            let failing = filters.firstIndex {
+                !($0.names(any: omitted) || $0.matches(record))
+            }
+            if let failing { return (.filterFails, failing + 1) }
+            let mayRead = AccessRules.allows(
                 .read, self.schema?.schema.type(named: record.type),
                 creator: record.created.userRecordName, in: self.database, self.principal)
+            return (mayRead ? .fires : .mayNotRead, 0)
         }
     }
 }

@@ -123,8 +123,8 @@ extension RecordQuery.Ask {
         case .lookup, .zoneChanges, .databaseChanges, .zonePage, .waitingDevices,
             .keyValues, .documents, .heldRecords, .sealedRecords, .lostFiles:
             true
-        case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .asset,
-            .key, .buckets, .keyValueDevices:
+        case .zones, .page, .schema, .jobs, .work, .judge, .use, .subscriptions, .news, .audience,
+            .asset, .key, .buckets, .keyValueDevices:
             false
         }
     }
