@@ -70,10 +70,12 @@ package struct Directory: Sendable {
 
     /// Makes an app password, and makes the person known to the container.
     package func makeAppPassword(
-        _ kind: Session.AppPassword, of id: AccountID, in container: ContainerReference
+        _ kind: Session.AppPassword, of id: AccountID,
+        provenBy generation: Accounts.PasswordGeneration? = nil, in container: ContainerReference
     ) async throws -> Accounts.MadeAppPassword {
         try await self.authenticator.keepUp()
-        let made = try await self.accounts.makeAppPassword(kind, of: id, in: container)
+        let made = try await self.accounts.makeAppPassword(
+            kind, of: id, provenBy: generation, in: container)
         guard case .made = made else { return made }
         let epoch = try await self.accounts.account(id)?.epoch ?? 1
         let name = self.store.keys.userRecordName(of: id, epoch: epoch, in: container)

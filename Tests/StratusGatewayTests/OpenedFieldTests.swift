@@ -57,6 +57,31 @@ import WireScenarios
                 ])
         }
 
+        /// Gives the database another key and destroys the first, as a rotation does in the end.
+        func destroyFirstKey() async throws {
+            let key = WrappedKey(
+                wrapped: Bytes(repeating: 0xAB, count: 60), wrappingVersion: 1,
+                check: [1, 2, 3, 4])
+            for command in [
+                RecordCommand.putKey(PutKey(database: self.database, version: 2, key: key)),
+                .resealFields(
+                    ResealFields(
+                        database: self.database, zone: "Shelves", items: [], retiresBelow: 2)),
+            ] {
+                let outcome = try await self.wire.router.submit(
+                    command.enveloped(
+                        container: self.database.container,
+                        identity: self.wire.world.drawIdentity(), deadlineMilliseconds: .max,
+                        schemaVersion: 0,
+                        principal: Principal(kind: .system)),
+                    to: .database(self.database), deadline: self.wire.world.now)
+                switch try RecordOutcome(decoding: outcome.body, detail: outcome.detail) {
+                case .key, .resealed: continue
+                case let other: Issue.record("\(other)")
+                }
+            }
+        }
+
         /// Puts bytes into a record's encrypted field that nobody has sealed.
         func spoil(_ name: String) async throws {
             let value = FieldValue.sealed(
@@ -131,6 +156,20 @@ import WireScenarios
             "\(saved)")
         let mended = try await house.save("forceUpdate", "b", ["secret": Self.secret])
         #expect(mended["records"][0]["fields"]["title"]["value"] == "kept", "\(mended)")
+    }
+
+    /// Sealing anew changes no feed: a client that went past the record would never get it.
+    @Test func `a feed does not pass over a record whose key is gone`() async throws {
+        let house = try await House()
+        _ = try await house.save("create", "a", ["secret": Self.secret])
+        try await house.destroyFirstKey()
+        let looked = try await house.post(
+            "records/lookup", ["zoneID": Self.zone, "records": ["a"].asNames])
+        #expect(looked["records"][0]["serverErrorCode"] == "TRY_AGAIN_LATER", "\(looked)")
+        let fed = try await house.post(
+            "changes/zone", ["zones": [["zoneID": Self.zone]]])
+        #expect(fed["serverErrorCode"] == "TRY_AGAIN_LATER", "\(fed)")
+        #expect(fed["zones"].elements.isEmpty, "\(fed)")
     }
 
     @Test func `a save is answered with what it sealed, though no key can be read any more`()

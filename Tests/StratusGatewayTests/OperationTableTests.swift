@@ -193,7 +193,16 @@ import WireScenarios
             Self.table.operation(at: Self.echo + "files/a")?.patience == .total(.seconds(3_600)))
         // What waits for a change bounds its wait by itself.
         let held = OperationTable.standard.operations.filter { $0.patience == .held }
-        #expect(held.map(\.label) == ["kvs/sync", "documents/changes"])
+        #expect(held.map(\.label) == ["live", "kvs/sync", "documents/changes"])
+    }
+
+    @Test func `a stream lets no body in, which it would hold as long as it lasts`() throws {
+        let live = try #require(OperationTable.standard.operations.first { $0.label == "live" })
+        #expect(live.bodySizeMax(Limits()) == .kibibytes(1))
+        guard case .pulled = live.action else {
+            Issue.record("the body is collected")
+            return
+        }
     }
 }
 

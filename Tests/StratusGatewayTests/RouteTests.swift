@@ -89,10 +89,11 @@ import Testing
         let readers: Set<String> = [
             "zones/list", "users/current", "users/caller", "users/discover",
             "users/lookup/contacts", "usage", "subscriptions/list", "values",
-            "account", "content/*",
+            "account", "content/*", "live",
         ]
         for operation in OperationTable.standard.operations {
-            #expect(operation.methods.contains(named: "POST"))
+            // A browser's EventSource sends nothing but GET.
+            #expect(operation.methods.contains(named: "POST") == (operation.name != "live"))
             #expect(operation.methods.contains(named: "GET") == readers.contains(operation.name))
             #expect(!operation.methods.contains(named: "DELETE"))
         }

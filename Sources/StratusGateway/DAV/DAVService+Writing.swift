@@ -49,9 +49,13 @@ extension DAVService {
         let time = self.editTime
         let operation: DocumentOperation
         if let item = target.item {
+            let base = known?.contentTag ?? 0
+            // A condition may hold for both, and says nothing of what nobody has seen.
+            guard !self.isConditional || item.contentTag == base else {
+                throw DAVFailure(412, "another content came while this one was sent")
+            }
             operation = .save(
-                id: item.id, content: content,
-                basedOn: self.isConditional ? item.contentTag : known?.contentTag ?? 0,
+                id: item.id, content: content, basedOn: base,
                 ifUnchanged: self.isConditional, atMilliseconds: time ?? self.now)
         } else {
             operation = .create(

@@ -76,7 +76,7 @@ struct FeedService: Sendable {
                 // An answer that is large already has no room: an empty page, and more to come.
                 let page = try await self.page(
                     request, isSkipped: writer.count > Self.answerSizeMax.raw)
-                let opened = try await self.exchange.opened(page.records)
+                let opened = try await self.opened(page)
                 writer.object {
                     $0.key("zoneID")
                     $0.writeZoneID(page.zone)
@@ -115,10 +115,20 @@ struct FeedService: Sendable {
             reverse: try input.flag("reverse") ?? false,
             recordTypes: try input.names("desiredRecordTypes", limit: 1_000))
         let page = try await self.page(request, isSkipped: false)
-        let opened = try await self.exchange.opened(page.records)
+        let opened = try await self.opened(page)
         var writer = JSONWriter(reserving: 4_096)
         writer.object { $0.writeMembers(of: page, request.shape, self.exchange.assetLinks, opened) }
         return writer.finish()
+    }
+
+    /// The encrypted fields of a page.
+    ///
+    /// A key that is gone fails the page: a rotation has sealed the record anew since it was read.
+    /// That changes no feed, so a client that went past the record would never get it.
+    private func opened(_ page: ChangesPage) async throws -> OpenedFields {
+        let opened = try await self.exchange.opened(page.records)
+        if opened.lacksKeys { throw RouteError.notExecuted(retryAfter: .seconds(1)) }
+        return opened
     }
 
     /// Once an answer has this size, further zones of it get an empty page.
@@ -245,7 +255,7 @@ struct FeedService: Sendable {
         let page = try await self.page(request, isSkipped: false)
         let isPlaced = token.map { !$0.isEmpty } ?? false
         guard !isPlaced || page.moreComing || !page.changes.isEmpty else { return nil }
-        let opened = try await self.exchange.opened(page.records)
+        let opened = try await self.opened(page)
         var writer = JSONWriter(reserving: 4_096)
         writer.object {
             $0.key("zoneID")

@@ -48,6 +48,12 @@ struct LiveRequest: Sendable, Equatable {
         guard tokens.isEmpty || tokens.count == zones.count else {
             throw .unexpectedInput(key: "syncToken")
         }
+        // They go into the IDs of events, where a comma or the end of a line means something else.
+        let isPlain = { (token: String) in token.utf8.allSatisfy(Self.isOfTokens) }
+        guard tokens.allSatisfy(isPlain) else { throw .unexpectedInput(key: "syncToken") }
+        guard query["databaseSyncToken"].map(isPlain) ?? true else {
+            throw .unexpectedInput(key: "databaseSyncToken")
+        }
         self.places = tokens.isEmpty ? zones.map { _ in .start } : tokens.map { .after($0) }
         switch query["database"] {
         case nil, "0", "false": break
@@ -73,6 +79,17 @@ struct LiveRequest: Sendable, Equatable {
             case Self.ended[...]: self.places[index] = .ended
             default: self.places[index] = .after(String(part))
             }
+        }
+    }
+
+    /// Whether a character stands in base64, in either alphabet.
+    private static func isOfTokens(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "+"), UInt8(ascii: "/"),
+            UInt8(ascii: "="), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
         }
     }
 

@@ -12,7 +12,10 @@ struct LiveService: Sendable {
     static let operations = [
         GatewayOperation(
             "live", methods: .get, in: .all, needs: .user, patience: .held,
-            .collected { exchange, _ in try await LiveService(exchange: exchange).open() })
+            // A stream holds its exchange as long as it lasts: it must hold no body.
+            .pulled(sizeMax: .kibibytes(1)) { exchange, _ in
+                try await LiveService(exchange: exchange).open()
+            })
     ]
 
     /// Nothing lasts for ever: whoever is still there connects again, where its events end.

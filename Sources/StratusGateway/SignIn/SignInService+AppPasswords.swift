@@ -14,10 +14,11 @@ extension SignInService {
         async throws -> HTTPResponse
     {
         guard let visit = form["v"] else { return try await self.begin(form, request, html) }
-        guard let id = try await self.accounts.visitor(visit) else {
+        guard let visitor = try await self.accounts.visitor(visit) else {
             return html.appPasswordSignIn(
                 problem: "You were signed out here. Enter your password again.")
         }
+        let id = visitor.id
         switch form["do"] {
         case "add":
             let label = form["label"] ?? ""
@@ -35,7 +36,9 @@ extension SignInService {
             let kind = Session.AppPassword(
                 label: label, isReadOnly: form["readOnly"] == "1",
                 showsAll: form["everything"] == "1")
-            switch try await self.directory.makeAppPassword(kind, of: id, in: container) {
+            switch try await self.directory.makeAppPassword(
+                kind, of: id, provenBy: visitor.generation, in: container)
+            {
             case .made(let password, _):
                 return try await self.list(
                     id, visit, html, made: (label: label, password: password))

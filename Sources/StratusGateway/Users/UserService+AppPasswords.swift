@@ -26,7 +26,9 @@ extension UserService {
             let kind = Session.AppPassword(
                 label: label, isReadOnly: try input.flag("readOnly") ?? false,
                 showsAll: try input.flag("everything") ?? false)
-            switch try await people.accounts.makeAppPassword(kind, of: account, in: container) {
+            switch try await people.accounts.makeAppPassword(
+                kind, of: account, provenBy: nil, in: container)
+            {
             case .made(let password, let id): made = (id, password)
             case .noAccount: throw AuthenticationRefusal.wrong
             case .tooMany:

@@ -28,8 +28,12 @@ extension Accounts {
 
     /// Makes one. The session and the unchanged account are one command, so a new account password
     /// set meanwhile ends it with the others.
+    ///
+    /// - Parameter generation: nil if somebody vouches for the person without a password.
+    /// - Returns: ``MadeAppPassword/noAccount`` also if the account no longer has this password.
     package func makeAppPassword(
-        _ kind: Session.AppPassword, of id: AccountID, in container: ContainerReference
+        _ kind: Session.AppPassword, of id: AccountID, provenBy generation: PasswordGeneration?,
+        in container: ContainerReference
     ) async throws(RouteError) -> MadeAppPassword {
         guard self.store.router.level.allows(.two) else { throw .upgrading }
         let name = self.store.draw(16)
@@ -38,7 +42,9 @@ extension Accounts {
                 return .noAccount
             }
             let account = try Self.decode(row)
-            guard account.status == .active else { return .noAccount }
+            guard account.status == .active,
+                generation == nil || generation == PasswordGeneration(of: account)
+            else { return .noAccount }
             guard try await self.appPasswords(of: id).count < Self.appPasswordCountMax else {
                 return .tooMany
             }

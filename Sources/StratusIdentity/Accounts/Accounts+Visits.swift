@@ -14,6 +14,8 @@ import StratusSealing
 /// | prefixed | salt of the account's password, drawn for each of it |
 extension Accounts {
     package static let visitMilliseconds: Int64 = 15 * 60_000
+    /// How far the clock of the node that made the text may be ahead.
+    private static let visitSkewMilliseconds: Int64 = 60_000
 
     private static let circumstances = Bytes("visit of app passwords".utf8)
 
@@ -33,16 +35,23 @@ extension Accounts {
             self.store.keys.cipher.seal(writer.bytes, for: Self.circumstances))
     }
 
+    /// Somebody who has proven a password of theirs.
+    package struct Visitor: Sendable {
+        package var id: AccountID
+        package var generation: PasswordGeneration
+    }
+
     /// Nil: the text was not made here, is too old, or the account's password has changed.
-    package func visitor(_ text: String) async throws(RouteError) -> AccountID? {
+    package func visitor(_ text: String) async throws(RouteError) -> Visitor? {
         guard text.utf8.count <= 256, let sealed = Base64URL.decode(text[...]),
             let content = self.store.keys.cipher.open(sealed, for: Self.circumstances),
-            let (id, issued, salt) = Self.read(content), issued <= self.store.now + 3_600_000,
+            let (id, issued, salt) = Self.read(content),
+            issued <= self.store.now + Self.visitSkewMilliseconds,
             self.store.now - issued < Self.visitMilliseconds,
             let account = try await self.account(id), account.status == .active,
             salt == account.password?.salt ?? []
         else { return nil }
-        return id
+        return Visitor(id: id, generation: PasswordGeneration(of: account))
     }
 
     private static func read(_ content: Bytes) -> (AccountID, Int64, Bytes)? {

@@ -39,6 +39,9 @@ package struct OpenedFields: Sendable {
         }
     }
 
+    /// Whether a value did not open because its key is gone.
+    package var lacksKeys: Bool { self.closures.values.contains(.keyGone) }
+
     fileprivate mutating func insert(_ value: FieldValue, for sealed: Bytes) {
         self.values[sealed] = value
     }

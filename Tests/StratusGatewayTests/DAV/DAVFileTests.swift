@@ -270,6 +270,18 @@ import Testing
         let tag = try #require(
             try await Self.send(town, "GET", "/Documents/new").headers["ETag"])
         #expect(try await race("/Documents/new", [("If-Match", tag)], [9]).status == 412)
+        // Conditions that both contents meet save nobody else's.
+        let weak = [
+            ("If", "(Not <DAV:no-lock>)"), ("If-None-Match", "\"other\""),
+            ("If-Unmodified-Since", "soon"),
+        ]
+        for (number, condition) in weak.enumerated() {
+            let path = "/Documents/weak\(number)"
+            #expect(try await Self.put(town, path, Self.large).status == 201)
+            let answer = try await race(path, [condition], [UInt8(number)])
+            #expect(answer.status == 412, "\(condition)")
+            #expect(try await Self.send(town, "GET", path).body == [UInt8(number)])
+        }
     }
 
     @Test func `in JSON a file goes up, is saved with its receipt, and comes down`() async throws {

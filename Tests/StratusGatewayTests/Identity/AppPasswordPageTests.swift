@@ -105,6 +105,15 @@ import Testing
             "/app-passwords", [("v", visit)] + add, origin: "https://evil.example")
         #expect(foreign.status == 403)
         #expect(try await town.accounts.appPasswords(of: ann).isEmpty)
+        // Between the proof and the making the account's password is changed.
+        let visitor = try #require(try await town.accounts.visitor(visit))
+        #expect(try await town.accounts.setPassword(Secret("meanwhile"), of: ann))
+        let container = try #require(try await town.accounts.containers(of: ann).first)
+        let late = try await town.accounts.makeAppPassword(
+            Session.AppPassword(label: "x", isReadOnly: false, showsAll: false), of: ann,
+            provenBy: visitor.generation, in: container)
+        #expect(late == .noAccount)
+        #expect(try await town.accounts.appPasswords(of: ann).isEmpty)
         // A new password ends the visit; so does time.
         #expect(try await town.accounts.setPassword(Secret("battery staple"), of: ann))
         try await isRefused(visit, "a new password")

@@ -195,6 +195,18 @@ import Testing
         #expect(why == "Unknown sync continuation type", "\(why ?? "")")
     }
 
+    @Test(arguments: ["syncToken", "databaseSyncToken"])
+    func `a token that would break the line of an event's ID is refused`(key: String) throws {
+        for wrong in ["x%0Adata:%201", "a,b", "a%20b"] {
+            let query = try #require(URLQuery("zone=A&database=1&\(key)=\(wrong)"))
+            #expect(throws: InputRefusal.unexpectedInput(key: key)) {
+                try LiveRequest(query, lastEventID: nil)
+            }
+        }
+        let query = try #require(URLQuery("zone=A&database=1&\(key)=aZ09%2B%2F-_%3D%3D"))
+        _ = try LiveRequest(query, lastEventID: nil)
+    }
+
     @Test func `a stream of nothing, of too much and of what is none's is refused at once`()
         async throws
     {
