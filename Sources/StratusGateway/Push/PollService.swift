@@ -218,14 +218,24 @@ struct PollService: Sendable {
         mutating func look(until deadline: MonotonicTime) async throws -> Found? {
             self.hasMore = false
             let (count, openings) = (self.places.count, self.openings)
+            let first = self.unsettledOnce ?? self.first
             for step in 0..<count {
                 do {
-                    let index = (self.first + step) % count
+                    let index = (first + step) % count
                     if let found = try await self.look(at: index, until: deadline) { return found }
                 } catch { continue }
                 if self.openings != openings { break }
             }
             return nil
+        }
+
+        /// Where a subscription that fires once has been told and is still to be deleted. What is told
+        /// next takes its place in the stream's ID.
+        private var unsettledOnce: Int? {
+            guard let stream, let spent = stream.taken.spent,
+                stream.unsettled.contains(spent.database)
+            else { return nil }
+            return self.places.firstIndex { Attendance.name(of: $0.database) == spent.database }
         }
 
         private mutating func look(at index: Int, until deadline: MonotonicTime) async throws
