@@ -302,7 +302,8 @@ let package = Package(
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
                 "StratusSealing", "StratusStorage", "StratusRecords", "StratusIdentity",
-                "StratusCluster", "StratusConfiguration", "StratusGateway", "StratusSimulation",
+                "StratusCluster", "StratusConfiguration", "StratusPush", "StratusGateway",
+                "StratusSimulation",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: house),
         .testTarget(

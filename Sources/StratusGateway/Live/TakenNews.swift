@@ -24,7 +24,7 @@ struct TakenNews: Sendable, Equatable {
     /// shows this.
     var spent: Spent?
 
-    private static let purpose: UInt8 = 0x23
+    static let purpose: UInt8 = 0x23
     /// Parts of a private database, and the public one.
     private static let countMax = Bucket.countMax + 2
 

@@ -42,6 +42,7 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
 
     /// Sorted by name.
     static let all = [
+        FuzzTarget(name: "bulletin", function: fuzzBulletin),
         FuzzTarget(name: "command", function: fuzzCommand),
         FuzzTarget(name: "http", function: fuzzHTTP),
         FuzzTarget(name: "identity", function: fuzzIdentity),
@@ -52,9 +53,11 @@ struct FuzzTarget: Sendable, CustomTestStringConvertible {
         FuzzTarget(name: "mail", function: fuzzMail),
         FuzzTarget(name: "multipart", function: fuzzMultipart),
         FuzzTarget(name: "peer", function: fuzzPeer),
+        FuzzTarget(name: "provider", function: fuzzProvider),
         FuzzTarget(name: "range", function: fuzzRange),
         FuzzTarget(name: "schema", function: fuzzSchema),
         FuzzTarget(name: "snapshot", function: fuzzSnapshot),
+        FuzzTarget(name: "subscription", function: fuzzSubscription),
         FuzzTarget(name: "ticket", function: fuzzTicket),
         FuzzTarget(name: "token", function: fuzzToken),
         FuzzTarget(name: "xml", function: fuzzXML),
