@@ -213,7 +213,10 @@ private final class FlakyStore: CopyStore {
         }
 
         func settle(_ keeper: CopyKeeper) async {
-            for _ in 0..<20 { _ = await keeper.figures() }
+            for _ in 0..<100 {
+                _ = await keeper.figures()
+                await Task.yield()
+            }
         }
     }
 
@@ -237,7 +240,12 @@ private final class FlakyStore: CopyStore {
 
     func put(_ body: Int, chunkCount: UInt32 = 2, to keeper: CopyKeeper) async {
         for ordinal in 0..<chunkCount {
-            let answer = await keeper.put(Self.copy(body, ordinal), of: Self.group)
+            var answer = await keeper.put(Self.copy(body, ordinal), of: Self.group)
+            // On a busy machine the keeper may not have heard of the replica yet.
+            for _ in 0..<1_000 where answer == .refused(.noReplica) {
+                await Task.yield()
+                answer = await keeper.put(Self.copy(body, ordinal), of: Self.group)
+            }
             guard case .stored = answer else {
                 Issue.record("\(answer)")
                 return
