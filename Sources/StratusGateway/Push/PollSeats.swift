@@ -225,8 +225,8 @@ final class PollSeat: Sendable {
     }
 }
 
-/// The polls and live streams that a node holds. Shared by every handler of a node, as what one that goes away still
-/// holds is woken through the one that follows it.
+/// The polls and live streams that a node holds. Every handler of a node shares them: what one that
+/// goes away still holds is woken through the one that follows it.
 package struct HeldPolls: Sendable {
     let seats = PollSeats()
     let live = LiveStreams()

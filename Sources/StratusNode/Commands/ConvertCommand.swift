@@ -30,7 +30,9 @@ struct ConvertCommand {
                 "The configuration that the node is to start with, JSON5")
         ],
         examples: [
-            .init("stratus cluster convert --config /etc/stratus.json5", "Between stop and start")
+            .init(
+                "stratus cluster convert --config /etc/stratus/stratus.json5",
+                "Between stop and start")
         ])
 
     private struct Failure: Error {

@@ -79,7 +79,8 @@ package enum StratusProgram {
                     .value("config", .file, required: true, "The configuration, JSON5")
                 ],
                 examples: [
-                    .init("stratus serve --config /etc/stratus.json5", "As a service runs it")
+                    .init(
+                        "stratus serve --config /etc/stratus/stratus.json5", "As a service runs it")
                 ]),
             CommandDefinition(
                 "cluster", "Prepare a cluster, or recover what is left of one",
@@ -104,7 +105,9 @@ package enum StratusProgram {
                             PositionalDefinition("FILE", .file, "the configuration, JSON5")
                         ],
                         examples: [
-                            .init("stratus config check /etc/stratus.json5", "Before a restart")
+                            .init(
+                                "stratus config check /etc/stratus/stratus.json5",
+                                "Before a restart")
                         ]),
                     CommandDefinition(
                         "print", "Show every value and where it comes from",
@@ -115,7 +118,7 @@ package enum StratusProgram {
                         ],
                         examples: [
                             .init(
-                                "stratus config print --config /etc/stratus.json5 --changed",
+                                "stratus config print --config /etc/stratus/stratus.json5 --changed",
                                 "What this machine does differently")
                         ]),
                     CommandDefinition(
