@@ -60,8 +60,11 @@ let package = Package(
             name: "StratusConsensus", dependencies: ["StratusModel", "StratusCoding"],
             swiftSettings: pure + release + planted),
         .target(
+            name: "StratusQuery", dependencies: ["StratusModel", "StratusCoding"],
+            swiftSettings: pure + release),
+        .target(
             name: "StratusRecords",
-            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement"],
+            dependencies: ["StratusModel", "StratusCoding", "StratusPlacement", "StratusQuery"],
             swiftSettings: pure + release),
         .target(name: "StratusHTTP", dependencies: ["StratusModel"], swiftSettings: pure + release),
         .target(name: "StratusCommandLine", swiftSettings: pure),
@@ -140,20 +143,21 @@ let package = Package(
         .target(
             name: "StratusContainers",
             dependencies: [
-                "StratusModel", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusModel", "StratusQuery", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusCluster", "StratusIdentity",
             ], swiftSettings: house + release),
         .target(
             name: "StratusGateway",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP",
+                "StratusModel", "StratusCoding", "StratusQuery", "StratusRecords", "StratusHTTP",
                 "StratusSealing", "StratusRuntime", "StratusAssets", "StratusCluster",
                 "StratusIdentity", "StratusPush", "StratusContainers",
             ], swiftSettings: house + release),
         .target(
             name: "StratusAdmin",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusPlacement", "StratusRecords",
+                "StratusModel", "StratusCoding", "StratusPlacement", "StratusQuery",
+                "StratusRecords",
                 "StratusHTTP", "StratusTLS", "StratusRuntime", "StratusCluster",
                 "StratusSealing", "StratusIdentity", "StratusPush", "StratusContainers",
             ], swiftSettings: house + release),
@@ -171,7 +175,8 @@ let package = Package(
             name: "StratusSimulation",
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus",
-                "StratusRecords", "StratusSQLite", "StratusStorage", "StratusAssets",
+                "StratusQuery", "StratusRecords", "StratusSQLite", "StratusStorage",
+                "StratusAssets",
                 "StratusCluster",
             ], swiftSettings: house + release + planted),
         .target(
@@ -202,7 +207,7 @@ let package = Package(
             dependencies: [
                 "CSQLite", "CShims", "StratusModel", "StratusCoding", "StratusHTTP",
                 "StratusStorage",
-                "StratusRuntime", "StratusTLS", "StratusSealing", "StratusRecords",
+                "StratusRuntime", "StratusTLS", "StratusSealing", "StratusQuery", "StratusRecords",
                 "StratusSQLite", "StratusCommandLine", "StratusConsensus", "StratusPlacement",
                 "StratusCluster",
                 "StratusIdentity", "StratusSimulation",
@@ -228,7 +233,8 @@ let package = Package(
         .testTarget(
             name: "StratusRecordsTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusConsensus", "StratusRecords",
+                "StratusModel", "StratusCoding", "StratusConsensus", "StratusQuery",
+                "StratusRecords",
                 "StratusSQLite", "StratusStorage", "StratusCluster", "StratusSimulation",
             ],
             resources: [.copy("Golden")], swiftSettings: house),
@@ -290,7 +296,8 @@ let package = Package(
         .testTarget(
             name: "StratusGatewayTests",
             dependencies: [
-                "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
+                "StratusModel", "StratusCoding", "StratusQuery", "StratusRecords", "StratusHTTP",
+                "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
                 "StratusContainers", "StratusGateway",
                 "StratusSimulation", "StratusSealing", "WireScenarios",
@@ -301,7 +308,8 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "CShims", "StratusModel", "StratusCoding", "StratusPlacement", "StratusHTTP",
-                "StratusSealing", "StratusStorage", "StratusRecords", "StratusIdentity",
+                "StratusSealing", "StratusStorage", "StratusQuery", "StratusRecords",
+                "StratusIdentity",
                 "StratusCluster", "StratusConfiguration", "StratusPush", "StratusGateway",
                 "StratusSimulation",
             ],

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes Sources/StratusRecords/Query/UnicodeTables.swift from Python's Unicode data.
+"""Writes Sources/StratusQuery/Query/UnicodeTables.swift from Python's Unicode data.
 
 Run once per version of the tables, never as part of a build: index rows hold what these tables made
 of text, so a table that has been released never changes. A newer one is a new version beside it.

@@ -3,6 +3,7 @@ import StratusHTTP
 import StratusIdentity
 import StratusModel
 import StratusPlacement
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 

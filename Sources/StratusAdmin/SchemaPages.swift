@@ -1,5 +1,6 @@
 import StratusHTTP
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 

@@ -1,7 +1,8 @@
 import StratusCluster
 import StratusIdentity
 package import StratusModel
-package import StratusRecords
+package import StratusQuery
+import StratusRecords
 
 /// Takes a container's development environment back to production's schema and to no records, a
 /// bounded piece at a time.

@@ -163,7 +163,7 @@ final class NodeCluster: Sendable {
         if let linksMade { reach.begin { linksMade.openCount } }
         let sender: any PeerSender = linksMade ?? NoPeers()
         let system = FileSystem(world.files)
-        let records = RecordState(partitionCount: formation.partitionCount)
+        let records = DataState(partitionCount: formation.partitionCount)
         let caches = CacheBudget()
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: own.incarnation,
@@ -173,7 +173,7 @@ final class NodeCluster: Sendable {
                     return try PartitionStore(
                         SystemState(), group: group, in: "partitions", of: system)
                 }
-                var limits = PartitionStore<RecordState>.Limits()
+                var limits = PartitionStore<DataState>.Limits()
                 limits.caches = caches
                 // Between two pieces other partitions have their turn, and heartbeats are answered.
                 limits.writeCountMax = 512

@@ -92,10 +92,10 @@ struct BatchesBench {
         let path = "\(self.directory)/store"
         let files = try RealFiles(directory: path)
         defer { Self.remove(path) }
-        var limits = PartitionStore<RecordState>.Limits()
+        var limits = PartitionStore<DataState>.Limits()
         limits.cacheSize = .mebibytes(64)
         let store = try PartitionStore(
-            RecordState(), group: Self.group, in: "partitions", of: FileSystem(files),
+            DataState(), group: Self.group, in: "partitions", of: FileSystem(files),
             limits: limits)
         var index: UInt64 = 0
         func entries(_ commands: [Command]) -> [Entry] {
@@ -147,7 +147,7 @@ struct BatchesBench {
     ) throws -> (before: [[Write]], measured: [[Write]]) {
         let noted = NotedRows()
         var rows = noted
-        var state = RecordState()
+        var state = DataState()
         var index: UInt64 = 0
         func run(_ commands: [Command]) throws -> [[Write]] {
             try commands.map { command in

@@ -143,7 +143,7 @@ private final class FixedWorld: World {
 }
 
 private final class OnePartition: PartitionRouter {
-    private let partition = Mutex((rows: HashRows(), state: RecordState(), index: LogIndex.zero))
+    private let partition = Mutex((rows: HashRows(), state: DataState(), index: LogIndex.zero))
 
     func submit(
         _ command: Command, to key: ShardKey, deadline: MonotonicTime, mayRunLater: Bool

@@ -1,6 +1,7 @@
 import Glibc
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSQLite

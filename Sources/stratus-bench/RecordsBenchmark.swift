@@ -83,7 +83,7 @@ struct RecordsBench<Rows: RowStore> {
 
     private var rows: Rows
     private let store: String
-    private var state = RecordState()
+    private var state = DataState()
     private var random = SeededGenerator(seed: 1)
     private var index: UInt64 = 0
     var begin: () throws -> Void = {}

@@ -43,17 +43,17 @@ final class ScaleBench {
 
     private let directory: String
     private let count: Int
-    private let store: PartitionStore<RecordState>
+    private let store: PartitionStore<DataState>
     private var index: UInt64 = 0
     private var random = SeededGenerator(seed: 1)
 
     init(directory: String, count: Int) throws {
         self.directory = directory
         self.count = count
-        var limits = PartitionStore<RecordState>.Limits()
+        var limits = PartitionStore<DataState>.Limits()
         limits.cacheSize = .mebibytes(64)
         self.store = try PartitionStore(
-            RecordState(), group: Self.group, in: "partitions",
+            DataState(), group: Self.group, in: "partitions",
             of: FileSystem(try RealFiles(directory: directory)), limits: limits)
     }
 

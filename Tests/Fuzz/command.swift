@@ -4,6 +4,7 @@ import StratusCoding
 import StratusModel
 import StratusPlacement
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Fuzzes everything that gateways and peers send to a partition, and everything a partition keeps:

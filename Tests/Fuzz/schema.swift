@@ -1,5 +1,6 @@
 // modules: StratusRecords
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// Fuzzes the schema language.

@@ -6,6 +6,7 @@ import StratusModel
 import StratusSealing
 
 @testable import StratusGateway
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Fuzzes the texts that clients hold for us: positions in feeds, markers of queries, web-auth

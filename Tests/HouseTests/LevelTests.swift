@@ -6,8 +6,9 @@ import Testing
 
     /// Modules whose encodings leave the process. The rest encodes for clients.
     static let modules: Set = [
-        "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusRecords",
-        "StratusStorage", "StratusCluster", "StratusIdentity", "StratusSimulation",
+        "StratusModel", "StratusCoding", "StratusPlacement", "StratusConsensus", "StratusQuery",
+        "StratusRecords", "StratusStorage", "StratusCluster", "StratusIdentity",
+        "StratusSimulation",
     ]
 
     /// Encoders without a level, and why.

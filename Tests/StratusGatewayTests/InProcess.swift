@@ -3,6 +3,7 @@ import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSimulation
@@ -13,7 +14,7 @@ import WireScenarios
 final class MemoryRouter: PartitionRouter {
     private struct Partition {
         var rows = MemoryRowStore()
-        var state = RecordState()
+        var state = DataState()
         var index = LogIndex.zero
         var time = HybridTime.zero
         var outcomes: [RequestIdentity: Outcome] = [:]

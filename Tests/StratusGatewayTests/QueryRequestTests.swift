@@ -1,5 +1,6 @@
 import StratusCluster
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusSimulation
 import Synchronization

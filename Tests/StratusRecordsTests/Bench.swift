@@ -1,4 +1,5 @@
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 
@@ -15,7 +16,7 @@ struct Bench {
     static let system = Principal(kind: .system)
 
     var rows = SortedRows()
-    var state = RecordState()
+    var state = DataState()
     var time = HybridTime(milliseconds: 1_700_000_000_000)
     var index: UInt64 = 0
     private(set) var commands: [(Command, EntryPosition)] = []

@@ -14,7 +14,7 @@ import Testing
         bounds.modifySizeMax = modifySizeMax
         bounds.jobSizeMax = jobSizeMax
         var bench = Bench()
-        bench.state = RecordState(bounds: bounds)
+        bench.state = DataState(bounds: bounds)
         try bench.zones(.create, "Shelves")
         for number in 0..<count {
             try bench.modify(
@@ -112,7 +112,7 @@ import Testing
         var bench = Bench()
         var bounds = RecordState.Bounds()
         bounds.jobSizeMax = 5_000
-        bench.state = RecordState(bounds: bounds)
+        bench.state = DataState(bounds: bounds)
         _ = try bench.apply(
             try IndexJobTests.schema("title STRING, rating INT64", version: 1))
         try bench.zones(.create, "Shelves")

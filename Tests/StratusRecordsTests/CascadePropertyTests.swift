@@ -1,5 +1,6 @@
 import Foundation
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusSimulation
 import Testing
@@ -74,7 +75,7 @@ import Testing
         for name in Self.names { found[name] = try bench.lookup(name) }
         // A replica that has seen nothing else has the same.
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         for (command, position) in bench.commands {
             _ = try state.apply(command, at: position, over: &rows)
         }

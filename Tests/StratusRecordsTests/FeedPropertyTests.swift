@@ -55,7 +55,7 @@ private struct DatabaseRun {
         self.remembered = seed % 4
         var bounds = RecordState.Bounds()
         bounds.deletedZoneCountMax = self.remembered
-        self.bench.state = RecordState(bounds: bounds)
+        self.bench.state = DataState(bounds: bounds)
     }
 
     mutating func step() throws {

@@ -258,7 +258,7 @@ import Testing
         var bounds = RecordState.Bounds()
         bounds.deletedZoneCountMax = 3
         var bench = Bench()
-        bench.state = RecordState(bounds: bounds)
+        bench.state = DataState(bounds: bounds)
         for zone in zones { try bench.zones(.create, zone) }
         return bench
     }

@@ -3,6 +3,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Every format of this module ever written still reads as it did. The files in `Golden/` are never

@@ -1,6 +1,7 @@
 import Foundation
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 
@@ -112,7 +113,7 @@ import Testing
             let outcome = try self.apply(bytes)
             #expect(outcome.verdict == .decided || outcome.verdict == .unreadable)
             let query = Query(kind: .records, body: bytes)
-            var state = RecordState()
+            var state = DataState()
             _ = try state.answer(query, over: SortedRows())
         }
     }
@@ -128,7 +129,7 @@ import Testing
 
     private func apply(_ body: Bytes) throws -> Outcome {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         let command = Command(
             kind: .records, identity: RequestIdentity(high: 0, low: 1),
             deadlineMilliseconds: .max, container: Bench.container, schemaVersion: 0,
@@ -139,7 +140,7 @@ import Testing
 
     @Test func `a command of another kind is unreadable`() throws {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         var command = RecordCommand.continueJobs(ContinueJobs()).enveloped(
             container: Bench.container, identity: RequestIdentity(high: 0, low: 1),
             deadlineMilliseconds: .max, schemaVersion: 0, principal: Bench.system)

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
     /// A partition with a clock in the hand.
     private struct Partition {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         var time: Int64 = 1_000
         var count: UInt64 = 0
 

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 
@@ -136,7 +137,7 @@ import Testing
             refusal.subject == "field 'rating' of 'Book' was INT64 and cannot come back as STRING:"
                 + " records may hold it still")
         // Also by a save, also after a restart.
-        bench.state = RecordState()
+        bench.state = DataState()
         let type = RecordType(
             name: "Book",
             fields: [FieldDefinition(name: "rating", type: FieldType(.double), indexes: [])])

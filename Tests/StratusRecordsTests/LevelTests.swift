@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Compares the registry of numbers with what this module's decoders accept, and with their reading
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test func `an identity command is as new as the newest row it names`() {
-        let state = RecordState()
+        let state = DataState()
         var body = IdentityCommand([IdentityCommand.Edit(IdentityKey(.account, of: [7]), .remove)])
             .encoded()
         #expect(state.reading(of: Self.command(.identity, body)) == .readable(since: .one))
@@ -82,7 +83,7 @@ import Testing
     }
 
     @Test func `a delivery is as new as the newest mail in it`() {
-        let state = RecordState()
+        let state = DataState()
         func reading(_ bodies: [Bytes]) -> CommandReading {
             let mails = bodies.enumerated().map {
                 Mail(sequence: UInt64($0.offset + 1), sentAt: .zero, body: $0.element)

@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// A text with more different words than are indexed has a summary of them, so that a word search

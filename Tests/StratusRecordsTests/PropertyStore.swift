@@ -16,7 +16,7 @@ final class PropertyStore {
     }
 
     private let world: SimulatedWorld
-    private var store: PartitionStore<RecordState>?
+    private var store: PartitionStore<DataState>?
     private var random: SeededGenerator
     /// The entries that a crash may take: everything after the durable index.
     private var tail: [Applied] = []
@@ -29,18 +29,18 @@ final class PropertyStore {
     }
 
     private static func open(in world: SimulatedWorld) throws(StoreError)
-        -> PartitionStore<RecordState>
+        -> PartitionStore<DataState>
     {
-        var limits = PartitionStore<RecordState>.Limits()
+        var limits = PartitionStore<DataState>.Limits()
         // Small, so that the WAL is full and pages leave the cache.
         limits.walSizeMax = .kibibytes(256)
         limits.cacheSize = .kibibytes(64)
         return try PartitionStore(
-            RecordState(), group: Self.group, in: "partitions",
+            DataState(), group: Self.group, in: "partitions",
             of: FileSystem(world.simulatedFiles), limits: limits)
     }
 
-    private var opened: PartitionStore<RecordState> {
+    private var opened: PartitionStore<DataState> {
         guard let store else { preconditionFailure("used while it is down") }
         return store
     }

@@ -1,5 +1,6 @@
 import Foundation
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusSimulation
 import Testing
@@ -139,7 +140,7 @@ private struct Run {
         if let store { return try store.finish() }
         // A replica that has seen nothing else gets the same rows from the same commands.
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         for (command, position) in self.all {
             _ = try state.apply(command, at: position, over: &rows)
         }

@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// A page sorted by distance is bounded where it begins, too: the cells that cross the distance at

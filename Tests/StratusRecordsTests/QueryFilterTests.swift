@@ -1,4 +1,5 @@
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 

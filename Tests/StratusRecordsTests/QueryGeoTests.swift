@@ -1,5 +1,6 @@
 import Foundation
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 

@@ -1,4 +1,5 @@
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// Draws records, filters and sorts from small worlds of values, so that they often meet.

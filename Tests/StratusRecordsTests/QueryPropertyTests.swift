@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 

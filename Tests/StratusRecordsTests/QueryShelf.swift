@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// Zones of records with their index rows, in memory: what a partition holds, kept by

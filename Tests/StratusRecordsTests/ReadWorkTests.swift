@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Every read is bounded by its work, not only a query's page: feeds, look-ups, lists of zones and

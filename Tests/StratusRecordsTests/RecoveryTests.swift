@@ -153,7 +153,7 @@ import Testing
         #if STRATUS_PLANTED
             let lost = try Self.shelves().databaseChanges().position
             var bench = Bench()
-            bench.state = RecordState(bugs: PlantedBugs([.newDatabaseNotLifted]))
+            bench.state = DataState(bugs: PlantedBugs([.newDatabaseNotLifted]))
             #expect(try Self.isHonoured(&bench, lost, editions: [.second]))
         #endif
     }

@@ -53,7 +53,7 @@ import Testing
     private func counted(_ bench: Bench) throws -> RecordAnswer {
         var use = StorageUse.none
         var zones: UInt64 = 0
-        for (name, zone) in try bench.state.liveZones(
+        for (name, zone) in try bench.state.records.liveZones(
             of: Bench.privateDatabase, over: bench.rows)
         {
             if name != ZoneID.defaultName { zones += 1 }

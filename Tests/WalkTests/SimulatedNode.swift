@@ -42,7 +42,7 @@ struct SimulatedNode {
         let table = formation.table
         var bounds = RecordState.Bounds()
         bounds.partitionCount = table.partitionCount
-        let state = RecordState(bounds: bounds)
+        let state = DataState(bounds: bounds)
         var setup = NodeReplicas.Setup(
             node: formation.node, incarnation: NodeIncarnation(world.random()), peers: [],
             openPartition: { (group) throws(StoreError) in

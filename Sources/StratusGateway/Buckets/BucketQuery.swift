@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 // A position of a query over parts, before it is sealed:

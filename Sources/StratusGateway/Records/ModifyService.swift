@@ -2,6 +2,7 @@ import StratusCluster
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSealing

@@ -1,5 +1,6 @@
 import StratusHTTP
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// Turns the operations of a request into those of a command, by one schema. What a schema lacks is

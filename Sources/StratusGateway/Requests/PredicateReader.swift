@@ -1,5 +1,6 @@
 import StratusHTTP
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// Turns the clauses of a query into a predicate, by the schema of the type asked for.

@@ -97,7 +97,7 @@ struct RecoverCommand {
             throw Failure(code: .missingInput, text: "the file CLUSTER is gone")
         }
         let files = FileSystem(self.world.files)
-        let records = RecordState(partitionCount: formation.partitionCount)
+        let records = DataState(partitionCount: formation.partitionCount)
         let salvage = try Salvage(
             in: self.world, formation: formation,
             founding: try NodeCluster.founding(formation, self.settings),

@@ -1,5 +1,6 @@
 import StratusModel
 import StratusPlacement
+import StratusQuery
 
 /// References from one bucket of a public database to another.
 ///

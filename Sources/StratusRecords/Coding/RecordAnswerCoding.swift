@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+import StratusQuery
 
 // Record answer, format 1: the body of a `QueryAnswer`. Never stored.
 //

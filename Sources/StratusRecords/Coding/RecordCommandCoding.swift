@@ -1,5 +1,6 @@
 package import StratusCoding
 package import StratusModel
+import StratusQuery
 
 // Record command, format 1: the body of a `Command` of kind `.records`. The container is the
 // envelope's.

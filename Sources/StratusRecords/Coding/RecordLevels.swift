@@ -2,6 +2,7 @@
 // number here as well as in its encoder. See `Docs/internals/levels.md`.
 
 package import StratusModel
+import StratusQuery
 
 extension RecordCommand: Levelled {
     /// The kind's number in the encoding.
@@ -181,18 +182,6 @@ extension LinkEnds.Ask: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
 
-extension IndexedSchema: Levelled {
-    package var level: FeatureLevel {
-        self.indexes.reduce(.one) {
-            max($0, NumberFamily.indexKind.needed(by: $1.kind.rawValue))
-        }
-    }
-}
-
-extension WordSummary: FixedLevel {
-    package static var level: FeatureLevel { .two }
-}
-
 extension ModifiedRecords: FixedLevel {
     package static var level: FeatureLevel { .one }
 }
@@ -259,10 +248,6 @@ extension OfficeRow: FixedLevel {
 
 extension RouteRow: FixedLevel {
     static var level: FeatureLevel { .one }
-}
-
-extension QueryPosition: Levelled {
-    var level: FeatureLevel { if case .named = self { .two } else { .one } }
 }
 
 extension ReferenceEdits: FixedLevel {

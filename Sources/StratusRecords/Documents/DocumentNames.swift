@@ -1,4 +1,5 @@
 import StratusModel
+import StratusQuery
 
 /// The names that documents may have, and when two names are one.
 package enum DocumentNames {

@@ -15,6 +15,18 @@ enum IdentityState {
     /// Expired rows that one command removes: more than one can add, so that they never pile up.
     static let expiredCountMax = 8
 
+    /// Tells which builds know the rows that a command names.
+    static func reading(ofRowsIn body: Bytes) -> CommandReading {
+        do throws(DecodingError) {
+            return .readable(since: try IdentityCommand(decoding: body).level)
+        } catch {
+            if case .unknownNumber(let family, let number) = error.kind {
+                return .newer("\(family) \(number)")
+            }
+            return .malformed
+        }
+    }
+
     // MARK: Applying
 
     static func apply(

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusQuery
 
 /// The answer to a ``RecordQuery``.
 package enum RecordAnswer: Sendable, Equatable {

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusQuery
 
 /// A change that a gateway asks of the records' state: the body of a `Command` of kind `.records`.
 package enum RecordCommand: Sendable, Equatable {

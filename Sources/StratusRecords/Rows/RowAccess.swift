@@ -62,11 +62,3 @@ extension RowStore {
         try unsafe self.remove(table, key.span.bytes)
     }
 }
-
-/// Decodes a row. Bytes that do not decode were written by a newer version or are damaged: a fault
-/// of the world.
-func decodingRow<Value>(
-    _ what: StaticString, _ decode: () throws(DecodingError) -> Value
-) throws(StoreError) -> Value {
-    do { return try decode() } catch { throw StoreError(.unreadable, "\(what): \(error)") }
-}

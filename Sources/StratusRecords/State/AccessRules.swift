@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusQuery
 
 /// The access checks. Roles and grants are read only here.
 package enum AccessRules {

@@ -1,4 +1,5 @@
 package import StratusModel
+package import StratusQuery
 
 /// Counts what one read costs, and says when it has cost enough.
 ///

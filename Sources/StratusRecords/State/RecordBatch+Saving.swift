@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 extension RecordBatch {
     /// `create`, `update`, `forceUpdate`, `replace`, `forceReplace`.

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 extension RecordState {
     /// `records/query`: a page of one zone, or of every zone of the database.

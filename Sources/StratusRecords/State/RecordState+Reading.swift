@@ -1,5 +1,6 @@
 import StratusCoding
-package import StratusModel
+import StratusModel
+import StratusQuery
 
 extension RecordState {
     /// Bytes of rows in one answer. What does not fit is asked for again.
@@ -10,27 +11,12 @@ extension RecordState {
     /// The work, as ``ReadWork`` counts it, after which a read that comes in pages ends its page.
     package static let readTouchCountMax = 10_000
 
-    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
-        throws(StoreError) -> QueryAnswer
-    {
-        try self.answer(query, within: nil, over: rows)
-    }
-
-    package mutating func answer(
-        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
-    ) throws(StoreError) -> QueryAnswer {
-        try self.answer(query, within: time, ReadMeter(within: time), over: rows)
-    }
-
-    /// - Parameter meter: counts what the answer costs, and bounds it. The pages of queries bring a
-    ///   bound of their own, and end it by `time`.
-    package mutating func answer(
+    /// - Parameter meter: counts what the answer costs. The pages of queries bring a bound of their
+    ///   own, and end it by `time`.
+    mutating func answer(
         _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
-        over source: borrowing some RowReader
+        over rows: borrowing some RowReader
     ) throws(StoreError) -> QueryAnswer {
-        let rows = MeteredRows(copy source, meter)
-        if query.kind == .identity { return try IdentityState.answer(query, over: rows) }
-        if query.kind == .mail { return try self.outbox(query, over: rows) }
         guard query.kind == .records, let query = try? RecordQuery(decoding: query.body) else {
             let refusal = RequestRefusal(.queryInvalid, "unreadable")
             return QueryAnswer(body: RecordAnswer.refused(refusal).encoded())

@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 extension RecordState {
     /// Changes the copy of a container's schema that this partition holds.

@@ -1,4 +1,5 @@
-package import StratusModel
+import StratusModel
+import StratusQuery
 
 /// The replicated state of records: what a command does to rows, and what a query reads from them.
 ///
@@ -6,7 +7,7 @@ package import StratusModel
 ///   has. The same commands over the same rows give the same rows and outcomes on every replica.
 /// - A command reads first, decides everything, then writes.
 /// - A command that cannot be read, or asks for what may not be, changes nothing.
-package struct RecordState: ReplicatedState {
+package struct RecordState: Sendable {
     /// Operations in one `records/modify`, names in one look-up.
     package static let operationCountMax = 200
     /// Record, zone and type names.
@@ -42,34 +43,23 @@ package struct RecordState: ReplicatedState {
     /// Not yet taken by ``takeBodyChanges()``.
     var bodyChanges = BodyChanges()
 
-    package init(bounds: Bounds = Bounds(), bugs: PlantedBugs = PlantedBugs()) {
+    init(bounds: Bounds, bugs: PlantedBugs) {
         self.bounds = bounds
         self.bugs = bugs
     }
 
-    /// The state's bounds in a cluster of `partitionCount` partitions.
-    package init(partitionCount: Int) {
-        var bounds = Bounds()
-        bounds.partitionCount = partitionCount
-        self.init(bounds: bounds)
-    }
-
-    package mutating func forget() {
+    mutating func forget() {
         self.bodyChanges.forget()
         if self.bugs.contains(.rowCacheKept) { return }
         self.cache.forget()
     }
 
-    package mutating func takeBodyChanges() -> [BodyChange] { self.bodyChanges.take() }
+    mutating func takeBodyChanges() -> [BodyChange] { self.bodyChanges.take() }
 
-    package mutating func apply(
+    mutating func apply(
         _ command: Command, at position: EntryPosition, over rows: inout some RowStore
     ) throws(StoreError) -> Outcome {
-        if command.kind == .identity {
-            return try IdentityState.apply(command, at: position.time, over: &rows)
-        }
-        if command.kind == .mail { return try self.take(command, at: position, over: &rows) }
-        guard command.kind == .records,
+        guard
             let body = try? RecordCommand(decoding: command.body, container: command.container)
         else { return Outcome(.unreadable) }
         switch body {

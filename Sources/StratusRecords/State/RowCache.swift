@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 /// The few rows that every command and most reads need, kept decoded. What is in here equals the
 /// rows; whoever writes one of these rows tells the cache, and `forget` drops it all.

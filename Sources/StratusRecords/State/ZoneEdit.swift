@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 /// One zone as one command changes it: rows are read when first needed, changes stay in memory, and
 /// ``flush(into:cache:schema:)`` writes them all. An edit that is dropped has changed nothing.

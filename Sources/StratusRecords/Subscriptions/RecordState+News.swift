@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 extension RecordState {
     /// What one question about news looks at before it answers with where it stopped: events, and

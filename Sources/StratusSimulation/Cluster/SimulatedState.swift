@@ -1,6 +1,7 @@
 import StratusCoding
 package import StratusModel
 import StratusPlacement
+import StratusQuery
 import StratusRecords
 
 /// The state of a simulated partition: the reference state, or the real state of records. In a
@@ -11,7 +12,7 @@ package struct SimulatedState: ReplicatedState {
 
     private let content: Content
     private var registers = RegisterState()
-    private var records: RecordState
+    private var records: DataState
     private var system = SystemState()
     private let node: NodeID
     private let bugs: PlantedBugs
@@ -33,7 +34,7 @@ package struct SimulatedState: ReplicatedState {
         var bounds = RecordState.Bounds()
         bounds.partitionCount = partitionCount
         bounds.deletedZoneCountMax = deletedZoneCountMax
-        self.records = RecordState(bounds: bounds, bugs: bugs)
+        self.records = DataState(bounds: bounds, bugs: bugs)
         self.node = node
         self.bugs = bugs
     }

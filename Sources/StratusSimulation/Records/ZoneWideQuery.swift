@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 
 /// A sorted query over all zones of a database in parts, from its first page to its last, as a

@@ -5,6 +5,7 @@ import StratusGateway
 import StratusHTTP
 import StratusIdentity
 import StratusModel
+import StratusQuery
 import StratusRecords
 import StratusRuntime
 import StratusSealing

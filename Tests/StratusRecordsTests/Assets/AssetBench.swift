@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// One partition with assets, over whatever keeps its rows.
@@ -9,7 +10,7 @@ struct AssetBench<Rows: RowStore> {
     static var database: DatabaseID { Bench.privateDatabase }
 
     var rows: Rows
-    var state: RecordState
+    var state: DataState
     var milliseconds: Int64 = 1_700_000_000_000
     var index: UInt64 = 0
     var rules = AssetRules()
@@ -17,7 +18,7 @@ struct AssetBench<Rows: RowStore> {
 
     init(_ rows: Rows, bugs: PlantedBugs = PlantedBugs()) {
         self.rows = rows
-        self.state = RecordState(bugs: bugs)
+        self.state = DataState(bugs: bugs)
         self.rules.pinMilliseconds = 10_000
         self.rules.graceMilliseconds = 2_000
     }

@@ -4,6 +4,7 @@ import StratusSQLite
 import StratusSimulation
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 @testable import StratusStorage
 

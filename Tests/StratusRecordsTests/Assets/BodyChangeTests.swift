@@ -12,14 +12,14 @@ import Testing
     private let world = SimulatedWorld(seed: 1)
     private var index: UInt64 = 0
 
-    private func open() throws -> PartitionStore<RecordState> {
+    private func open() throws -> PartitionStore<DataState> {
         try PartitionStore(
-            RecordState(), group: GroupID(3), in: "partitions",
+            DataState(), group: GroupID(3), in: "partitions",
             of: FileSystem(self.world.simulatedFiles))
     }
 
     private mutating func apply(
-        _ command: RecordCommand, to store: PartitionStore<RecordState>
+        _ command: RecordCommand, to store: PartitionStore<DataState>
     ) throws {
         self.index += 1
         let envelope = command.enveloped(
@@ -75,7 +75,7 @@ import Testing
         try self.apply(Self.pin(1), to: store)
         let source = try store.snapshot().whole()
         let other = try PartitionStore(
-            RecordState(), group: GroupID(3), in: "others",
+            DataState(), group: GroupID(3), in: "others",
             of: FileSystem(self.world.simulatedFiles))
         let identity = SnapshotIdentity(
             index: store.applied, term: Term(1), configuration: Configuration(voters: []),
@@ -104,7 +104,7 @@ import Testing
 
     @Test func `a leader reads of a pin who holds the body`() {
         func holdings(_ command: RecordCommand) -> [CopyHolding]? {
-            RecordState().holdings(
+            DataState().holdings(
                 in: command.enveloped(
                     container: Bench.container, identity: RequestIdentity(high: 1, low: 1),
                     deadlineMilliseconds: 1, schemaVersion: 0, principal: Bench.user))

@@ -3,6 +3,7 @@ import StratusModel
 import StratusPlacement
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// A public database in buckets, the partitions that hold them, and slow mail between them.
@@ -11,7 +12,7 @@ import Testing
 struct BucketWorld {
     struct Partition {
         var rows = SortedRows()
-        var state: RecordState
+        var state: DataState
         var time = HybridTime.zero
         var skew: Int64
     }
@@ -41,7 +42,7 @@ struct BucketWorld {
             let group = PartitionID(UInt16(number)).group
             self.groups.append(group)
             self.partitions[group] = Partition(
-                state: RecordState(bounds: bounds),
+                state: DataState(bounds: bounds),
                 skew: Int64.random(in: -400...400, using: &self.random))
         }
     }
@@ -218,7 +219,7 @@ struct BucketWorld {
     /// Carries some mail of one route.
     mutating func carry(from group: GroupID) throws {
         guard let sender = self.partitions[group] else { return }
-        let outbox = try sender.state.office.outbox(OutboxAsk(), over: sender.rows)
+        let outbox = try sender.state.records.office.outbox(OutboxAsk(), over: sender.rows)
         guard let pile = outbox.piles.randomElement(using: &self.random) else { return }
         let mails = Array(
             pile.mails.prefix(Int.random(in: 1...pile.mails.count, using: &self.random)))
@@ -289,7 +290,7 @@ struct BucketWorld {
             var isQuiet = true
             for group in self.groups {
                 guard let partition = self.partitions[group] else { continue }
-                let waiting = try partition.state.office.waitingCount(over: partition.rows)
+                let waiting = try partition.state.records.office.waitingCount(over: partition.rows)
                 if waiting > 0 || partition.rows.count(.job) > 0 { isQuiet = false }
             }
             if isQuiet, try self.reservationCount() == 0 { return }

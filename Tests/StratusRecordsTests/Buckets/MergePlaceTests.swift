@@ -1,6 +1,7 @@
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Places of records in several buckets compare as the query's own order does.

@@ -185,7 +185,7 @@ import Testing
         arguments: [PlantedBug.lockNotAsked, .lockOutlivesItsTime])
     func `a planted bug is found`(_ bug: PlantedBug) throws {
         var tests = DocumentLockTests()
-        tests.own.bench.state = RecordState(bugs: PlantedBugs([bug]))
+        tests.own.bench.state = DataState(bugs: PlantedBugs([bug]))
         let file = try tests.own.file(1, "a")
         try tests.own.run(tests.lock(1, file.id, seconds: 60))
         let isAsked =

@@ -2,6 +2,7 @@ import Foundation
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Random changes of documents against a tree in memory: no name twice in a folder, no folder in
@@ -63,7 +64,7 @@ struct DocumentLife {
     init(seed: UInt64, _ bugs: PlantedBugs) {
         self.random = SeededGenerator(seed: seed)
         self.own.bench.keepsCommands = true
-        self.own.bench.state = RecordState(bugs: bugs)
+        self.own.bench.state = DataState(bugs: bugs)
         self.own.rules = DocumentRules(versionCountMax: 3, cascadeCountMax: 6)
     }
 
@@ -73,7 +74,7 @@ struct DocumentLife {
 
     func isRepeatable() throws -> Bool {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         for (command, position) in self.own.bench.commands {
             state.forget()
             _ = try state.apply(command, at: position, over: &rows)

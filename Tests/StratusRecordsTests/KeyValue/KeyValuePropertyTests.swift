@@ -2,6 +2,7 @@ import Foundation
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Devices with wrong clocks, offline for long, whose batches are lost and repeated, against a
@@ -88,7 +89,7 @@ struct KeyValueLife {
     init(seed: UInt64, _ bugs: PlantedBugs) {
         self.random = SeededGenerator(seed: seed)
         self.own.bench.keepsCommands = true
-        self.own.bench.state = RecordState(bugs: bugs)
+        self.own.bench.state = DataState(bugs: bugs)
         self.own.rules = KeyValueRules(
             keyCountMax: 6, sizeMax: 60, removedCountMax: 3, deviceCountMax: 64)
         self.now = self.own.milliseconds
@@ -106,7 +107,7 @@ struct KeyValueLife {
     /// Whether a replica that remembers nothing between entries comes to the same rows.
     func isRepeatable() throws -> Bool {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         for (command, position) in self.own.bench.commands {
             state.forget()
             _ = try state.apply(command, at: position, over: &rows)

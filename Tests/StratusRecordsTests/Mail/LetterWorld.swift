@@ -1,6 +1,7 @@
 import StratusCluster
 import StratusCoding
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import StratusCluster
 import StratusModel
+import StratusQuery
 import StratusRecords
 import Testing
 

@@ -132,7 +132,7 @@ private struct PartedRun {
         self.remembered = seed % 4
         var bounds = RecordState.Bounds()
         bounds.deletedZoneCountMax = self.remembered
-        self.bench.state = RecordState(bounds: bounds, bugs: bugs)
+        self.bench.state = DataState(bounds: bounds, bugs: bugs)
     }
 
     mutating func step() throws {

@@ -244,9 +244,9 @@ import Testing
     /// A planted bug is found by the tests above it: the answer is another one.
     @Test mutating func `planted bugs change the mask`() throws {
         _ = try self.note([1])
-        self.bench.state = RecordState(bugs: PlantedBugs([.oldCountsMask]))
+        self.bench.state = DataState(bugs: PlantedBugs([.oldCountsMask]))
         #expect(try self.mask(count: 8) == BucketMask(of: [1]))
-        self.bench.state = RecordState(bugs: PlantedBugs([.recoveredMaskKept]))
+        self.bench.state = DataState(bugs: PlantedBugs([.recoveredMaskKept]))
         _ = try self.bench.state.apply(
             RecordCommand.recover(.second).enveloped(
                 container: Bench.container, identity: RequestIdentity(high: 7, low: 7),

@@ -2,6 +2,7 @@ import StratusCoding
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// One partition with subscriptions, and one follower of their news.

@@ -2,6 +2,7 @@ import Foundation
 import StratusModel
 import Testing
 
+@testable import StratusQuery
 @testable import StratusRecords
 
 /// Random subscriptions, changes and followers against a model that asks every subscription of
@@ -70,7 +71,7 @@ struct NewsRun {
     /// Whether a replica that remembers nothing between entries comes to the same rows.
     func isRepeatable() throws -> Bool {
         var rows = SortedRows()
-        var state = RecordState()
+        var state = DataState()
         for (command, position) in self.own.bench.commands {
             state.forget()
             _ = try state.apply(command, at: position, over: &rows)

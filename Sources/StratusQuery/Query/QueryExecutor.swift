@@ -52,9 +52,9 @@ package struct QueryResult: Sendable, Equatable {
     package var counters: QueryCounters
     /// The place of each record in the order of all zones, and of the page's end. Only for a sorted
     /// page.
-    var places: [MergePlace] = []
-    var end: MergePlace?
-    var isSorted = false
+    package var places: [MergePlace] = []
+    package var end: MergePlace?
+    package var isSorted = false
 }
 
 /// Answers pages of queries over one state of the rows.

@@ -5,7 +5,7 @@ package import StratusModel
 /// The meaning of every comparator stands here and nowhere else: indexes only narrow what is asked.
 /// A record that lacks the field matches no filter on it, the negated ones included.
 package struct CompiledFilter: Sendable {
-    enum Target: Sendable, Hashable {
+    package enum Target: Sendable, Hashable {
         case field(String)
         case system(SystemField)
         /// Every searchable string field of the type.
@@ -26,7 +26,7 @@ package struct CompiledFilter: Sendable {
         case memberPrefix(exact: Bytes, folded: Bytes, isNegated: Bool)
     }
 
-    let target: Target
+    package let target: Target
     /// The field's type; for `fields`, string.
     let type: FieldType
     let test: Test

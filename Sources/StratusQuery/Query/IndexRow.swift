@@ -44,12 +44,12 @@ package struct IndexRow: Sendable, Hashable {
 }
 
 /// The keys of index rows.
-enum IndexKey {
+package enum IndexKey {
     static let present: UInt8 = 1
     static let emptyList: UInt8 = 2
     static let tooMany: UInt8 = 3
 
-    static func start(_ zone: ZoneScope, _ number: UInt32) -> Bytes {
+    package static func start(_ zone: ZoneScope, _ number: UInt32) -> Bytes {
         var key = zone.prefix
         key.reserveCapacity(key.count + 64)
         OrderedKey.append(number: number, to: &key)

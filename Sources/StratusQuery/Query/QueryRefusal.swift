@@ -57,14 +57,14 @@ extension QueryRefusal {
         .invalid("More than \(limit) zones to sort records of: ask in one zone, or without a sort")
     }
 
-    static func tooManyZones(toAsk limit: Int) -> QueryRefusal {
+    package static func tooManyZones(toAsk limit: Int) -> QueryRefusal {
         .invalid("More than \(limit) zones: ask in one zone")
     }
 
     static let tooManyPlaces = QueryRefusal.invalid(
         "More places at about one distance than one page may read: ask for fewer with a filter")
 
-    static let markerInvalid = QueryRefusal.invalid("Invalid continuation marker")
+    package static let markerInvalid = QueryRefusal.invalid("Invalid continuation marker")
 
     private static func name(of type: FieldType) -> String {
         (type.isEncrypted ? "ENCRYPTED_" : "") + type.scalar.tag + (type.isList ? "_LIST" : "")

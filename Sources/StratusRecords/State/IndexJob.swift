@@ -1,5 +1,6 @@
 import StratusCoding
 import StratusModel
+import StratusQuery
 
 // Index job row, format 1. Keys: 1 kind (4 fill, 5 drop), 1 environment, container; a drop adds
 // 0x00 and the first index's number, 4 bytes big-endian.

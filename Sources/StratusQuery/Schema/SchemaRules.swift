@@ -181,7 +181,7 @@ package enum SchemaRules {
 
     /// Whether the environment was reset after `old`: no record from before is left in any
     /// partition.
-    static func isReset(from old: Schema, to new: Schema) -> Bool {
+    package static func isReset(from old: Schema, to new: Schema) -> Bool {
         new.version / Self.versionsOfAnEra > old.version / Self.versionsOfAnEra
     }
 

@@ -1,0 +1,80 @@
+package import StratusModel
+
+/// The replicated state of a partition. It gives each command and each query to the state of its
+/// kind: records, identity, or the mail between partitions.
+///
+/// A command or a query of another kind changes nothing and is refused.
+package struct DataState: ReplicatedState {
+    private(set) var records: RecordState
+
+    package init(
+        bounds: RecordState.Bounds = RecordState.Bounds(), bugs: PlantedBugs = PlantedBugs()
+    ) {
+        self.records = RecordState(bounds: bounds, bugs: bugs)
+    }
+
+    /// The state in a cluster of `partitionCount` partitions.
+    package init(partitionCount: Int) {
+        var bounds = RecordState.Bounds()
+        bounds.partitionCount = partitionCount
+        self.init(bounds: bounds)
+    }
+
+    package mutating func apply(
+        _ command: Command, at position: EntryPosition, over rows: inout some RowStore
+    ) throws(StoreError) -> Outcome {
+        switch command.kind {
+        case .records: try self.records.apply(command, at: position, over: &rows)
+        case .identity: try IdentityState.apply(command, at: position.time, over: &rows)
+        case .mail: try self.records.take(command, at: position, over: &rows)
+        case .system, .reference: Outcome(.unreadable)
+        }
+    }
+
+    package mutating func answer(_ query: Query, over rows: borrowing some RowReader)
+        throws(StoreError) -> QueryAnswer
+    {
+        try self.answer(query, within: nil, over: rows)
+    }
+
+    package mutating func answer(
+        _ query: Query, within time: ReadTime?, over rows: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
+        try self.answer(query, within: time, ReadMeter(within: time), over: rows)
+    }
+
+    /// - Parameter meter: counts what the answer costs, and bounds it. The pages of queries bring a
+    ///   bound of their own, and end it by `time`.
+    package mutating func answer(
+        _ query: Query, within time: ReadTime?, _ meter: ReadMeter,
+        over source: borrowing some RowReader
+    ) throws(StoreError) -> QueryAnswer {
+        let rows = MeteredRows(copy source, meter)
+        return switch query.kind {
+        case .identity: try IdentityState.answer(query, over: rows)
+        case .mail: try self.records.outbox(query, over: rows)
+        case .records, .system, .reference:
+            try self.records.answer(query, within: time, meter, over: rows)
+        }
+    }
+
+    package mutating func forget() { self.records.forget() }
+
+    package mutating func takeBodyChanges() -> [BodyChange] { self.records.takeBodyChanges() }
+
+    /// Beside the command's own numbers, those of the rows that it names and of the mail that it
+    /// brings.
+    package func reading(of command: Command) -> CommandReading {
+        let reading = command.reading
+        guard case .readable = reading else { return reading }
+        return switch command.kind {
+        case .identity: reading.joined(with: IdentityState.reading(ofRowsIn: command.body))
+        case .mail: reading.joined(with: PostOffice.reading(of: command.body))
+        case .records, .system, .reference: reading
+        }
+    }
+
+    package func holdings(in command: Command) -> [CopyHolding]? {
+        command.kind == .records ? RecordState.holdings(in: command) : nil
+    }
+}
