@@ -131,6 +131,10 @@ final class AssetWorld: @unchecked Sendable {
         self.struck[node]?[group]?.remove(name)
     }
 
+    func has(_ name: CopyName, of group: GroupID, on node: NodeID) -> Bool {
+        self.disks[node]?[group]?[name] != nil
+    }
+
     func removed(_ name: CopyName, of group: GroupID, on node: NodeID) {
         self.disks[node]?[group]?[name] = nil
         self.struck[node]?[group]?.remove(name)

@@ -55,9 +55,19 @@ final class ObservedCopies: CopyStore {
     }
 
     func copy(_ name: CopyName) throws(StoreError) -> Bytes? { try self.store.copy(name) }
+
+    /// A put that failed may have left its copies all the same: they are seen when they are listed.
     func held(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
-        try self.store.held(from: name, limit: limit)
+        let page = try self.store.held(from: name, limit: limit)
+        guard let assets = self.life.simulation.assets, !self.life.isGone else { return page }
+        for copy in page
+        where !assets.has(copy.name, of: self.group, on: self.life.node.id) {
+            guard let bytes = try self.store.copy(copy.name) else { continue }
+            assets.put(copy.name, CRC32C.of(bytes), of: self.group, on: self.life.node.id)
+        }
+        return page
     }
+
     func damaged(from name: CopyName, limit: Int) throws(StoreError) -> [HeldCopy] {
         try self.store.damaged(from: name, limit: limit)
     }
