@@ -1,3 +1,4 @@
+import StratusCoding
 package import StratusModel
 
 /// The keyed 128-bit hash of one row, of which a partition's digest is the sum: SipHash-2-4-128
@@ -23,25 +24,20 @@ package enum RowHash {
 
 /// SipHash-2-4 with 128 bits of output.
 struct SipHash128 {
-    private var v0: UInt64
-    private var v1: UInt64
-    private var v2: UInt64
-    private var v3: UInt64
+    private var rounds: SipRounds
     private var tail: UInt64 = 0
     private var count = 0
 
     init(key: (UInt64, UInt64)) {
-        self.v0 = 0x736f_6d65_7073_6575 ^ key.0
-        self.v1 = 0x646f_7261_6e64_6f6d ^ key.1 ^ 0xEE
-        self.v2 = 0x6c79_6765_6e65_7261 ^ key.0
-        self.v3 = 0x7465_6462_7974_6573 ^ key.1
+        self.rounds = SipRounds(key: key)
+        self.rounds.v1 ^= 0xEE
     }
 
     /// Only at the start, or after multiples of eight bytes.
     mutating func absorb(word: UInt64) {
         precondition(self.count & 7 == 0, "a word inside a word")
         self.count += 8
-        self.compress(word)
+        self.rounds.compress(word)
     }
 
     mutating func absorb(_ bytes: UnsafeRawBufferPointer) {
@@ -52,7 +48,7 @@ struct SipHash128 {
         }
         while position + 8 <= bytes.count {
             let word = bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            self.compress(UInt64(littleEndian: word))
+            self.rounds.compress(UInt64(littleEndian: word))
             self.count += 8
             position += 8
         }
@@ -66,43 +62,16 @@ struct SipHash128 {
         self.tail |= UInt64(byte) << (8 * UInt64(self.count & 7))
         self.count += 1
         if self.count & 7 == 0 {
-            self.compress(self.tail)
+            self.rounds.compress(self.tail)
             self.tail = 0
         }
     }
 
     mutating func finish() -> StateDigest {
-        self.compress(self.tail | UInt64(truncatingIfNeeded: self.count) << 56)
-        self.v2 ^= 0xEE
-        for _ in 0..<4 { self.round() }
-        let low = self.v0 ^ self.v1 ^ self.v2 ^ self.v3
-        self.v1 ^= 0xDD
-        for _ in 0..<4 { self.round() }
-        return StateDigest(high: self.v0 ^ self.v1 ^ self.v2 ^ self.v3, low: low)
-    }
-
-    private mutating func compress(_ word: UInt64) {
-        self.v3 ^= word
-        self.round()
-        self.round()
-        self.v0 ^= word
-    }
-
-    @inline(__always)
-    private mutating func round() {
-        self.v0 &+= self.v1
-        self.v1 = self.v1 << 13 | self.v1 >> 51
-        self.v1 ^= self.v0
-        self.v0 = self.v0 << 32 | self.v0 >> 32
-        self.v2 &+= self.v3
-        self.v3 = self.v3 << 16 | self.v3 >> 48
-        self.v3 ^= self.v2
-        self.v0 &+= self.v3
-        self.v3 = self.v3 << 21 | self.v3 >> 43
-        self.v3 ^= self.v0
-        self.v2 &+= self.v1
-        self.v1 = self.v1 << 17 | self.v1 >> 47
-        self.v1 ^= self.v2
-        self.v2 = self.v2 << 32 | self.v2 >> 32
+        self.rounds.compress(self.tail | UInt64(truncatingIfNeeded: self.count) << 56)
+        self.rounds.v2 ^= 0xEE
+        let low = self.rounds.squeeze()
+        self.rounds.v1 ^= 0xDD
+        return StateDigest(high: self.rounds.squeeze(), low: low)
     }
 }
