@@ -28,17 +28,12 @@ enum AppPasswordPages {
         }
         var json = JSONWriter()
         json.object {
-            $0.key("appPasswords")
-            $0.array { array in
-                for password in passwords {
-                    array.object {
-                        $0.member("id", password.id)
-                        $0.member("label", password.kind.label)
-                        $0.member("made", WallTime.text(password.madeMilliseconds))
-                        $0.member("access", password.kind.isReadOnly ? "read" : "write")
-                        $0.member("shows", password.kind.showsAll ? "everything" : "Documents")
-                    }
-                }
+            $0.member("appPasswords", objects: passwords) { json, password in
+                json.member("id", password.id)
+                json.member("label", password.kind.label)
+                json.member("made", WallTime.text(password.madeMilliseconds))
+                json.member("access", password.kind.isReadOnly ? "read" : "write")
+                json.member("shows", password.kind.showsAll ? "everything" : "Documents")
             }
         }
         return AdminAnswer.json(json.finish())

@@ -30,17 +30,12 @@ enum AuditPages {
         let limit = query?["limit"].flatMap { Int($0) } ?? 100
         let entries = try await trail.entries(limit: max(1, min(1_000, limit)))
         json.object {
-            $0.key("entries")
-            $0.array { array in
-                for entry in entries {
-                    array.object {
-                        $0.member("number", Int64(clamping: entry.number))
-                        $0.member("at", WallTime.text(entry.milliseconds))
-                        $0.member("actor", entry.actor)
-                        $0.member("action", entry.action)
-                        $0.member("subject", entry.subject)
-                    }
-                }
+            $0.member("entries", objects: entries) { json, entry in
+                json.member("number", Int64(clamping: entry.number))
+                json.member("at", WallTime.text(entry.milliseconds))
+                json.member("actor", entry.actor)
+                json.member("action", entry.action)
+                json.member("subject", entry.subject)
             }
         }
         return AdminAnswer.json(json.finish())

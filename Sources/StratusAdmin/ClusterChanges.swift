@@ -202,16 +202,11 @@ struct ClusterChanges {
         json.beginArray()
         for node in standing.lagging { json.write(node.name) }
         json.endArray()
-        json.key("nodes")
-        json.beginArray()
-        for node in standing.members {
-            json.beginObject()
+        json.member("nodes", objects: standing.members) { json, node in
             json.member("name", node.name)
             json.member("node", Int64(node.id.raw))
             json.member("featureLevel", Int64(node.featureLevel))
-            json.endObject()
         }
-        json.endArray()
         json.endObject()
         return json.finish()
     }

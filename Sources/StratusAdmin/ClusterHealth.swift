@@ -101,15 +101,10 @@ struct ClusterHealth {
             json.member("leads", Int64(health.ledCount))
             json.member("residentBytes", Int64(clamping: health.residentBytes))
             json.member("requestsInFlight", Int64(clamping: health.requestsInFlight))
-            json.key("complaints")
-            json.beginArray()
-            for complaint in health.complaints {
-                json.beginObject()
+            json.member("complaints", objects: health.complaints) { json, complaint in
                 json.member("component", complaint.component)
                 json.member("reason", complaint.reason)
-                json.endObject()
             }
-            json.endArray()
         }
         json.endObject()
     }

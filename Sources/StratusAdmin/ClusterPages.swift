@@ -119,10 +119,7 @@ enum ClusterPages {
         json.beginArray()
         for move in view.moves { Self.write(move, to: &json) }
         json.endArray()
-        json.key("partitions")
-        json.beginArray()
-        for group in view.groups {
-            json.beginObject()
+        json.member("partitions", objects: view.groups) { json, group in
             json.member(
                 "partition", PartitionID(group: group).map { "\($0.raw)" } ?? "system")
             json.key("replicas")
@@ -135,9 +132,7 @@ enum ClusterPages {
             } else {
                 json.writeNull()
             }
-            json.endObject()
         }
-        json.endArray()
         json.endObject()
         return json.finish()
     }

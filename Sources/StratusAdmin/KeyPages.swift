@@ -59,19 +59,14 @@ enum KeyPages {
         let names = try exchange.store.keys
         var json = JSONWriter()
         json.object {
-            $0.key("keys")
-            $0.array { array in
-                for listed in keys {
-                    array.object {
-                        $0.member("id", listed.id)
-                        $0.member("name", listed.key.name)
-                        $0.member("created", WallTime.text(listed.key.createdMilliseconds))
-                        $0.member(
-                            "userRecordName",
-                            names.userRecordName(
-                                ofServerKey: Hexadecimal.bytes(listed.id) ?? [], in: container))
-                    }
-                }
+            $0.member("keys", objects: keys) { json, listed in
+                json.member("id", listed.id)
+                json.member("name", listed.key.name)
+                json.member("created", WallTime.text(listed.key.createdMilliseconds))
+                json.member(
+                    "userRecordName",
+                    names.userRecordName(
+                        ofServerKey: Hexadecimal.bytes(listed.id) ?? [], in: container))
             }
         }
         return AdminAnswer.json(json.finish())

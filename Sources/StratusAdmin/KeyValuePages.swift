@@ -62,15 +62,10 @@ enum KeyValuePages {
         let devices = try await Self.store(exchange).devices()
         var json = JSONWriter()
         json.object {
-            $0.key("devices")
-            $0.array { array in
-                for device in devices {
-                    array.object {
-                        $0.member("device", device.device)
-                        $0.member("lastBatch", Int64(clamping: device.lastBatch))
-                        $0.member("lastSeen", WallTime.text(device.lastSeenMilliseconds))
-                    }
-                }
+            $0.member("devices", objects: devices) { json, device in
+                json.member("device", device.device)
+                json.member("lastBatch", Int64(clamping: device.lastBatch))
+                json.member("lastSeen", WallTime.text(device.lastSeenMilliseconds))
             }
         }
         return AdminAnswer.json(json.finish())

@@ -44,21 +44,16 @@ enum NodePages {
     private static func configuration(_ exchange: AdminExchange) -> HTTPResponse {
         var json = JSONWriter()
         json.object {
-            $0.key("configuration")
-            $0.array { array in
-                for row in exchange.control.configuration() {
-                    array.object {
-                        $0.member("key", row.key)
-                        $0.key("value")
-                        if let value = row.value {
-                            $0.write(raw: value.utf8)
-                        } else {
-                            $0.writeNull()
-                        }
-                        $0.member("origin", row.origin)
-                        $0.member("reloads", row.reloads)
-                    }
+            $0.member("configuration", objects: exchange.control.configuration()) { json, row in
+                json.member("key", row.key)
+                json.key("value")
+                if let value = row.value {
+                    json.write(raw: value.utf8)
+                } else {
+                    json.writeNull()
                 }
+                json.member("origin", row.origin)
+                json.member("reloads", row.reloads)
             }
         }
         return AdminAnswer.json(json.finish())

@@ -8,34 +8,19 @@ extension NodeStatus {
         var json = JSONWriter()
         json.beginObject()
         json.member("version", self.version)
-        json.key("libraries")
-        json.beginArray()
-        for library in self.libraries {
-            json.beginObject()
+        json.member("libraries", objects: self.libraries) { json, library in
             json.member("name", library.name)
             json.member("version", library.version)
-            json.endObject()
         }
-        json.endArray()
         json.member("ready", self.notReady.isEmpty)
-        json.key("notReady")
-        json.beginArray()
-        for reason in self.notReady {
-            json.beginObject()
+        json.member("notReady", objects: self.notReady) { json, reason in
             json.member("component", reason.component)
             json.member("reason", reason.text)
-            json.endObject()
         }
-        json.endArray()
-        json.key("warnings")
-        json.beginArray()
-        for warning in self.warnings {
-            json.beginObject()
+        json.member("warnings", objects: self.warnings) { json, warning in
             json.member("component", warning.component)
             json.member("reason", warning.text)
-            json.endObject()
         }
-        json.endArray()
         if let disk {
             json.member("freeBytes", Int64(clamping: disk.free))
             json.member("diskBytes", Int64(clamping: disk.all))
@@ -52,17 +37,12 @@ extension NodeStatus {
         json.member("residentBytes", self.residentBytes)
         json.member("requestsInFlight", self.requestsInFlight)
         json.member("droppedLogLines", Int64(clamping: self.droppedLogLines))
-        json.key("partitions")
-        json.beginArray()
-        for partition in self.partitions {
-            json.beginObject()
+        json.member("partitions", objects: self.partitions) { json, partition in
             json.member("name", partition.name)
             json.member("applied", Int64(clamping: partition.applied))
             json.member("durable", Int64(clamping: partition.durable))
             if let problem = partition.problem { json.member("problem", problem) }
-            json.endObject()
         }
-        json.endArray()
         json.endObject()
         return json.finish()
     }

@@ -122,16 +122,11 @@ enum PushAudiencePages {
         json.object {
             $0.member("reaches", explanation.reaches)
             $0.member("recordFound", explanation.hasRecord)
-            $0.key("subscriptions")
-            $0.array { array in
-                for finding in explanation.findings {
-                    array.object {
-                        $0.member("subscription", finding.subscription)
-                        $0.member("kind", finding.kind)
-                        $0.member("fires", finding.fires)
-                        $0.member("why", finding.why)
-                    }
-                }
+            $0.member("subscriptions", objects: explanation.findings) { json, finding in
+                json.member("subscription", finding.subscription)
+                json.member("kind", finding.kind)
+                json.member("fires", finding.fires)
+                json.member("why", finding.why)
             }
             $0.member("cut", explanation.isCut)
             Self.write(explanation.devices, to: &$0)

@@ -71,17 +71,12 @@ enum PushPages {
         var json = JSONWriter()
         json.object {
             $0.member("paused", known.isPaused)
-            $0.key("apns")
-            $0.array { array in
-                for key in known.apns {
-                    array.object {
-                        $0.member("team", key.team)
-                        $0.member("key", key.key)
-                        $0.key("topics")
-                        $0.array { topics in for topic in key.topics { topics.write(topic) } }
-                        $0.member("created", WallTime.text(key.createdMilliseconds))
-                    }
-                }
+            $0.member("apns", objects: known.apns) { json, key in
+                json.member("team", key.team)
+                json.member("key", key.key)
+                json.key("topics")
+                json.array { topics in for topic in key.topics { topics.write(topic) } }
+                json.member("created", WallTime.text(key.createdMilliseconds))
             }
             $0.key("vapid")
             $0.array { array in

@@ -26,19 +26,14 @@ enum SealingKeyPages {
         let keys = try await exchange.directory.sealingKeys.read()
         var json = JSONWriter()
         json.object {
-            $0.key("keys")
-            $0.array { array in
-                for key in keys {
-                    array.object {
-                        $0.member("number", Int64(clamping: key.number))
-                        $0.member(
-                            "state",
-                            key.isRevoked ? "revoked" : key.isSealing ? "seals" : "opens")
-                        // The first comes from the secret and is as old as that.
-                        if key.madeMilliseconds != 0 {
-                            $0.member("made", WallTime.text(key.madeMilliseconds))
-                        }
-                    }
+            $0.member("keys", objects: keys) { json, key in
+                json.member("number", Int64(clamping: key.number))
+                json.member(
+                    "state",
+                    key.isRevoked ? "revoked" : key.isSealing ? "seals" : "opens")
+                // The first comes from the secret and is as old as that.
+                if key.madeMilliseconds != 0 {
+                    json.member("made", WallTime.text(key.madeMilliseconds))
                 }
             }
         }

@@ -37,14 +37,9 @@ enum SupportPages {
     private static func answer(_ files: [SupportFile]) -> HTTPResponse {
         var json = JSONWriter()
         json.object {
-            $0.key("files")
-            $0.array { array in
-                for file in files {
-                    array.object {
-                        $0.member("name", file.name)
-                        $0.member("text", String(decoding: file.contents, as: UTF8.self))
-                    }
-                }
+            $0.member("files", objects: files) { json, file in
+                json.member("name", file.name)
+                json.member("text", String(decoding: file.contents, as: UTF8.self))
             }
         }
         return AdminAnswer.json(json.finish())

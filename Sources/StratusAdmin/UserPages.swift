@@ -129,18 +129,13 @@ enum UserPages {
             $0.member("isDiscoverable", account.isDiscoverable)
             $0.member("hasPassword", account.password != nil)
             $0.member("created", WallTime.text(account.createdMilliseconds))
-            $0.key("containers")
-            $0.array { array in
-                for container in containers {
-                    array.object {
-                        $0.member("container", container.container)
-                        $0.member("environment", container.environment.name)
-                        $0.member(
-                            "userRecordName",
-                            keys.userRecordName(
-                                of: id, epoch: account.epoch, in: container))
-                    }
-                }
+            $0.member("containers", objects: containers) { json, container in
+                json.member("container", container.container)
+                json.member("environment", container.environment.name)
+                json.member(
+                    "userRecordName",
+                    keys.userRecordName(
+                        of: id, epoch: account.epoch, in: container))
             }
             $0.key("sessions")
             $0.array { array in

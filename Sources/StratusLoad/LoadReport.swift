@@ -90,26 +90,16 @@ package struct LoadReport: Sendable {
             }
             $0.key("failures")
             $0.object { for (reason, count) in self.failures { $0.member(reason, count) } }
-            $0.key("marks")
-            $0.array { array in
-                for mark in self.marks {
-                    array.object {
-                        $0.member("second", mark.seconds)
-                        $0.member("text", mark.text)
-                    }
-                }
+            $0.member("marks", objects: self.marks) { json, mark in
+                json.member("second", mark.seconds)
+                json.member("text", mark.text)
             }
-            $0.key("seconds")
-            $0.array { array in
-                for second in self.seconds {
-                    array.object {
-                        $0.member("done", second.done)
-                        $0.member("again", second.again)
-                        $0.member("failed", second.failed)
-                        $0.member("p50", Int64(second.latencies.microseconds(at: 0.5)))
-                        $0.member("p99", Int64(second.latencies.microseconds(at: 0.99)))
-                    }
-                }
+            $0.member("seconds", objects: self.seconds) { json, second in
+                json.member("done", second.done)
+                json.member("again", second.again)
+                json.member("failed", second.failed)
+                json.member("p50", Int64(second.latencies.microseconds(at: 0.5)))
+                json.member("p99", Int64(second.latencies.microseconds(at: 0.99)))
             }
         }
         return json.finish()

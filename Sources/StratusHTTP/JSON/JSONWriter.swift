@@ -180,4 +180,15 @@ package struct JSONWriter: ~Copyable {
         self.key(name)
         self.write(base64: bytes)
     }
+
+    /// Writes a member whose value is a list of objects, one for each of `elements`.
+    package mutating func member<Elements: Sequence>(
+        _ name: String, objects elements: Elements,
+        _ members: (inout JSONWriter, Elements.Element) -> Void
+    ) {
+        self.key(name)
+        self.array { list in
+            for element in elements { list.object { members(&$0, element) } }
+        }
+    }
 }

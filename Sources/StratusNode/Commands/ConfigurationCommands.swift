@@ -83,10 +83,7 @@ enum ConfigurationCommands {
         var json = JSONWriter()
         json.beginObject()
         json.member("good", problems.isEmpty)
-        json.key("problems")
-        json.beginArray()
-        for problem in problems {
-            json.beginObject()
+        json.member("problems", objects: problems) { json, problem in
             json.member("at", problem.origin.description)
             if case .file(let path, let position) = problem.origin {
                 json.member("file", path)
@@ -96,9 +93,7 @@ enum ConfigurationCommands {
             if let key = problem.key { json.member("key", key) }
             json.member("text", problem.text)
             if let suggestion = problem.suggestion { json.member("suggestion", suggestion) }
-            json.endObject()
         }
-        json.endArray()
         json.endObject()
         return String(decoding: json.finish(), as: UTF8.self) + "\n"
     }
