@@ -292,7 +292,7 @@ let package = Package(
             dependencies: [
                 "StratusModel", "StratusCoding", "StratusRecords", "StratusHTTP", "StratusRuntime",
                 "StratusAssets", "StratusCluster", "StratusIdentity", "StratusPush",
-                "StratusContainers", "StratusGateway",
+                "StratusContainers", "StratusGateway", "StratusAdmin",
                 "StratusSimulation", "StratusSealing", "WireScenarios",
             ],
             exclude: ["Vectors"],
